@@ -9,9 +9,10 @@ anything that was listed vanishes before it is read, or a branch appears meanwhi
 snapshot, another tag or another branch may name the same files.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from paimon_core.errors import CorruptedError, OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import Runner
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import ADD
+from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
@@ -34,6 +35,7 @@ from paimon_core.store.file_store import FileStore
 Hashes = npt.NDArray[np.uint64]
 _TRIES = 10
 _GROUP = 16  # manifests of one task
+_WAITING = 1 << 20  # hashes of a union that wait to be sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,49 @@ class ManifestNames:
     def added(self) -> Hashes:
         """The names that are added."""
         return self.hashes[self.signs > 0]
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> "ManifestNames":
+        """Return only the names at which ``wanted`` is true."""
+        return ManifestNames(self.hashes[wanted], self.signs[wanted])
+
+
+def names_in(entries: Sequence[ManifestEntry]) -> tuple[list[tuple[ManifestEntry, int]], ManifestNames]:
+    """Return the names in entries of a manifest, and for each name its entry and its index in `file_names`."""
+    origins = [(entry, index) for entry in entries for index in range(1 + len(entry.file.extra_files))]
+    hashes = name_hashes([name for entry in entries for name in file_names(entry.file)])
+    return origins, ManifestNames(hashes, np.array([1 if entry.kind == ADD else -1 for entry, _ in origins], np.int8))
+
+
+def live_names(manifests: Sequence[ManifestNames]) -> Hashes:
+    """Return the names that the manifests of a snapshot add more often than they delete them."""
+    if not manifests:
+        return np.empty(0, np.uint64)
+    hashes, where = np.unique(np.concatenate([one.hashes for one in manifests]), return_inverse=True)
+    counts = np.bincount(where, np.concatenate([one.signs for one in manifests]), len(hashes))
+    return hashes[counts > 0]
+
+
+def union(parts: Iterable[Hashes]) -> Hashes:
+    """Return the distinct values of all parts, sorted. Memory: a few times the result, whatever the number of parts."""
+    known, waiting, count = np.empty(0, np.uint64), list[Hashes](), 0
+    for part in parts:
+        waiting.append(part)
+        count += len(part)
+        if count > len(known) + _WAITING:
+            known, waiting, count = np.unique(np.concatenate([known, *waiting])), [], 0
+    return np.unique(np.concatenate([known, *waiting]))
+
+
+def contains(known: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Return an array that is true at each hash that is among ``known``, which is sorted."""
+    if not len(known):
+        return np.zeros(len(hashes), np.bool_)
+    return np.equal(known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)], hashes)
+
+
+def file_names(file: DataFileMeta) -> tuple[str, ...]:
+    """Return the name of a data file and those of the files beside it."""
+    return (file.file_name, *file.extra_files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +144,16 @@ class _Timeline:
         written = [name for s in self.changelogs if s.changelog_manifest_list is None for name in _state_lists(s)]
         return [*written, *(name for s in self.snapshots[:1] for name in _present(s.changelog_manifest_list))]
 
+    @property
+    def list_sizes(self) -> dict[str, int | None]:
+        """Return the bytes of the manifest lists by their names; `None`: the writer gave no size."""
+        found: dict[str, int | None] = {}
+        for s in (*self.snapshots, *self.tagged, *self.changelogs):
+            found[s.base_manifest_list] = s.base_manifest_list_size
+            found[s.delta_manifest_list] = s.delta_manifest_list_size
+            found |= dict.fromkeys(_present(s.changelog_manifest_list), s.changelog_manifest_list_size)
+        return found
+
 
 def _follows(before: Snapshot | None, after: Snapshot) -> bool:
     return before is not None and before.id + 1 == after.id
@@ -117,6 +172,7 @@ class ReferencedNames:
     store: FileStore
     runner: Runner
     _lists: dict[str, list[ManifestFileMeta]] = field(default_factory=dict)
+    _metas: dict[str, ManifestFileMeta] = field(default_factory=dict)  # one object for all lists that have it
     _entries: dict[str, ManifestNames] = field(default_factory=dict)
     _indexes: dict[str, list[str]] = field(default_factory=dict)
 
@@ -145,6 +201,10 @@ class ReferencedNames:
             f"snapshots of {self.store.root} vanished {_TRIES} times while being read: somebody rolls the table back "
             "or expires it; try again when that is done"
         )
+
+    def of_manifest(self, name: str) -> ManifestNames | None:
+        """Return the names in a manifest; `None`: `read` had no need to read it."""
+        return self._entries.get(name)
 
     def _timelines(self) -> list[_Timeline] | None:
         """Return all timelines; ``None``: something vanished meanwhile (see the module)."""
@@ -188,8 +248,9 @@ class ReferencedNames:
 
     def _load(self, timelines: Sequence[_Timeline]) -> set[str]:
         """Read what the timelines need and was not read before; return the names of needed files that are missing."""
-        missing = self._load_lists({name for timeline in timelines for name in timeline.needed_lists})
-        self._load_lists({name for timeline in timelines for name in timeline.optional_lists})
+        sizes = {name: size for timeline in timelines for name, size in timeline.list_sizes.items()}
+        missing = self._load_lists({name for timeline in timelines for name in timeline.needed_lists}, sizes)
+        self._load_lists({name for timeline in timelines for name in timeline.optional_lists}, sizes)
         missing |= self._load_indexes(
             {name for t in timelines for s in (*t.snapshots, *t.tagged) for name in _present(s.index_manifest)}
         )
@@ -202,20 +263,24 @@ class ReferencedNames:
     def _manifests(self, lists: Iterable[str]) -> Iterator[ManifestFileMeta]:
         return (meta for name in lists for meta in self._lists.get(name, ()))
 
-    def _load_lists(self, names: Iterable[str]) -> set[str]:
+    def _load_lists(self, names: Iterable[str], sizes: Mapping[str, int | None]) -> set[str]:
         new = [name for name in names if name not in self._lists]
 
         def read(name: str) -> list[ManifestFileMeta] | None:
             try:
-                return self.store.manifests.read_list(name)
+                return self.store.manifests.read_list(name, sizes[name])
             except CorruptedError as error:
                 if not is_missing(error):
                     raise
                 return None
 
-        found = dict(zip(new, parallel_map(read, new), strict=True))
-        self._lists.update({name: metas for name, metas in found.items() if metas is not None})
-        return {name for name, metas in found.items() if metas is None}
+        missing = set()
+        for name, metas in zip(new, parallel_map(read, new), strict=True):
+            if metas is None:
+                missing.add(name)
+            else:
+                self._lists[name] = [self._metas.setdefault(meta.file_name, meta) for meta in metas]
+        return missing
 
     def _load_indexes(self, names: Iterable[str]) -> set[str]:
         new = [name for name in names if name not in self._indexes]
@@ -248,7 +313,6 @@ class ReferencedNames:
 
     def _hashes(self, timelines: Sequence[_Timeline]) -> Hashes:
         names: set[str] = set()
-        found: list[Hashes] = []
         for timeline in timelines:
             lists = {*timeline.needed_lists, *timeline.optional_lists}
             names |= lists | {meta.file_name for meta in self._manifests(lists)}
@@ -256,20 +320,17 @@ class ReferencedNames:
                 names.update(_present(snapshot.statistics))
                 for index in _present(snapshot.index_manifest):
                     names |= {index, *self._indexes[index]}
-            changed = self._manifests((*timeline.changed_lists, *timeline.optional_lists))
-            found += [self._entries[name].added for name in {m.file_name for m in changed} & self._entries.keys()]
-            found += [self._live(snapshot) for snapshot in timeline.whole]
-        return np.unique(np.concatenate([name_hashes(list(names)), *found]))
+        return union(chain([name_hashes(list(names))], self._of_files(timelines)))
 
-    def _live(self, snapshot: Snapshot) -> Hashes:
-        """Return the names of the files that the manifests of a snapshot add more often than they delete them."""
-        metas = [meta for name in _state_lists(snapshot) for meta in self._lists[name]]
-        parts = [self._entries[meta.file_name] for meta in metas]
-        if not parts:
-            return np.empty(0, np.uint64)
-        hashes, where = np.unique(np.concatenate([part.hashes for part in parts]), return_inverse=True)
-        counts = np.bincount(where, np.concatenate([part.signs for part in parts]), len(hashes))
-        return hashes[counts > 0]
+    def _of_files(self, timelines: Sequence[_Timeline]) -> Iterator[Hashes]:
+        """Yield the hashes of the data and changelog files that are needed, some of them more than once."""
+        for timeline in timelines:
+            changed = self._manifests((*timeline.changed_lists, *timeline.optional_lists))
+            for name in {meta.file_name for meta in changed} & self._entries.keys():
+                yield self._entries[name].added
+            for snapshot in timeline.whole:
+                metas = self._manifests(_state_lists(snapshot))
+                yield live_names([self._entries[meta.file_name] for meta in metas])
 
 
 def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[ManifestNames | None]:
@@ -288,14 +349,7 @@ def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[
 
 
 def _names(store: FileStore, name: str, data: bytes) -> ManifestNames:
-    entries = store.manifests.decode(name, data, with_stats=False)
-    files = [(one, 1 if entry.kind == ADD else -1) for entry in entries for one in _file_names(entry.file)]
-    signs = np.array([sign for _, sign in files], np.int8)
-    return ManifestNames(name_hashes([one for one, _ in files]), signs)
-
-
-def _file_names(file: DataFileMeta) -> tuple[str, ...]:
-    return (file.file_name, *file.extra_files)
+    return names_in(store.manifests.decode(name, data, with_stats=False))[1]
 
 
 def _state_lists(snapshot: Snapshot) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.intents import Intent, Intents
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.maintenance import referenced_names
 from paimon_core.maintenance.execute import LOCAL
 from paimon_core.maintenance.referenced_names import ReferencedNames, name_hashes
 from paimon_core.schema.schema import Schema
@@ -346,6 +347,28 @@ def test_changes_while_the_names_are_read_do_not_hide_files(act):
         names = ReferencedNames(opened(io).store, LOCAL).read()
         needed = before & needed_files(opened(plain_io(io)).store)
         assert np.isin(name_hashes([path.rpartition("/")[2] for path in needed]), names).all(), at
+
+
+def test_hashes_are_joined_part_by_part(monkeypatch):
+    monkeypatch.setattr(referenced_names, "_WAITING", 3)
+    draw = np.random.default_rng(7)
+    parts = [draw.integers(0, 40, size, np.uint64) for size in (0, 2, 5, 1, 9, 0, 30, 4, 4, 4)]
+    known = referenced_names.union(parts)
+    assert known.tolist() == sorted(set(np.concatenate(parts).tolist()))
+    assert referenced_names.union([]).tolist() == []
+    asked = np.arange(45, dtype=np.uint64)
+    assert referenced_names.contains(known, asked).tolist() == np.isin(asked, known).tolist()
+    assert not referenced_names.contains(known[:0], asked).any()
+
+
+@pytest.mark.parametrize("what", ["base", "delta", "changelog"])
+def test_manifest_lists_of_another_size_stop_the_removal(what):
+    io = history(**KINDS["changelogs"])
+    store = opened(io).store
+    name = getattr(store.snapshots.latest(), f"{what}_manifest_list")
+    io.files[store.manifests.path(name)] += b"more"
+    with pytest.raises(CorruptedError, match=f"{name} has .* bytes where"):
+        opened(io).remove_orphan_files()
 
 
 def test_snapshots_that_never_stop_vanishing_are_an_error():
