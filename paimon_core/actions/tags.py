@@ -39,12 +39,7 @@ def rename_tag(call: Call) -> Rows:
 @procedure("delete_tag(table STRING, tag STRING)")
 def delete_tag(call: Call) -> Rows:
     """Delete tags, separated by commas, and the files that only they need."""
-    tags = call.table().tags
-    names = [name.strip() for name in call["tag"].split(",")]
-    for name in names:
-        tags.get(name)  # all or none
-    for name in names:
-        tags.delete(name)
+    call.table().tags.delete_several([name.strip() for name in call["tag"].split(",")])
     return DONE
 
 

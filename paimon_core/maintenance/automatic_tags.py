@@ -3,7 +3,7 @@
 import logging
 
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.maintenance.delete_tag import delete_tag
+from paimon_core.maintenance.delete_tag import delete_tags
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.snapshot import (
     TAG_AUTOMATIC_CREATION,
@@ -116,5 +116,5 @@ def _tag_batch(store: FileStore, newest: Snapshot) -> list[Tag]:
 def _delete_oldest(store: FileStore, tags: list[Tag]) -> None:
     """Delete the oldest of some tags, so that ``tag.num-retained-max`` are left."""
     most = store.options.value(TAG_NUM_RETAINED_MAX)
-    for tag in tags[: -most or None] if most is not None and len(tags) > most else ():
-        delete_tag(store, tag)
+    if most is not None and len(tags) > most:
+        delete_tags(store, tags[: -most or None])

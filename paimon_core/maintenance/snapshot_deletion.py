@@ -126,15 +126,22 @@ def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) ->
 
 def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
     """Return the index manifest of a snapshot, its indexes, and its statistics. ``strict``: `metadata_files`."""
-    found: Paths = {}
+    found = {} if snapshot.statistics is None else statistics_file(store, snapshot.statistics)
     if snapshot.index_manifest is not None:
         found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
         with _ignore_missing(missing=not strict):
-            entries = store.manifests.read_index(snapshot.index_manifest)
-            found |= {entry.file_name: store.deletable_index_paths(entry) for entry in entries}
-    if snapshot.statistics is not None:
-        found[snapshot.statistics] = [join(statistics_directory(store.root), snapshot.statistics)]
+            found |= index_files(store, snapshot.index_manifest)
     return found
+
+
+def index_files(store: FileStore, index_manifest: str) -> Paths:
+    """Return the indexes that an index manifest names."""
+    return {one.file_name: store.deletable_index_paths(one) for one in store.manifests.read_index(index_manifest)}
+
+
+def statistics_file(store: FileStore, name: str) -> Paths:
+    """Return the file of a snapshot's statistics."""
+    return {name: [join(statistics_directory(store.root), name)]}
 
 
 def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
@@ -157,18 +164,6 @@ def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) 
         if branch != store.branch:
             with _explain_unreadable(store, f"branch {branch!r}"):
                 names |= _of_branch(store, branch_root(store.root, branch), plan)
-    return names
-
-
-def names_of_timelines(store: FileStore, plan: DeletionPlan) -> set[str]:
-    """Return the names of planned files that a snapshot, tag or changelog of any branch needs.
-
-    Raises CorruptedError if one cannot be read, so that its files are unknown.
-    """
-    names: set[str] = set()
-    for branch in (MAIN, *list_branches(store.io, store.root)):
-        with _explain_unreadable(store, f"branch {branch!r}"):
-            names |= _of_branch(store, branch_root(store.root, branch), plan)
     return names
 
 

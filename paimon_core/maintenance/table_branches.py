@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
 from paimon_core.iceberg.sync import sync_after_change
-from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag
+from paimon_core.maintenance.delete_tag import delete_files_of, delete_tags
 from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
@@ -70,7 +70,7 @@ class TableBranches:
         except BaseException:
             branch.io.delete_directory(branch.branch_root)
             if snapshot_id is not None and source is not None:
-                delete_tag(self.store, source)
+                delete_tags(self.store, [source])
             raise
 
     def delete(self, name: str, *, dry_run: bool = False) -> None:

@@ -1,12 +1,13 @@
 """The group `Table.tags`: names for snapshots, which expiry then keeps."""
 
 import builtins
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.iceberg.listed import forget_expired
-from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag, is_in_timeline, success_file_of
+from paimon_core.maintenance.delete_tag import delete_files_of, delete_tags, is_in_timeline, success_file_of
 from paimon_core.maintenance.success_file import write_success_file
 from paimon_core.options.parse import duration
 from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE, TAG_DEFAULT_TIME_RETAINED
@@ -136,10 +137,19 @@ class TableTags:
 
         Raises NotFoundError for a tag that does not exist.
         """
-        tag = self.get(name)
+        return self.delete_several([name], dry_run=dry_run)[0]
+
+    def delete_several(self, names: Sequence[str], *, dry_run: bool = False) -> "builtins.list[Tag]":
+        """Delete tags, and the files that only they need; return the tags. `dry_run`: delete nothing.
+
+        One call for many tags whose snapshots have expired is much faster than a call of `delete` for each, because the
+        metadata of all that remains are read once for each call. Raises NotFoundError (nothing changed) if any of the
+        tags does not exist.
+        """
+        tags = [self.get(name) for name in dict.fromkeys(names)]
         if not dry_run:
-            delete_tag(self.store, tag)
-        return tag
+            delete_tags(self.store, tags)
+        return tags
 
     def expire(self, older_than: datetime | str | int | None = None) -> "builtins.list[str]":
         """Delete the tags that have reached their age, and return their names.
@@ -153,9 +163,9 @@ class TableTags:
         for tag in self.list() if written else ():
             created = tag.create_time or _local(min(written.get(tag.name, now), now))
             if (tag.expires is not None and _local(now) > tag.expires) or (before is not None and created < before):
-                delete_tag(self.store, tag)
-                expired.append(tag.name)
-        return expired
+                expired.append(tag)
+        delete_tags(self.store, expired)
+        return [tag.name for tag in expired]
 
     def _new(self, name: str, snapshot: Snapshot, retained: Age) -> Tag:
         age = _age(retained) if retained is not None else self.store.options.value(TAG_DEFAULT_TIME_RETAINED)

@@ -248,12 +248,12 @@ class Upkeep(RuleBasedStateMachine):
             line.tags[target] = line.tags.pop(tag)
 
     @rule(data=st.data())
-    def delete_tag(self, data):
+    def delete_tags(self, data):
         _, line, table = self.any_line(data)
-        tag = self.some(data, line.tags)
-        if tag is not None:
-            table.tags.delete(tag)
-            del line.tags[tag]
+        if line.tags:
+            names = st.lists(st.sampled_from(sorted(line.tags)), min_size=1, max_size=3, unique=True)
+            for tag in table.tags.delete_several(data.draw(names, label="tags")):
+                del line.tags[tag.name]
             self.check_all()
 
     @rule(data=st.data())

@@ -158,7 +158,6 @@ def test_tags_protect_replaced_index_files(tmp_path):
     assert there(table) == old | names(table)
     assert table.to_arrow(version="then", filter="v = 'v1'").num_rows == 1
     table.tags.delete("then")
-    table.maintenance.remove_orphan_files(older_than=table.store.now())
     assert there(table) == names(table)
 
 
