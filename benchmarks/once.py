@@ -49,11 +49,15 @@ def _orphans(table: Any, older_than: str) -> Answer:
 
 
 def _tags(table: Any, count: str, first: str, what: str) -> Answer:
-    """Create tags for the snapshots from the first on, or delete them, or both."""
-    for i in range(int(count) if "create" in what else 0):
-        table.tags.create(f"tag-{i}", int(first) + i)
-    for i in range(int(count) if "delete" in what else 0):
-        table.tags.delete(f"tag-{i}")
+    """Create tags for the snapshots from the first on, or delete them one by one, or both, or delete them at once."""
+    names = [f"tag-{i}" for i in range(int(count))]
+    for i, name in enumerate(names if "create" in what else ()):
+        table.tags.create(name, int(first) + i)
+    if what == "delete at once":
+        table.tags.delete_several(names)
+    else:
+        for name in names if "delete" in what else ():
+            table.tags.delete(name)
     return {"rows": int(count)}
 
 
