@@ -16,7 +16,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import EMPTY_RESPONSE, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.pandas import functions as arrow_functions
 from pyspark.sql.types import StructType
 from pyspark.sql.worker import plan_data_source_read
@@ -121,12 +121,13 @@ def map_in_arrow(
 _write_planned: Any = vars(plan_data_source_read).get("write_read_func_and_partitions")
 
 
-def planned_read(source: DataSource, columns: StructType) -> bytes | None:
+def planned_read(source: DataSource, columns: StructType, reader: DataSourceReader | None = None) -> bytes | None:
     """Plan a batch read in this process: the function of its tasks and the tasks, as Spark's planning process writes.
 
     Args:
         source: with the options of the read.
         columns: of the read, as Spark knows them.
+        reader: of the source; `None`: the one that it makes.
 
     Returns `None` if this Spark plans in another way. Raises as the reader of the source.
     """
@@ -136,7 +137,7 @@ def planned_read(source: DataSource, columns: StructType) -> bytes | None:
     with as_in_worker():
         _write_planned(
             found,
-            reader=source.reader(columns),
+            reader=source.reader(columns) if reader is None else reader,
             data_source=source,
             schema=columns,
             max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches

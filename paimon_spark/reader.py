@@ -8,6 +8,7 @@ with another program, and this process sees the name of the program.
 import gc
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -111,6 +112,7 @@ class PaimonReader(DataSourceReader):
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
         self._newest = not request.when and request.rows_of is None
+        self._chosen: Sequence[DataSplit] | None = None
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: return a Spark partition per task. No task reads manifests."""
@@ -125,6 +127,16 @@ class PaimonReader(DataSourceReader):
                 for task in plan_tasks(splits, packing, self._min_tasks)
             ]
         return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
+
+    def of_splits(self, splits: Sequence[DataSplit]) -> "PaimonReader":
+        """Return a reader of some splits of the scan, planned already."""
+        found = copy(self)
+        found._chosen = splits
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what tasks need: they get their splits with their partitions."""
+        return {**vars(self), "_chosen": None}
 
     @property
     def scan(self) -> TableScan:
@@ -143,7 +155,7 @@ class PaimonReader(DataSourceReader):
 
     def splits(self) -> Sequence[DataSplit]:
         """Return all splits of the read."""
-        splits = self._scan.plan().splits
+        splits = self._scan.plan().splits if self._chosen is None else self._chosen
         for split in splits:
             check_files_known(self._scan.store, self._fields, split)
         return splits

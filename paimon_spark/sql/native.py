@@ -6,7 +6,7 @@ must have the columns of the query under the same names, ids and types, or not a
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from py4j.protocol import Py4JJavaError
@@ -37,6 +37,8 @@ _POSITIONAL = "_col"
 _SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
 _MAX_OPENED = 64
 """Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
+LEAST_BYTES = 4 << 20
+"""The least bytes of files that are worth a scan of their own, beside that of the others."""
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
 OPTIONS = {
@@ -62,12 +64,35 @@ class NativeFiles:
 
 
 @dataclass(frozen=True)
+class Division:
+    """A plan in two: splits of files that Spark's own scan reads, and splits that Python reads."""
+
+    files: NativeFiles
+    native: Plan
+    others: Plan
+
+    @property
+    def choices(self) -> tuple["NativeChoice", "NativeChoice"]:
+        """The choices of the two scans, whose texts no whole scan has."""
+        files = {file.file_name for split in self.others.splits for file in split.files}
+        others = NativeChoice.refused(f"{len(files)} of {self.files.of} files, which are merged; others are native")
+        return NativeChoice(self.files, f"{self.files}, others through Python"), others
+
+    def __str__(self) -> str:
+        native, others = self.choices
+        return f"{native.files}; {others.description.partition(';')[0]}"
+
+
+@dataclass(frozen=True)
 class NativeChoice:
-    """The files of the native path, or `None`, and the way in words; `by_driver`: the driver reads the few rows."""
+    """The files of the native path, or `None`, and the way in words."""
 
     files: NativeFiles | None
     description: str
     by_driver: bool = False
+    """The driver reads the few rows."""
+    division: Division | None = None
+    """Without files: the two ways of a query whose plan can have two scans in the place of one."""
 
     @classmethod
     def of(cls, found: NativeFiles | str) -> "NativeChoice":
@@ -103,6 +128,20 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     if reason is None and first is not None and not _is_reachable(jvm, first):
         reason = f"Spark's JVM cannot read {first}"
     return reason or NativeFiles(kind, sizes, found.files_in_partitions)
+
+
+def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> Division | None:
+    """Return the files of a plan that Spark's own scan can read beside a scan of the others; `None`: too few.
+
+    Arguments are those of `native_files`.
+    """
+    raw = [split for split in plan.splits if split.raw_convertible and not split.vectors]
+    others = [split for split in plan.splits if not split.raw_convertible or split.vectors]
+    if not others or sum(split.size for split in raw) < LEAST_BYTES:
+        return None
+    native = replace(plan, splits=raw)
+    found = native_files(jvm, store, columns, lambda: native)
+    return None if isinstance(found, str) else Division(found, native, replace(plan, splits=others))
 
 
 def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:

@@ -107,7 +107,8 @@ class PathReads(TableReads):
 
     def _choice(self, matching: MatchingFiles, reason: str | None) -> NativeChoice:
         try:
-            return NativeChoice.refused(reason) if reason else self._native_files(matching)
+            choice = NativeChoice.refused(reason) if reason else self._native_files(matching)
+            return choice if choice.division is None else NativeChoice(None, str(choice.division))
         except UnsupportedError as error:  # a JVM that takes no classes
             return NativeChoice.refused(str(error))
 

@@ -15,7 +15,7 @@ from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.fallback import reads_branches
-from paimon_core.scan.table_scan import TableScan
+from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
@@ -28,7 +28,7 @@ from paimon_spark.reader import batch_reader
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.driver_rows import small_read, small_rows
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
+from paimon_spark.sql.native import NativeChoice, divided_files, is_same_field, native_files, with_options
 from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of, without_implied
 from paimon_spark.sql.scan import MatchingFiles, ScanFunction
 from paimon_spark.sql.scan_request import ScanRequest
@@ -92,10 +92,12 @@ class TableReads:
             str(table.location),
             matching,
             self._planned,
+            self._planned_part,
             self._stream,
             self._small_rows,
             choose,
             self.explanation,
+            self.jvm.function,
         )
 
     def explanation(self, matching: MatchingFiles, choice: NativeChoice, listed: int = DEFAULT_LISTED) -> Explanation:
@@ -153,6 +155,8 @@ class TableReads:
             small = small_read(scan.store.schema, matching.plan.splits, request.columns, request.predicate)
             if small is not None:
                 return NativeChoice(None, f"in the driver: {small}; {found}", by_driver=True)
+            division = divided_files(self.jvm, scan.store, request.columns, matching.plan)
+            return replace(NativeChoice.refused(found), division=division)
         return NativeChoice.of(found)
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
@@ -204,6 +208,17 @@ class TableReads:
         """
         planned = planned_read(PaimonDataSource(self._given(request)), request.columns)
         return self._stream(request) if planned is None else planned
+
+    def _planned_part(self, matching: MatchingFiles, part: Plan) -> bytes | None:
+        """Return the tasks of the Python data source for a part of a plan; `None`: it would read another snapshot."""
+        request, snapshot = matching.request, matching.scan.snapshot
+        given = self._given(request)
+        if not request.moment and snapshot is not None:
+            given["read.rows-of-snapshot"] = str(snapshot.id)
+        reader = batch_reader(batch_request(given), request.columns)
+        if snapshot is None or reader.scan.snapshot is None or reader.scan.snapshot.fingerprint != snapshot.fingerprint:
+            return None
+        return planned_read(PaimonDataSource(given), request.columns, reader.of_splits(part.splits))
 
     def _stream(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source, which has streams."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +27,14 @@ class MatchingFiles:
     scan: TableScan
     """The scan of the moment of the request, in microseconds, with its predicate."""
     request: ScanRequest
+    part: Plan | None = None
+    """The plan if it is known already: a part of that of another scan."""
 
     @cached_property
     def plan(self) -> Plan:
         """The plan of the scan; of two branches their splits."""
+        if self.part is not None:
+            return self.part
         if reads_branches(self.scan.store) and not self.request.moment:
             splits = [split for _, several in branch_splits(self.scan) for split in several]
             return Plan(self.scan.snapshot, splits)
@@ -48,6 +52,8 @@ class ScanFunction:
     matching: MatchingFiles
     plan_tasks: Callable[[ScanRequest], Any]
     """Plans the tasks of the Python data source for a request: see ``PlannedTasks.java``."""
+    plan_part: Callable[[MatchingFiles, Plan], bytes | None]
+    """Plans the tasks for a part of a plan; `None`: they cannot be planned so."""
     stream: Callable[[ScanRequest], Any]
     """Makes the scan of the Python data source for a request, which has streams."""
     read_small: Callable[[MatchingFiles], Any]
@@ -56,6 +62,8 @@ class ScanFunction:
     """Finds the native path for files, or why there is none."""
     explained: Callable[[MatchingFiles, NativeChoice], Explanation]
     """Explains a read of files in the way that was chosen."""
+    function: Callable[[object], Any]
+    """Makes an object answer questions of Java."""
 
     @property
     def request(self) -> ScanRequest:
@@ -73,8 +81,9 @@ class ScanFunction:
         found = {
             "columns": columns.json(),
             "whole": spark_schema(self.schema.fields).json(),
-            "partitions": [key for key in self.schema.partition_keys if key in columns.names],
+            "partitions": [key for key in self.schema.partition_keys if key in columns.names and self._takes_filters],
             "text": self.text,
+            "divided": self.choice.division is not None,
         }
         return json.dumps(found)
 
@@ -94,12 +103,43 @@ class ScanFunction:
         number = None if snapshot is None else snapshot.id
         return f"paimon {hide_secrets(self.shown)}, snapshot {number}{said}, {self.choice.description}"
 
-    def explain(self) -> str:
+    def explain(self) -> str | None:
         """Return the explanation of the scan for EXPLAIN; of one that has none, the reason."""
         try:
             return str(self.explained(self.matching, self.choice))
         except PaimonError as error:
             return str(error)
+
+    @property
+    def _takes_filters(self) -> bool:
+        """True if filters of a running join may leave out files."""
+        return True
+
+    def native_part(self) -> Any:
+        """Return the function of a scan of the files that Spark's own scan reads; `None`: the scan stays whole."""
+        division = self.choice.division
+        if division is None or self._tasks_of_part is None:
+            return None
+        said = str(self.explained(self.matching, NativeChoice(None, str(division))))
+        return self._part(division.choices[0], division.native, None, said)
+
+    def python_part(self) -> Any:
+        """Return the function of a scan of the other files; `None`: the scan stays whole."""
+        division = self.choice.division
+        if division is None or self._tasks_of_part is None:
+            return None
+        return self._part(division.choices[1], division.others, self._tasks_of_part, None)
+
+    @cached_property
+    def _tasks_of_part(self) -> bytes | None:
+        division = self.choice.division
+        return None if division is None else self.plan_part(self.matching, division.others)
+
+    def _part(self, choice: NativeChoice, plan: Plan, tasks: bytes | None, explanation: str | None) -> Any:
+        matching = replace(self.matching, part=plan)
+        own = {field.name: getattr(self, field.name) for field in fields(ScanFunction)}
+        own |= {"matching": matching, "choose": lambda _: choice, "plan_tasks": lambda _: tasks}
+        return self.function(ScanPart(**own, explanation=explanation))
 
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.
@@ -127,3 +167,19 @@ class ScanFunction:
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""
         return scan_statistics(self.matching.scan, self.matching.plan.splits)
+
+
+@dataclass
+class ScanPart(ScanFunction):
+    """The answers of one of the two scans that take the place of a whole one, see ``PaimonDivideRule.java``."""
+
+    explanation: str | None = None
+    """That of the whole scan, of which one part tells."""
+
+    @property
+    def _takes_filters(self) -> bool:
+        return False  # they would choose among all files again
+
+    def explain(self) -> str | None:
+        """Return the explanation of the whole scan; `None`: the other part does."""
+        return self.explanation

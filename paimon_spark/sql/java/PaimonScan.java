@@ -43,6 +43,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private final StructType whole;
   private final String[] partitionColumns;
   private final String description;
+  private final boolean divided;
   private String trees = "[]";
   private Scan source;
   private Batch batch;
@@ -58,6 +59,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     whole = Trees.struct((String) found.get("whole"));
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
     description = (String) found.get("text");
+    divided = ((Boolean) found.get("divided")).booleanValue();
   }
 
   private synchronized Scan source() {
@@ -80,6 +82,19 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   public String description() {
     return description;
+  }
+
+  /** Two scans that together have the rows of this one; null: it stays whole. See PaimonDivideRule. */
+  PaimonScan[] parts() {
+    if (!divided) {
+      return null;
+    }
+    Object natively = Bridge.ask(python, "native_part", new Object[0]);
+    Object others = Bridge.ask(python, "python_part", new Object[0]);
+    if (natively == null || others == null) {
+      return null;
+    }
+    return new PaimonScan[] {new PaimonScan(natively, filters), new PaimonScan(others, filters)};
   }
 
   /** The explanation of the scan, for EXPLAIN; null: there is none. */

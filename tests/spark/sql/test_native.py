@@ -10,7 +10,7 @@ from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql import driver_rows, reads
+from paimon_spark.sql import driver_rows, native, reads
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -124,6 +124,87 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", 100)
     assert "through Python: " in sql("EXPLAIN SELECT * FROM v")[0][0]
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
+
+
+@pytest.fixture
+def divided(sql, monkeypatch):
+    """A table ``t`` whose partition 'a' is merged, and those of 'b' and 'c' are not; the driver reads nothing."""
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
+    monkeypatch.setattr(native, "LEAST_BYTES", 1)
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    values = ", ".join(value for _, value in TYPES.values())
+    sql(
+        f"CREATE TABLE t (id INT NOT NULL, p STRING NOT NULL, {columns}) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '1', 'write-only' = 'true')"
+    )
+    rows = ", ".join(f"({n}, '{p}', {values})" for p in "abc" for n in range(4))
+    sql(f"INSERT INTO t VALUES {rows}")
+    sql(f"INSERT INTO t VALUES (1, 'a'{', NULL' * len(TYPES)}), (7, 'a', {values})")
+    return sql
+
+
+@pytest.mark.more
+@pytest.mark.versions
+def test_a_scan_that_is_merged_in_part_is_two_scans(divided):
+    sql = divided
+    plan = sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert "Union" in plan
+    assert "native: 2 of 4 Parquet files, others through Python" in plan
+    assert "through Python: 2 of 4 files, which are merged; others are native" in plan
+    assert "read by: native: 2 of 4 Parquet files; through Python: 2 of 4 files, which are merged\n" in plan
+    assert len(both(sql, "SELECT * FROM t")) == 13
+    assert way(sql, "SELECT * FROM t WHERE p = 'b'") == "native"
+    assert way(sql, "SELECT * FROM t WHERE p = 'a'") == "2 files of bucket 0 are merged"
+    for query in (
+        "SELECT count(*), count(i4), min(day), max(s) FROM t",
+        "SELECT p, count(i4), sum(i8) FROM t WHERE id > 0 GROUP BY p",
+        "SELECT id FROM t WHERE i4 IS NULL OR p = 'c'",
+        "SELECT st.y.z, m['k'], arr FROM t WHERE i4 < 0 AND p <> 'b'",
+        "SELECT id, p FROM t WHERE p <> 'c' ORDER BY id DESC, p LIMIT 3",
+        "SELECT a.id, b.f8 FROM t a JOIN t b ON a.id = b.id AND a.p = b.p WHERE b.bin = X'00FF'",
+        "SELECT id FROM t WHERE p > (SELECT min(p) FROM t) AND id IN (SELECT id FROM t WHERE i4 IS NULL)",
+        "WITH x AS (SELECT id, p FROM t WHERE i4 < 0) SELECT * FROM x UNION ALL SELECT id, p FROM t",
+        "SELECT id, p FROM t VERSION AS OF 1",
+        "SELECT id, p FROM t VERSION AS OF 2 WHERE p >= 'a'",
+        "SELECT p, id, row_number() OVER (PARTITION BY p ORDER BY id) FROM t",
+    ):
+        assert both(sql, query), query
+
+
+@pytest.mark.more
+def test_both_scans_of_a_divided_one_read_one_snapshot(divided):
+    sql = divided
+    frame = sql.spark.sql(f"SELECT id, p FROM pm.{sql.database}.t WHERE id < 4")
+    internals.optimized(frame)
+    sql("INSERT INTO t SELECT 2, p, * EXCEPT (id, p) FROM t WHERE p <> 'z'")
+    sql("DELETE FROM t WHERE id = 3")
+    sql("CALL sys.compact(table => 't')")
+    assert sorted(map(tuple, frame.collect())) == [(n, p) for n in range(4) for p in "abc"]
+
+
+@pytest.mark.more
+def test_a_runtime_filter_leaves_a_scan_whole(divided):
+    sql = divided
+    sql("CREATE TABLE d (p STRING, x INT)")
+    sql("INSERT INTO d VALUES ('a', 1), ('c', 2), ('z', 3)")
+    query = "SELECT t.id, t.p FROM t JOIN d ON t.p = d.p WHERE d.x > 0 AND d.x < 3"
+    plan = sql(f"EXPLAIN {query}")[0][0]
+    assert "dynamicpruning" in plan.lower()
+    assert "others are native" not in plan
+    assert len(sql(query)) == 9
+
+
+@pytest.mark.more
+def test_every_session_divides_scans(divided):
+    sql = divided
+    other = sql.spark.newSession()
+    name = f"pm.{sql.database}.t"
+    for rows in (other.table(name), PaimonTable.forName(sql.spark, name).toDF(), other.sql(f"SELECT * FROM {name}")):
+        assert str(internals.optimized(rows)).count("RelationV2") == 2
+        assert rows.count() == 13
+    shown = str(PaimonTable.forName(sql.spark, name).explain())
+    assert "read by: native: 2 of 4 Parquet files; through Python: 2 of 4 files, which are merged\n" in shown
 
 
 def test_few_rows_of_which_none_is_decoded(sql):

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from paimon_spark.sql import driver_rows, native
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
 from tests.support.draws import rounds
@@ -179,12 +180,18 @@ ORDERS = ["ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS L
 
 
 def play(sql, seed, path, steps, queries, file_format="parquet", *, far=False):
-    game = Game(sql, random.Random(seed), path, file_format, far)
-    game.insert()
-    for _ in range(steps):
-        game.step()
-        for _ in range(queries):
-            game.check()
+    rng = random.Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        if rng.random() < 0.5:  # no scan is small, and none is too small to be divided
+            patch.setattr(driver_rows, "MOST_ROWS", -1)
+            patch.setattr(driver_rows, "_MOST_KEYS", 0)
+            patch.setattr(native, "LEAST_BYTES", 1)
+        game = Game(sql, rng, path, file_format, far)
+        game.insert()
+        for _ in range(steps):
+            game.step()
+            for _ in range(queries):
+                game.check()
     return game
 
 
