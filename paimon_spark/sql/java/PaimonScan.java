@@ -59,7 +59,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     whole = Trees.struct((String) found.get("whole"));
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
     description = (String) found.get("text");
-    divided = ((Boolean) found.get("divided")).booleanValue();
+    divided = Boolean.TRUE.equals(found.get("divided"));  // a system table does not say
   }
 
   private synchronized Scan source() {

@@ -110,6 +110,7 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert "in the driver: the rows of 6 keys in 4 files; " in sql(f"EXPLAIN {keys}")[0][0]
     assert len(both(sql, keys)) == 2
     assert "through Python: " in sql("EXPLAIN SELECT * FROM t WHERE id = 2 AND p > ''")[0][0]
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 1)
     between = "SELECT * FROM t WHERE id > 1 AND id <= 102 AND p = 'b'"
     assert "through Python: " in sql(f"EXPLAIN {between}")[0][0]
     between = between.replace("102", "101")
@@ -170,6 +171,23 @@ def test_a_scan_that_is_merged_in_part_is_two_scans(divided):
         "SELECT p, id, row_number() OVER (PARTITION BY p ORDER BY id) FROM t",
     ):
         assert both(sql, query), query
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_files_without_deleted_rows_are_native_beside_others(sql, monkeypatch, file_format):
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    monkeypatch.setattr(native, "LEAST_BYTES", 1)
+    sql(
+        "CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p) "
+        f"TBLPROPERTIES ('deletion-vectors.enabled' = 'true', 'file.format' = '{file_format}')"
+    )
+    sql("INSERT INTO t SELECT id, p FROM range(9) CROSS JOIN (VALUES ('a'), ('b')) v(p)")
+    sql("DELETE FROM t WHERE id = 3 AND p = 'a'")
+    assert " of 2 " in sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert "Union" in sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert len(both(sql, "SELECT * FROM t")) == 17
+    assert both(sql, "SELECT id FROM t WHERE id = 3") == [(3,)]
 
 
 @pytest.mark.more
