@@ -26,7 +26,7 @@ from paimon_core.schema.references import rename, rename_inner
 from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
 from paimon_core.schema.validate import validate
 from paimon_core.types.arrow import assign_ids
-from paimon_core.types.cast import can_cast
+from paimon_core.types.cast import can_cast, has_limit
 from paimon_core.types.datatype import (
     ArrayType,
     DataField,
@@ -92,11 +92,15 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class UpdateType:
-    """A new type for a column. Reads cast the values of old files."""
+    """A new type for a column. Reads cast the values of old files.
+
+    With ``whole_texts`` a CHAR or VARCHAR that is too short for some text of the old type is refused.
+    """
 
     name: Name
     type: DataType | str
     keep_nullability: bool = True
+    whole_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +362,8 @@ class _SchemaEdit:
             self._check_nullability(source.nullable, new.nullable, shown)
             if _without_ids(source) == _without_ids(with_nullable(new, source.nullable)):
                 return replace(found, type=with_nullable(source, new.nullable))
-            if is_nested(new) or not can_cast(source, new, explicit=explicit):
+            limited = change.whole_texts and has_limit(new)
+            if is_nested(new) or not can_cast(source, new, explicit=explicit and not limited):
                 raise InvalidInputError(
                     f"the type of {shown!r} cannot change from {source} to {new}: existing values could be lost"
                     + ("; change its parts by their paths" if is_nested(new) else "")

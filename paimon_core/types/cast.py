@@ -92,6 +92,11 @@ def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
     return explicit and source.root in _EXPLICIT.get(target.root, ())
 
 
+def has_limit(type_: DataType) -> bool:
+    """Return True for CHAR, and for VARCHAR but STRING."""
+    return isinstance(type_, AtomicType) and type_.root in TEXT_ROOTS and not _is_unlimited(type_)
+
+
 def _is_unlimited(text: AtomicType) -> bool:
     return text.root == "VARCHAR" and text.length == MAX_LENGTH
 

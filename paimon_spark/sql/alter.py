@@ -143,7 +143,9 @@ _OF_TABLE: Mapping[str, Any] = {"SetProperty": _set_property, "RemoveProperty": 
 _OF_COLUMN: Mapping[str, Any] = {
     "DeleteColumn": lambda path, _: DropColumn(path),
     "RenameColumn": lambda path, c: RenameColumn(path, c.newName()),
-    "UpdateColumnType": lambda path, c: UpdateType(path, declared_type(c.newDataType(), ".".join(path))),
+    "UpdateColumnType": lambda path, c: UpdateType(
+        path, declared_type(c.newDataType(), ".".join(path)), whole_texts=True
+    ),
     "UpdateColumnNullability": lambda path, c: UpdateNullability(path, c.nullable()),
     "UpdateColumnComment": lambda path, c: UpdateComment(path, c.newComment() or None),
     "UpdateColumnPosition": lambda path, c: MoveColumn(path, _position(c.position()) or FIRST),

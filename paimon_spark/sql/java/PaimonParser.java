@@ -47,13 +47,13 @@ public class PaimonParser implements ParserInterface {
 
   public LogicalPlan parsePlan(String text) throws ParseException {
     LogicalPlan own = parseOwn(text);
-    return own == null ? PaimonExplain.of(spark.parsePlan(text)) : own;
+    return own == null ? PaimonExplain.of(PaimonAlter.marked(spark.parsePlan(text))) : own;
   }
 
   /** Parse a text with parameters. A statement of ours has none. */
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
     LogicalPlan own = parseOwn(text);
-    return own == null ? PaimonExplain.of(spark.parsePlanWithParameters(text, parameters)) : own;
+    return own == null ? PaimonExplain.of(PaimonAlter.marked(spark.parsePlanWithParameters(text, parameters))) : own;
   }
 
   /** Return the command of one of our statements; null: the text is Spark's. */

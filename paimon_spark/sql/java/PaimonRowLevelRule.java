@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolveRowLevelCommandAssignments$
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.plans.logical.AddCheckConstraint;
+import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -51,6 +52,9 @@ class PaimonRowLevelRule extends Rule {
     }
     if (plan instanceof MergeIntoTable) {
       return command("MERGE INTO", (LogicalPlan) plan, ((MergeIntoTable) plan).targetTable(), "merge_rows", MERGED);
+    }
+    if (plan instanceof AlterColumns) {
+      return PaimonAlter.of((AlterColumns) plan);
     }
     if (plan instanceof AddCheckConstraint) {
       checkNoConstraint((AddCheckConstraint) plan);
