@@ -75,7 +75,8 @@ class Division:
     def choices(self) -> tuple["NativeChoice", "NativeChoice"]:
         """The choices of the two scans, whose texts no whole scan has."""
         files = {file.file_name for split in self.others.splits for file in split.files}
-        others = NativeChoice.refused(f"{len(files)} of {self.files.of} files, which are merged; others are native")
+        said = f"{len(files)} of {self.files.of} files, merged or with deleted rows; others are native"
+        others = NativeChoice.refused(said)
         return NativeChoice(self.files, f"{self.files}, others through Python"), others
 
     def __str__(self) -> str:

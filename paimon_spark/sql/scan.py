@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from paimon_core.errors import PaimonError, hide_secrets
@@ -105,8 +105,11 @@ class ScanFunction:
 
     def explain(self) -> str | None:
         """Return the explanation of the scan for EXPLAIN; of one that has none, the reason."""
+        return self._explanation(self.choice)
+
+    def _explanation(self, choice: NativeChoice) -> str:
         try:
-            return str(self.explained(self.matching, self.choice))
+            return str(self.explained(self.matching, choice))
         except PaimonError as error:
             return str(error)
 
@@ -120,8 +123,8 @@ class ScanFunction:
         division = self.choice.division
         if division is None or self._tasks_of_part is None:
             return None
-        said = str(self.explained(self.matching, NativeChoice(None, str(division))))
-        return self._part(division.choices[0], division.native, None, said)
+        whole = partial(self._explanation, NativeChoice(None, str(division)))
+        return self._part(division.choices[0], division.native, None, whole)
 
     def python_part(self) -> Any:
         """Return the function of a scan of the other files; `None`: the scan stays whole."""
@@ -135,7 +138,9 @@ class ScanFunction:
         division = self.choice.division
         return None if division is None else self.plan_part(self.matching, division.others)
 
-    def _part(self, choice: NativeChoice, plan: Plan, tasks: bytes | None, explanation: str | None) -> Any:
+    def _part(
+        self, choice: NativeChoice, plan: Plan, tasks: bytes | None, explanation: Callable[[], str] | None
+    ) -> Any:
         matching = replace(self.matching, part=plan)
         own = {field.name: getattr(self, field.name) for field in fields(ScanFunction)}
         own |= {"matching": matching, "choose": lambda _: choice, "plan_tasks": lambda _: tasks}
@@ -173,8 +178,8 @@ class ScanFunction:
 class ScanPart(ScanFunction):
     """The answers of one of the two scans that take the place of a whole one, see ``PaimonDivideRule.java``."""
 
-    explanation: str | None = None
-    """That of the whole scan, of which one part tells."""
+    explanation: Callable[[], str] | None = None
+    """Explains the whole scan, for which one part answers."""
 
     @property
     def _takes_filters(self) -> bool:
@@ -182,4 +187,4 @@ class ScanPart(ScanFunction):
 
     def explain(self) -> str | None:
         """Return the explanation of the whole scan; `None`: the other part does."""
-        return self.explanation
+        return None if self.explanation is None else self.explanation()
