@@ -140,7 +140,7 @@ class TableTags:
         return self.delete_several([name], dry_run=dry_run)[0]
 
     def delete_several(self, names: Sequence[str], *, dry_run: bool = False) -> "builtins.list[Tag]":
-        """Delete tags, and the files that only they need; return the tags. `dry_run`: delete nothing.
+        """Delete the tags of these `names`, and the files that only they need; return them. `dry_run`: delete nothing.
 
         One call for many tags whose snapshots have expired is much faster than a call of `delete` for each, because the
         metadata of all that remains are read once for each call. Raises NotFoundError (nothing changed) if any of the
