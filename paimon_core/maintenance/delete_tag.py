@@ -195,7 +195,7 @@ def _has_unknown(names: ManifestNames | None, known: Hashes) -> bool:
 
 def _unknown(store: FileStore, meta: ManifestFileMeta, data: bytes, known: Hashes, paths: Paths) -> ManifestNames:
     """Return the names in a manifest that are not ``known``; add the paths of those that it adds to ``paths``."""
-    parts = []
+    parts = [names_in(())[1]]  # a manifest may have no entries
     for entries in store.manifests.decode_batches(meta, data, with_stats=False):
         origins, found = names_in(entries)
         unknown = ~contains(known, found.hashes)

@@ -85,6 +85,10 @@ public class PaimonAlter extends SetTableProperties {
       Option type = ((AlterColumnSpec) specs.get(i)).newDataType();
       texts |= type.isDefined() && (type.get() instanceof VarcharType || type.get() instanceof CharType);
     }
+    if (texts && specs.size() > 1) {  // of the others Spark would no longer check that they lose no value
+      throw new UnsupportedOperationException(
+          "ALTER COLUMN with STRING, CHAR or VARCHAR changes one column of a Paimon table: write a statement for each");
+    }
     return texts ? new PaimonAlter(table, plan.changes()) : plan;
   }
 

@@ -127,9 +127,6 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
 
 
-divides = pytest.mark.skipif(internals._write_planned is None, reason="this Spark plans all tasks of a read itself")
-
-
 @pytest.fixture
 def divided(sql, monkeypatch):
     """A table ``t`` whose partition 'a' is merged, and those of 'b' and 'c' are not; the driver reads nothing."""
@@ -148,10 +145,9 @@ def divided(sql, monkeypatch):
     return sql
 
 
-@divides
 @pytest.mark.more
 @pytest.mark.versions
-def test_a_scan_that_is_merged_in_part_is_two_scans(divided):
+def test_a_scan_that_is_merged_in_part_is_two_scans(divided, monkeypatch):
     sql = divided
     plan = sql("EXPLAIN SELECT * FROM t")[0][0]
     assert "Union" in plan
@@ -175,9 +171,11 @@ def test_a_scan_that_is_merged_in_part_is_two_scans(divided):
         "SELECT p, id, row_number() OVER (PARTITION BY p ORDER BY id) FROM t",
     ):
         assert both(sql, query), query
+    monkeypatch.setattr(internals, "_write_planned", None)  # a Spark that plans the tasks itself, those of a whole scan
+    assert "Union" not in sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert len(sql("SELECT * FROM t")) == 13
 
 
-@divides
 @pytest.mark.more
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
 def test_files_without_deleted_rows_are_native_beside_others(sql, monkeypatch, file_format):
@@ -195,7 +193,6 @@ def test_files_without_deleted_rows_are_native_beside_others(sql, monkeypatch, f
     assert both(sql, "SELECT id FROM t WHERE id = 3") == [(3,)]
 
 
-@divides
 @pytest.mark.more
 def test_both_scans_of_a_divided_one_read_one_snapshot(divided):
     sql = divided
@@ -207,7 +204,6 @@ def test_both_scans_of_a_divided_one_read_one_snapshot(divided):
     assert sorted(map(tuple, frame.collect())) == [(n, p) for n in range(4) for p in "abc"]
 
 
-@divides
 @pytest.mark.more
 def test_a_runtime_filter_leaves_a_scan_whole(divided):
     sql = divided
@@ -220,7 +216,6 @@ def test_a_runtime_filter_leaves_a_scan_whole(divided):
     assert len(sql(query)) == 9
 
 
-@divides
 @pytest.mark.more
 def test_every_session_divides_scans(divided):
     sql = divided
