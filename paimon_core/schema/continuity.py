@@ -1,0 +1,128 @@
+"""Whether rows that were written with one version of a schema are still rows of the table under a later version.
+
+``REPLACE TABLE`` publishes its schema as the next version of the table, and gives every column a new id
+(`catalog.staged`). So the ids of the columns tell a replacement from an ``ALTER TABLE``, without another mark on disk.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from paimon_core.options import ALL_OPTIONS
+from paimon_core.schema.mutability import IMMUTABLE
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.cast import can_cast
+from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType, is_nested, with_nullable
+
+_NAMES = frozenset({"bucket-key", "partition", "primary-key", "rowkind.field"})
+"""Options that name columns. The columns are compared by their ids, because a column may have been renamed."""
+
+_OPTIONS = (*sorted(IMMUTABLE - _NAMES), "deletion-vectors.enabled")
+
+
+def continues(old: TableSchema, new: TableSchema) -> bool:
+    """Return True if rows written with ``old`` are right rows of the table under ``new``, a later version.
+
+    False: ``new`` replaces the table, or may do so, or it stores rows in another way. An ``ALTER TABLE`` gives False if
+    no column of ``old`` keeps its name. REQUIRES: both versions are as stored, without dynamic options.
+    """
+    return why_not_continued(old, new) is None
+
+
+def why_not_continued(old: TableSchema, new: TableSchema) -> str | None:
+    """Return the reason why `continues` is False, as a clause for an error; `None`: it is True."""
+    return _other_table(old, new) or _other_keys(old, new) or _other_options(old, new) or _stricter(old, new)
+
+
+def _other_table(old: TableSchema, new: TableSchema) -> str | None:
+    """Return a reason if no ``ALTER TABLE`` leads from ``old`` to ``new``.
+
+    The Java engine (from 2.0 on) gives the columns of a replacement ids from 0 again. That shows in the types, or in a
+    lower ``highest_field_id``, or not at all.
+    """
+    fell = new.id < old.id or new.highest_field_id < old.highest_field_id
+    if fell or (new.id == old.id and new.time_millis != old.time_millis):
+        return "the table was dropped and created again"
+    shared = _shared(old, new)
+    if not any(then.name == now.name for then, now in shared) or not all(_is_cast(*pair) for pair in shared):
+        return "the table was replaced, or all of its columns were"
+    return None
+
+
+def _other_keys(old: TableSchema, new: TableSchema) -> str | None:
+    for what, then, now in (
+        ("primary key", old.primary_keys, new.primary_keys),
+        ("partition columns", old.partition_keys, new.partition_keys),
+        ("bucket key", old.bucket_keys, new.bucket_keys),
+        ("row kind column", _row_kind(old), _row_kind(new)),
+    ):
+        if _columns(old, then) != _columns(new, now):
+            return f"the {what} changed from ({', '.join(then)}) to ({', '.join(now)})"
+    return None
+
+
+def _other_options(old: TableSchema, new: TableSchema) -> str | None:
+    if _bucket_mode(old) != _bucket_mode(new):
+        return f"option 'bucket' changed from {old.bucket} to {new.bucket}"
+    for key in _OPTIONS:
+        then, now = (schema.options.value(ALL_OPTIONS[key]) for schema in (old, new))
+        if then != now:
+            return f"option {key!r} changed from {then!r} to {now!r}"
+    return None
+
+
+def _stricter(old: TableSchema, new: TableSchema) -> str | None:
+    old_ids = {field.id for field in old.fields}
+    for field in new.fields:
+        if not field.type.nullable and field.id not in old_ids:
+            return f"column {field.name!r} was added and is NOT NULL"
+    for then, now in _shared(old, new):
+        if _is_stricter(then.type, now.type):
+            return f"column {now.name!r}, or a field in it, became NOT NULL"
+    return None
+
+
+def _shared(old: TableSchema, new: TableSchema) -> list[tuple[DataField, DataField]]:
+    """Return the columns that both versions have."""
+    before = {field.id: field for field in old.fields}
+    return [(before[field.id], field) for field in new.fields if field.id in before]
+
+
+def _is_cast(old: DataField, new: DataField) -> bool:
+    """Return True if a column of the old type can have been altered to the new type."""
+    if is_nested(old.type) or is_nested(new.type):
+        return type(old.type) is type(new.type)
+    return can_cast(old.type, new.type, explicit=True)
+
+
+def _columns(schema: TableSchema, names: Sequence[str]) -> list[tuple[int, Any]]:
+    """Return the ids and types of columns."""
+    fields: list[DataField] = [schema.field(name) for name in names]
+    return [(field.id, with_nullable(field.type, True)) for field in fields]
+
+
+def _row_kind(schema: TableSchema) -> tuple[str, ...]:
+    name = schema.options.value(ALL_OPTIONS["rowkind.field"])
+    return (name,) if name else ()
+
+
+def _bucket_mode(schema: TableSchema) -> int:
+    """Return -2: postponed, -1: no fixed number, 1: any fixed number. Each file records the number it was made for."""
+    return min(schema.bucket, 1)
+
+
+def _is_stricter(old: Any, new: Any) -> bool:
+    """Return True if a value of the new type must not be NULL where one of the old type may."""
+    if old.nullable and not new.nullable:
+        return True
+    match old, new:
+        case RowType(), RowType():
+            before = {field.id: field.type for field in old.fields}
+            return any(
+                _is_stricter(before[field.id], field.type) if field.id in before else not field.type.nullable
+                for field in new.fields
+            )
+        case ArrayType(), ArrayType():
+            return _is_stricter(old.element, new.element)
+        case MapType(), MapType():
+            return _is_stricter(old.value, new.value)
+    return False
