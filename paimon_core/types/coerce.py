@@ -4,7 +4,7 @@ Integers may become wider integers, decimals or (up to 2**53) floats; encodings 
 An error for a value that would change names the column, the row and the value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import to_arrow
+from paimon_core.types.columns import matching_positions
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
@@ -312,18 +313,14 @@ def _stored_struct(
 ) -> ArrowArray:
     if not pa.types.is_struct(array.type):
         raise _kind_refused(array, target, location)
-    given = [array.type.field(i).name for i in range(array.type.num_fields)]
-    extra = [name for name in given if name not in dict(fields)]
-    if extra or len(set(given)) < len(given):
-        what = f"has no field {extra[0]!r}" if extra else "takes every field once"
-        raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}, which {what}")
-    children = dict(zip(given, array.flatten(), strict=True))  # the children are null if the row is null
+    positions = _field_positions(array, target, [name for name, _ in fields], location)
+    children = array.flatten()  # the children are null if the row is null
     valid = array.is_valid() if array.null_count else None
     arrays = []
-    for name, t in fields:
+    for (name, t), position in zip(fields, positions, strict=True):
         inside = location.inside(name)
-        child = children.get(name)
-        stored = pa.nulls(len(array), to_arrow(t)) if child is None else _stored(child, t, inside)
+        missing = position is None
+        stored = pa.nulls(len(array), to_arrow(t)) if missing else _stored(children[position], t, inside)
         _no_nulls(stored, t, inside, valid)
         arrays.append(stored)
     arrow_type = to_arrow(target)
@@ -331,6 +328,21 @@ def _stored_struct(
         return array.cast(arrow_type)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(arrays, fields=list(arrow_type), mask=mask)
+
+
+def _field_positions(
+    array: ArrowArray, target: DataType, names: Sequence[str], location: _Location
+) -> list[int | None]:
+    """Return the position of each field in the structs of an array, found as columns are; `None`: they lack it."""
+    given = [array.type.field(i).name for i in range(array.type.num_fields)]
+    found = matching_positions(names, given)
+    taken = [i for candidates in found for i in candidates]
+    extra = [name for i, name in enumerate(given) if i not in taken and name not in names]
+    each_once = sorted(taken) == list(range(len(given))) and max(map(len, found), default=0) < 2
+    if not each_once:
+        what = f"has no field {extra[0]!r}" if extra else "takes every field once"
+        raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}, which {what}")
+    return [candidates[0] if candidates else None for candidates in found]
 
 
 def _lengths(array: ArrowArray) -> Any:

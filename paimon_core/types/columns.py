@@ -21,6 +21,17 @@ class ColumnNames:
         return [self._exact[name]] if name in self._exact else self._folded.get(name.lower(), [])
 
 
+def matching_positions(wanted: Iterable[str], given: Sequence[str]) -> list[list[int]]:
+    """Return for each name in `wanted` the positions in `given` that it may mean.
+
+    A name that is equal to one of `wanted` means only that one; the others match if they differ in case alone. Two
+    wanted names may share a position: then it is ambiguous, as is a name with two positions.
+    """
+    names = list(wanted)
+    exact, index = set(names).intersection(given), ColumnNames(given)
+    return [[i for i in index.positions(name) if given[i] == name or given[i] not in exact] for name in names]
+
+
 def find_column(fields: Sequence[DataField], name: str, where: str) -> DataField:
     """Return the field called `name`, or else the only field whose name differs from `name` in case only.
 

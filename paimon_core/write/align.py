@@ -13,7 +13,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.coerce import coerce_array
-from paimon_core.types.columns import ColumnNames
+from paimon_core.types.columns import matching_positions
 from paimon_core.types.datatype import DataField
 from paimon_core.types.default import default_value
 
@@ -50,16 +50,20 @@ def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
     if len(set(names)) < len(names):
         repeated = sorted({n for n in names if list(names).count(n) > 1})
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
-    given, positions = ColumnNames(names), []
-    for field in schema.fields:
-        candidates = given.positions(field.name)
+    positions: list[int | None] = []
+    taken: dict[int, str] = {}
+    for field, candidates in zip(schema.fields, matching_positions(schema.names, names), strict=True):
         if len(candidates) > 1:
             raise InvalidInputError(
                 f"columns {[names[i] for i in candidates]} of the data differ only in case, and either could be the "
                 f"table's {field.name!r}: rename or drop all but one"
             )
+        if candidates and taken.setdefault(candidates[0], field.name) != field.name:
+            raise InvalidInputError(
+                f"column {names[candidates[0]]!r} of the data could be the table's {taken[candidates[0]]!r} or its "
+                f"{field.name!r}: give it the exact name"
+            )
         positions.append(candidates[0] if candidates else None)
-    taken = {p for p in positions if p is not None}
     extra = [n for i, n in enumerate(names) if i not in taken]
     if extra:
         raise InvalidInputError(

@@ -92,6 +92,19 @@ def test_append_to_a_keyed_table_upserts(spark, path):
     assert [field.type.nullable for field in table.schema.fields] == [False, False, True, True]
 
 
+def test_names_may_differ_in_case_at_every_depth(spark, path):
+    columns = (
+        "id INT, s STRUCT<a: INT, b: STRUCT<c: INT>>, l ARRAY<STRUCT<x: INT, y: INT>>, m MAP<STRING, STRUCT<v: INT>>"
+    )
+    save(spark.createDataFrame([], columns), path)
+    values = (1, (1, (2,)), [(3, 4)], {"k": (5,)})
+    frame = spark.createDataFrame([values], columns.upper().replace("Y: INT", "y: INT"))
+    save(frame, path)
+    assert [tuple(row) for row in load(spark, path).collect()] == [values]
+    with pytest.raises(Exception, match=r"column 's'.*has no field 'Z'"):
+        save(frame.select("id", F.struct(F.lit(1).alias("Z")).alias("s")), path)
+
+
 @everywhere
 def test_row_kind_column_deletes_and_is_not_stored(spark, path):
     save(orders(spark, A, B, C), path, **KEYED)

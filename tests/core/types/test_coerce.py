@@ -151,6 +151,15 @@ def test_no_chunks():
             [{"a": 1, "b": "x", "d": None}, None],
         ),
         (pa.array([{"a": [{"x": 1}, None]}]).slice(0), "ROW<a ARRAY<ROW<x INT>>>", [{"a": [{"x": 1}, None]}]),
+        (pa.array([{"B": "x", "A": 1}]), "ROW<a INT, b STRING>", [{"a": 1, "b": "x"}]),
+        (pa.array([{"A": 1, "a": 2}]), "ROW<a INT, A INT>", [{"a": 2, "A": 1}]),
+        (pa.array([{"A": 1}]), "ROW<a INT, A INT>", [{"a": None, "A": 1}]),
+        (pa.array([[{"X": {"Y": 1}}]]), "ARRAY<ROW<x ROW<y INT>>>", [[{"x": {"y": 1}}]]),
+        (
+            pa.array([[("k", {"X": 1})]], pa.map_(pa.string(), pa.struct({"X": pa.int64()}))),
+            "MAP<STRING, ROW<x INT>>",
+            [[("k", {"x": 1})]],
+        ),
         (pa.array([{}, None], pa.struct([])), "ROW<>", [{}, None]),
         (
             pa.array([{"metadata": b"m", "value": b"v"}, None]),
@@ -184,6 +193,8 @@ def test_nested_values(array, target, expected):
             "ROW<a INT>",
             "takes every field once",
         ),
+        (pa.array([{"ab": 1, "AB": 2}]), "ROW<aB INT>", "takes every field once"),
+        (pa.array([{"ab": 1}]), "ROW<aB INT, Ab INT>", "takes every field once"),
     ],
 )
 def test_nested_values_are_refused_by_path(array, target, message):

@@ -6,7 +6,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.options.option import Options
 from paimon_core.scan.projection import project
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.types.columns import ColumnNames, find_column
+from paimon_core.types.columns import ColumnNames, find_column, matching_positions
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 
@@ -16,6 +16,21 @@ FIELDS = tuple(DataField(i, name, parse_type("INT")) for i, name in enumerate(("
 @pytest.mark.parametrize(("name", "expected"), [("id", [0]), ("VALUE", [1]), ("Dup", [3]), ("DUP", [2, 3]), ("x", [])])
 def test_positions_of_a_name(name, expected):
     assert ColumnNames(field.name for field in FIELDS).positions(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "expected"),
+    [
+        ("a b", "B a", [[1], [0]]),
+        ("a A", "A", [[], [0]]),
+        ("a A", "A a", [[1], [0]]),
+        ("aB", "ab AB", [[0, 1]]),
+        ("aB Ab", "ab", [[0], [0]]),
+        ("x", "a", [[]]),
+    ],
+)
+def test_an_exact_name_is_no_match_of_another(wanted, given, expected):
+    assert matching_positions(wanted.split(), given.split()) == expected
 
 
 def test_a_column_is_found_or_the_error_says_why_not():

@@ -3,9 +3,12 @@
 import json
 
 import pyarrow as pa
+import pytest
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -41,3 +44,11 @@ def aligned(text: str) -> str:
 @text_cases(__file__, "align.txt")
 def test_data_as_columns_of_a_table(case, check_case):
     check_case(case, aligned)
+
+
+def test_a_column_of_the_data_fills_one_column_of_the_table():
+    fields = tuple(DataField(i, name, parse_type("INT")) for i, name in enumerate(("ab", "AB")))
+    schema = TableSchema(0, fields, 1, (), (), Options({}))  # the Java engine makes such tables
+    assert column_positions(["AB"], schema) == (None, 0)
+    with pytest.raises(InvalidInputError, match="'Ab' of the data could be the table's 'ab' or its 'AB'"):
+        column_positions(["Ab"], schema)
