@@ -11,7 +11,7 @@ import itertools
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,15 +75,14 @@ def merge_runs(
 def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     """Return the rows of a write buffer as a window sorted by key, sequence fields and sequence number.
 
-    REQUIRES: the rows are in order of arrival. Sequence fields sort ascending here even with ``order.descending``, as
-    in Java's write buffer; a merge of runs sorts them descending. InvalidInputError for a null in a key, and for a
-    column of over 2 GiB of text.
+    REQUIRES: the rows are in order of arrival. InvalidInputError for a null in a key, and for a column of over 2 GiB of
+    text.
     """
     rows = _one_chunk(table)
     if not rows.num_rows:
         return Window(rows, None, np.zeros(0, np.int64))
     key_columns(rows, order)
-    then = sequence_words(rows, replace(order, descending=False))
+    then = sequence_words(rows, order)
     if SEQUENCE_NUMBER in rows.column_names and not _ascends(rows.column(SEQUENCE_NUMBER).to_numpy()):
         then += nullable_key_words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
     return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))

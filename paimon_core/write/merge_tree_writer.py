@@ -157,16 +157,15 @@ class MergeTreeWriter:
     def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
         """Merge the spilled and the buffered rows; the result is the same as that of one sort and merge."""
         runs: list[Run] = [*self._spilled]
-        order = replace(self._order, descending=False)
         if self._merges_in_steps:
             if self._buffer:
                 newest = self._merge_buffer().to_batches(max_chunksize=_NEWEST_ROWS)
                 runs.append(lambda open_runs: iter(newest))
-            yield from multi_pass_merge(runs, order, self._fold, _open_runs(space), space.options)
+            yield from multi_pass_merge(runs, self._order, self._fold, _open_runs(space), space.options)
         else:
             if self._buffer:
                 runs.append(_by_keys(self._sort_buffer()))
-            yield from merge_runs([run(len(runs)) for run in runs], order, self._fold, repeated=True)
+            yield from merge_runs([run(len(runs)) for run in runs], self._order, self._fold, repeated=True)
         self._forget_spilled()
 
     def _forget_spilled(self) -> None:

@@ -208,7 +208,10 @@ class Merging:
         }
 
     def changes(self, rng: Random, count: int, pools: Mapping[str, Sequence[str]]) -> list[list[Any]]:
-        """Random rows [kind, {column: value}], keys often more than once."""
+        """Random rows [kind, {column: value}], keys often more than once.
+
+        With a descending sequence each key once: Java 1.4.2 sorts its write buffer ascending.
+        """
         found = []
         for _ in range(count):
             kind = rng.choice(self.kinds)
@@ -217,6 +220,8 @@ class Merging:
             for name, column in self.columns.items():
                 row[name] = self._value(rng, column, kind, pools)
             found.append([kind, row])
+        if self.options.get("sequence.field.sort-order") == "descending":
+            return list({row["k"]: [kind, row] for kind, row in found}.values())
         return found
 
     def _value(self, rng: Random, column: Column, kind: str, pools: Mapping[str, Sequence[str]]) -> Any:

@@ -69,7 +69,7 @@ class Game:
         """Random changes; deletes only where their order is the order of writing, as compaction forgets them."""
         kinds = ("+I", "+I", "+U", "-D") if self.keys and not self.sequence else ("+I", "+U") if self.keys else ("+I",)
         drawn = [[self.rng.choice(kinds), self._row()] for _ in range(self.rng.choice((1, 5, 20)))]
-        # A write buffer is sorted upwards even where merging is downwards: one change of a key in a commit is sure.
+        # Java 1.4.2 sorts its write buffer ascending, so a commit changes each key once.
         once = {tuple(row[k] for k in self.keys): [kind, row] for kind, row in drawn} if self.descending else None
         return drawn if once is None else list(once.values())
 

@@ -174,11 +174,15 @@ def test_append_picks(row):
 
 
 @examples("4.2", "rows", "options", "result")
-def test_deduplicate(make, row):
+@pytest.mark.parametrize("commits", ["one", "several"])
+def test_deduplicate(make, row, commits):
     table = make({"k": "INT NOT NULL", "v": "STRING", "s": "INT"}, settings(row["options"]))
+    rows = []
     for text in row["rows"].split(", "):
         kind, value, sequence = re.fullmatch(r"(?:([+-]\w) )?(\w+)@(\w|∅)", text).groups()
-        commit(table, [(kind or "+I", 1, value, None if sequence == "∅" else int(sequence))])
+        rows.append((kind or "+I", 1, value, None if sequence == "∅" else int(sequence)))
+    for part in [rows] if commits == "one" else [[row] for row in rows]:
+        commit(table, part)
     for _ in range(2):
         assert [value for _, value, _ in values_of(table)] == ([] if row["result"] == "no row" else [row["result"]])
         table.compact(full=True)

@@ -124,7 +124,7 @@ class KeyedTable(RuleBasedStateMachine):
             options["sequence.field.sort-order"] = "descending" if descending else "ascending"
         if ignore_delete:
             options["ignore-delete"] = "true"
-        self.ignore_delete, self.unique_in_batch = ignore_delete, bool(sequence) and descending
+        self.ignore_delete = ignore_delete
         # a compaction forgets deletes, and a row that comes later may then win though its sequence is smaller
         self.compacted = not sequence or ignore_delete
         if not self.compacted:
@@ -148,8 +148,7 @@ class KeyedTable(RuleBasedStateMachine):
 
     def draw_rows(self, data, columns: list[Column], most: int = 8) -> list[dict]:
         values = {c.uid: self.values_of(c) for c in columns}
-        unique = (lambda row: tuple(row[k] for k in self.key)) if self.unique_in_batch else None
-        return data.draw(st.lists(st.fixed_dictionaries(values), max_size=most, unique_by=unique))
+        return data.draw(st.lists(st.fixed_dictionaries(values), max_size=most))
 
     def values_of(self, column: Column) -> st.SearchStrategy[Any]:
         if column.uid == "k":
@@ -196,8 +195,6 @@ class KeyedTable(RuleBasedStateMachine):
         if how == "partition" and self.partitioned:
             value = data.draw(st.sampled_from(PARTITIONS))
             rows = [{**row, "p": value} for row in rows]
-            if self.unique_in_batch:
-                rows = list({row["k"]: row for row in rows}.values())
             partition = {"p": value}
             gone = lambda row: row["p"] == value  # noqa: E731
         elif how == "dynamic":

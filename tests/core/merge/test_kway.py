@@ -126,15 +126,16 @@ def test_merging_equals_the_model_however_runs_are_cut(data, history, descending
 
 
 @given(history=histories(), fields=st.sampled_from([(), ("s1",), ("s2", "s1")]), descending=st.booleans())
-def test_sorting_a_buffer_then_folding_equals_the_model_ascending(history, fields, descending):
+def test_sorting_a_buffer_then_folding_equals_the_model(history, fields, descending):
     schema, runs = history
     keys = tuple(name for name in schema.names if name.startswith("k"))
     rows = sorted((row for run in runs for row in run), key=lambda row: row[-1])
     at = schema.names.index("_SEQUENCE_NUMBER")
     rows = [(*row[:at], i, *row[at + 1 :]) for i, row in enumerate(rows)]
     table = pa.table([[row[i] for row in rows] for i in range(len(schema))], schema=schema)
-    window = sort_rows(table, MergeOrder(keys, fields, descending))
-    expected = newest(schema, [[row] for row in rows], MergeOrder(keys, fields))
+    order = MergeOrder(keys, fields, descending)
+    window = sort_rows(table, order)
+    expected = newest(schema, [[row] for row in rows], order)
     assert plain(deduplicate()(window), schema) == expected
 
 
