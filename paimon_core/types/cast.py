@@ -1,8 +1,9 @@
 """The change of column types: the changes that a schema allows, and the casts of stored data to the new type.
 
-Results are those of the reference engine of the format: integers wrap, floats truncate and saturate, decimals round
-half up and become null if they do not fit, and a text that is no value is an error. A cast is refused if its result
-depends on the time zone of the machine (TIMESTAMP to and from TIMESTAMP_LTZ) or is not known exactly.
+Results are those of the reference engine of the format: integers wrap, floats truncate and saturate, timestamps round
+down, decimals round half up and become null if they do not fit, and a text that is no value is an error. A cast is
+refused if its result depends on the time zone of the machine (TIMESTAMP to and from TIMESTAMP_LTZ) or is not known
+exactly.
 """
 
 from collections.abc import Callable
@@ -236,23 +237,16 @@ def _ticks(array: ArrowArray) -> tuple[Any, Any, int]:
     return values, mask, _PER_SECOND[array.type.unit]
 
 
-def _toward_zero(values: Any, divisor: int) -> Any:
-    return np.where(values < 0, -(-values // divisor), values // divisor)
-
-
 def _change_precision(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     if (source.precision or 0) <= (target.precision or 0):
         return _to_finer_unit(array, source, target)
     values, mask, per_second = _ticks(array)
-    digits = target.precision or 0
-    fine = per_second // 10 ** max(digits, 3)
-    values = values // fine if fine > 1 else values
-    if digits < 3:  # milliseconds are cut towards zero, finer digits towards the past
-        step = 10 ** (3 - digits)
-        values = _toward_zero(values, step) * step
-    unit_digits = {"ms": 3, "us": 6, "ns": 9}[to_arrow(target).unit]
-    values = values * 10 ** (unit_digits - max(digits, 3))
-    return pa.array(values, pa.int64(), mask=mask).view(to_arrow(target))
+    step = per_second // 10 ** (target.precision or 0)
+    rounded = values // step * step  # down, also before 1970
+    if (rounded > values).any():
+        raise _unsupported(source, target, "a time is too early to be rounded down")
+    coarser = per_second // _PER_SECOND[to_arrow(target).unit]
+    return pa.array(rounded // coarser, pa.int64(), mask=mask).view(to_arrow(target))
 
 
 def _to_finer_unit(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -265,8 +259,7 @@ def _to_finer_unit(array: ArrowArray, source: AtomicType, target: AtomicType) ->
 
 def _timestamp_to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     values, mask, per_second = _ticks(array)
-    millis = values // (per_second // 1000)
-    days = _toward_zero(millis, 1000 * _DAY_SECONDS)  # as the reference engine: 1969-12-31 12:00 is in day 0
+    days = values // (per_second * _DAY_SECONDS)
     return pa.array(days.astype(np.int32), mask=mask).view(pa.date32())
 
 
@@ -280,8 +273,7 @@ def _timestamp_to_integer(array: ArrowArray, source: AtomicType, target: AtomicT
     if target.root not in ("INT", "BIGINT"):
         raise _unsupported(source, target)
     values, mask, per_second = _ticks(array)
-    seconds = _toward_zero(values // (per_second // 1000), 1000)
-    return pa.array(seconds, mask=mask).cast(to_arrow(target), safe=False)
+    return pa.array(values // per_second, mask=mask).cast(to_arrow(target), safe=False)
 
 
 def _integer_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:

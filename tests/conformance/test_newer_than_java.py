@@ -2,6 +2,7 @@
 
 import pytest
 
+from paimon_core.schema.change import UpdateType
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 
@@ -20,8 +21,8 @@ def create(judge, name):
     return created
 
 
-def rows_in_java(table):
-    return [row[1:] for row in table.java("read")["rows"]]
+def rows_in_java(table, **arguments):
+    return [row[1:] for row in table.java("read", **arguments)["rows"]]
 
 
 def our_rows(table):
@@ -39,3 +40,18 @@ def test_descending_sequence_in_one_commit(create, writer):
     else:
         table.java("write", rows=changes)
     same(table.agree(), [[1, 3 if writer == "we" else 9]], f"{table.name}: the smallest sequence, or Java's")
+
+
+def test_timestamps_before_1970_in_columns_of_coarser_types(create):
+    """Java's master rounds down since August and September 2026, and the time of the day is positive since 2.0.0."""
+    table = create([["k", "INT NOT NULL"], *([f"c{i}", "TIMESTAMP(6)"] for i in range(6))], {})
+    moment = "1969-12-31T23:59:58.500001000"
+    table.we_write([["+I", {"k": 1, **{f"c{i}": moment for i in range(6)}}]])
+    targets = ("DATE", "TIMESTAMP(0)", "TIMESTAMP(2)", "BIGINT", "TIME(3)", "TIMESTAMP(3)")
+    table.ours().alter([UpdateType(f"c{i}", target) for i, target in enumerate(targets)])
+    cut = "1969-12-31T23:59:58.500000000"
+    rounded = ["1969-12-31", "1969-12-31T23:59:58.000000000", cut, -2, "23:59:58.500", cut]
+    same(our_rows(table), [[1, *rounded]], f"{table.name}: as we read it")
+    up = ["1970-01-01", "1969-12-31T23:59:59.000000000", cut, -1]
+    found = rows_in_java(table, projection=["k", "c0", "c1", "c2", "c3"])
+    same(found, [[1, *up]], f"{table.name}: as Java 1.4.2 reads it")

@@ -223,17 +223,17 @@ def test_booleans_and_floats(values, source, target, expected):
 @pytest.mark.parametrize(
     ("values", "source", "target", "expected"),
     [
-        ([1999, -1999, -1], "TIMESTAMP(3)", "TIMESTAMP(0)", [1000, -1000, 0]),
+        ([1999, -1999, -1], "TIMESTAMP(3)", "TIMESTAMP(0)", [1000, -2000, -1000]),
         ([1999, -1999, -1], "TIMESTAMP(6)", "TIMESTAMP(3)", [1, -2, -1]),
         ([1999, -1999], "TIMESTAMP(6)", "TIMESTAMP(5)", [1990, -2000]),
         ([1999, None], "TIMESTAMP_LTZ(9)", "TIMESTAMP_LTZ(6)", [1, None]),
         ([1999], "TIMESTAMP(9)", "TIMESTAMP(7)", [1900]),
         ([1], "TIMESTAMP(3)", "TIMESTAMP(9)", [10**6]),
-        ([-1, -86_400_001, 86_400_000, None], "TIMESTAMP(3)", "DATE", [0, -1, 1, None]),
-        ([-1, -86_400_000_001], "TIMESTAMP(6)", "DATE", [0, -1]),
+        ([-1, -86_400_001, 86_400_000, None], "TIMESTAMP(3)", "DATE", [-1, -2, 1, None]),
+        ([-1, -86_400_000_001], "TIMESTAMP(6)", "DATE", [-1, -2]),
         ([-1, 90_000_000_001], "TIMESTAMP(6)", "TIME(3)", [86_399_999, 3_600_000]),
-        ([-1, 1999, -1001], "TIMESTAMP(3)", "BIGINT", [0, 1, -1]),
-        ([-1, 1_999_999, -1_000_001, None], "TIMESTAMP_LTZ(6)", "BIGINT", [0, 1, -1, None]),
+        ([-1, 1999, -1001], "TIMESTAMP(3)", "BIGINT", [-1, 1, -2]),
+        ([-1, 1_999_999, -1_000_001, None], "TIMESTAMP_LTZ(6)", "BIGINT", [-1, 1, -2, None]),
         ([2**31 * 1000], "TIMESTAMP_LTZ(3)", "INT", [-(2**31)]),
         ([5, None], "INT", "TIMESTAMP(3)", [5000, None]),
         ([1, None], "DATE", "TIMESTAMP(6)", [86_400_000_000, None]),
@@ -244,6 +244,36 @@ def test_booleans_and_floats(values, source, target, expected):
 )
 def test_times(values, source, target, expected):
     assert values_of(cast(values, source, target)) == expected
+
+
+DAY = 86_400 * 10**9
+EARLY = [0, -1, 1, -(10**9), -(10**9) - 1, -999, -1_000_001, -DAY, -DAY - 1, DAY - 1, -123_456_789_012_345_678]
+NANOS = {"ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def in_nanoseconds(array):
+    return [None if n is None else n * NANOS[array.type.unit] for n in values_of(array)]
+
+
+@pytest.mark.parametrize("root", ["TIMESTAMP", "TIMESTAMP_LTZ"])
+@pytest.mark.parametrize("digits", range(10))
+def test_timestamps_round_down_to_every_coarser_type(root, digits):
+    source = f"{root}({digits})"
+    stored = [n // 10 ** (9 - digits) * 10 ** (9 - digits) for n in EARLY]
+    ticks = [*(n // NANOS[to_arrow(parse_type(source)).unit] for n in stored), None]
+    for coarse in range(digits):
+        expected = [*(n // 10 ** (9 - coarse) * 10 ** (9 - coarse) for n in stored), None]
+        assert in_nanoseconds(cast(ticks, source, f"{root}({coarse})")) == expected
+    assert values_of(cast(ticks, source, "BIGINT")) == [*(n // 10**9 for n in stored), None]
+    if root == "TIMESTAMP":
+        assert values_of(cast(ticks, source, "DATE")) == [*(n // DAY for n in stored), None]
+        assert values_of(cast(ticks, source, "TIME(3)")) == [*(n % DAY // 10**6 for n in stored), None]
+
+
+def test_a_time_that_cannot_be_rounded_down_is_refused():
+    assert values_of(cast([100 - 2**63], "TIMESTAMP(9)", "TIMESTAMP(7)")) == [(100 - 2**63) // 100 * 100]
+    with pytest.raises(UnsupportedError, match="too early"):
+        cast([-(2**63)], "TIMESTAMP(9)", "TIMESTAMP(7)")
 
 
 def test_years_nanoseconds_do_not_reach_are_refused_not_wrapped():
