@@ -55,3 +55,18 @@ def test_timestamps_before_1970_in_columns_of_coarser_types(create):
     up = ["1970-01-01", "1969-12-31T23:59:59.000000000", cut, -1]
     found = rows_in_java(table, projection=["k", "c0", "c1", "c2", "c3"])
     same(found, [[1, *up]], f"{table.name}: as Java 1.4.2 reads it")
+
+
+def test_nested_update_at_its_limit(create):
+    """Java 2.0.0 limits new keys only."""
+    limited = {"fields.v.aggregate-function": "nested_update", "fields.v.nested-key": "n", "fields.v.count-limit": "2"}
+    fields = [["k", "INT NOT NULL"], ["v", "ARRAY<ROW<n INT, x INT>>"]]
+    table = create(fields, {"merge-engine": "aggregation", "write-only": "true", **limited})
+    for rows in ([(1, 1), (2, 2)], [(3, 3), (1, 4)]):
+        table.we_write([["+I", {"k": 1, "v": [{"n": n, "x": x} for n, x in rows]}]])
+
+    def by_key(found):
+        return [[k, sorted(v, key=lambda row: row["n"])] for k, v in found]
+
+    same(by_key(our_rows(table)), [[1, [{"n": 1, "x": 4}, {"n": 2, "x": 2}]]], f"{table.name}: as we read it")
+    same(by_key(rows_in_java(table)), [[1, [{"n": 1, "x": 1}, {"n": 2, "x": 2}]]], f"{table.name}: as Java 1.4.2 does")

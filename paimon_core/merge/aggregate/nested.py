@@ -100,7 +100,8 @@ class _Rows:
 def nested_update(field: FieldOptions) -> Aggregate:
     """Make nested_update: an upsert of rows by nested key, without one a concatenation, of up to count-limit rows.
 
-    A retract removes rows by key, or all rows equal to its own. Associative without retracts and limits.
+    The limit keeps new keys out; rows whose key is there are still replaced. A retract removes rows by key, or all rows
+    equal to its own. Associative without retracts and limits.
     """
     return partial(_nested_update, _Nested.of(field, "nested_update"))
 
@@ -112,8 +113,12 @@ def _nested_update(nested: _Nested, column: Column, inputs: AggregateInput) -> C
     many = np.bincount(elements.group[~elements.retract], minlength=len(inputs.starts)) >= nested.limit
     if not many.any():
         return elements.gather(_updated(nested, rows), absent)
-    slow, keep = many[elements.group], _updated(nested, rows)
-    keep = np.append(keep[~slow[keep]], _row_by_row(nested, rows, np.flatnonzero(many)))
+    keep = _updated(nested, rows)
+    keep = keep[~many[elements.group[keep]]]
+    plain = many & ~any_of(inputs.retract | inputs.late, inputs.starts) if nested.key else many & False
+    keep = np.concatenate(
+        [keep, _limited(nested, rows, plain), _row_by_row(nested, rows, np.flatnonzero(many & ~plain))]
+    )
     return elements.gather(keep[np.argsort(elements.group[keep], kind="stable")], absent)
 
 
@@ -135,6 +140,25 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
     return keep[np.argsort(rows.rank[keep], kind="stable")]
 
 
+def _limited(nested: _Nested, rows: _Rows, groups: Mask) -> Positions:
+    """Return the inner rows of the result in keyed groups that may meet the limit and have no late or retracting rows.
+
+    A key stays if fewer than ``limit`` keys came before it, or if it is in the row that opened the group.
+    """
+    elements, inputs = rows.elements, rows.elements.inputs
+    opening = inputs.opened[elements.group] & (elements.row == inputs.starts[elements.group])
+    copied = groups[elements.group] & rows.copied & opening
+    among = np.flatnonzero(groups[elements.group] & valid(elements.values) & ~copied)
+    classes = Classes.of(rows.code[among], elements.group[among])
+    oldest = among[classes.order[classes.starts]]
+    newest = among[classes.order[classes.starts + classes.counts - 1]]
+    arrival = np.argsort(oldest)
+    group = elements.group[oldest[arrival]]
+    before = np.arange(len(group)) - np.searchsorted(group, group)  # keys of the group that came earlier
+    stays = (before < nested.limit) | opening[oldest[arrival]]
+    return np.append(np.flatnonzero(copied), newest[arrival][stays])
+
+
 def _row_by_row(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
     """Return the inner rows of the result in groups that may meet the limit, by a loop over rows."""
     elements, inputs = rows.elements, rows.elements.inputs
@@ -152,7 +176,8 @@ def _row_by_row(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
             if retract[row]:
                 held = table.without(held or [], new)
             elif held is None:
-                held = new
+                copies = late[row] or (inputs.opened[group] and row == ends[group])
+                held = new if copies or not nested.key else table.put([], new)
             else:
                 held = table.put(new, held) if late[row] else table.put(held, new)
         keep += held or []
@@ -169,13 +194,18 @@ class _Table:
     """Inner rows that are not null."""
 
     def put(self, held: list[int], new: list[int]) -> list[int]:
-        """Return ``held`` with the rows ``new`` added up to the limit."""
+        """Return ``held`` with the rows ``new``; rows with new keys, or without a key, are added up to the limit."""
         limit = self.nested.limit
+        if self.nested.key:
+            made = {self.code[e]: e for e in held if self.real[e]}
+            for e in new:
+                if self.real[e] and (self.code[e] in made or len(made) < limit):
+                    made[self.code[e]] = e
+            return list(made.values())
         if len(held) >= limit:
             return held
-        added = list(itertools.islice((e for e in new if self.real[e]), limit - len(held)))
-        both = [e for e in held if self.real[e]] + added
-        return list({self.code[e]: e for e in both}.values()) if self.nested.key else both
+        added = itertools.islice((e for e in new if self.real[e]), limit - len(held))
+        return [*(e for e in held if self.real[e]), *added]
 
     def without(self, held: list[int], removed: list[int]) -> list[int]:
         """Return ``held`` without rows of the keys of ``removed``."""

@@ -113,6 +113,17 @@ def test_nested_update_without_a_key_appends_up_to_its_limit():
     assert one(nested_update, TABLE, *rows[:1], options={"count-limit": "1"}) == [row(1, 1), None]
 
 
+def test_nested_update_at_its_limit_updates_the_keys_it_holds():
+    limited = {"nested-key": "k", "count-limit": "2"}
+    full = ([row(1, 1), row(2, 2)], ADD)
+    for kinds in [(ADD, ADD), (ADD, RETRACT)]:
+        rows = (full, ([row(3, 3), row(1, 4)], kinds[0]), ([row(3, 5)], kinds[1]))
+        found = one(nested_update, TABLE, *rows, options=limited)
+        assert sorted(found, key=lambda r: r["k"]) == [row(1, 4), row(2, 2)]
+    room = (full, ([row(2, None)], RETRACT), ([row(3, 3), row(4, 4)], ADD))
+    assert one(nested_update, TABLE, *room, options=limited) == [row(1, 1), row(3, 3)]
+
+
 @pytest.mark.parametrize("option", [{"nested-sequence-field": "s"}, {"nested-key-null-strategy": "ignore"}])
 def test_options_unknown_to_java_1_4_2_are_refused_by_name(option):
     (name,) = option

@@ -69,14 +69,26 @@ def _by_key(rows):
     return list({_key(row): row for row in rows}.values())
 
 
-def _nested(keyed, limit):
+def _nested(limit):
     def add(held, new):
         if held is None or new is None:
             return new if held is None else held
         if len(held) >= limit:
             return held
-        rows = [r for r in held if r is not None] + [r for r in new if r is not None][: limit - len(held)]
-        return _by_key(rows) if keyed else rows
+        return [r for r in held if r is not None] + [r for r in new if r is not None][: limit - len(held)]
+
+    return add
+
+
+def _nested_by_key(limit):
+    def add(held, new):
+        if new is None or (held is None and len(new) < limit):  # a first array below the limit is copied as it is
+            return new if held is None else held
+        made = {_key(row): row for row in held or () if row is not None}
+        for row in new:
+            if row is not None and (_key(row) in made or len(made) < limit):
+                made[_key(row)] = row
+        return list(made.values())
 
     return add
 
@@ -112,17 +124,17 @@ CASES = {
         make=merge_map, add=_merge_map, retract=lambda held, gone: {k: v for k, v in held.items() if k not in gone}
     ),
     "merge_map_with_keytime": SimpleNamespace(make=merge_map_with_keytime, add=_keytime, retract=None),
-    "nested_update": SimpleNamespace(make=nested_update, add=_nested(False, 2**31), retract=_nested_retract(False)),
+    "nested_update": SimpleNamespace(make=nested_update, add=_nested(2**31), retract=_nested_retract(False)),
     "nested_update-limit": SimpleNamespace(
-        make=nested_update, options={"count-limit": "3"}, add=_nested(False, 3), retract=_nested_retract(False)
+        make=nested_update, options={"count-limit": "3"}, add=_nested(3), retract=_nested_retract(False)
     ),
     "nested_update-key": SimpleNamespace(
-        make=nested_update, options={"nested-key": "k"}, add=_nested(True, 2**31), retract=_nested_retract(True)
+        make=nested_update, options={"nested-key": "k"}, add=_nested_by_key(2**31), retract=_nested_retract(True)
     ),
     "nested_update-key-limit": SimpleNamespace(
         make=nested_update,
         options={"nested-key": "k", "count-limit": "3"},
-        add=_nested(True, 3),
+        add=_nested_by_key(3),
         retract=_nested_retract(True),
     ),
     "nested_partial_update": SimpleNamespace(
