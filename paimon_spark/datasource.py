@@ -32,7 +32,7 @@ from paimon_spark.reader import batch_reader, open_table, schema_at
 from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
-from paimon_spark.system_reader import system_reader
+from paimon_spark.system_reader import SystemTableReader
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
 
@@ -72,7 +72,7 @@ class PaimonDataSource(DataSource):
         given = _mapping(self.options)
         of_system = system_request(given)
         if of_system is not None:
-            return system_reader(_system_table(of_system), of_system, schema)
+            return SystemTableReader(_system_table(of_system), of_system, schema)
         changes = changes_request(given)
         if changes is not None:
             return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)

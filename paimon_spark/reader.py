@@ -1,12 +1,10 @@
 """Batch reads: the process that plans the query plans the splits, and each of Spark's tasks reads several splits.
 
-Spark pushes filters only if ``spark.sql.python.filterPushdown.enabled`` is on. If the setting is off, a reader with the
-method `pushFilters` makes the query fail. This process does not see the setting. But with the setting on Spark plans
-with another program, and this process sees the name of the program.
+No reader has the method `pushFilters`. Spark keeps one reader for each ``load()``, with the filters that one query
+pushed into it, and uses it for all queries on that DataFrame: other queries would lose rows.
 """
 
 import gc
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -14,14 +12,12 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.maintenance.read_guard import protect_read
-from paimon_core.predicate.expr import And, Predicate
-from paimon_core.predicate.rewrite import bind
+from paimon_core.predicate.expr import Predicate
 from paimon_core.read.metadata_columns import check_files_known
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.fallback import branch_splits, reads_branches
@@ -34,16 +30,14 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table, with_store
 from paimon_core.types.system_fields import is_partition_field
-from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import AnyReadRequest, ReadRequest
 from paimon_spark.report import message_first
-from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
+from paimon_spark.types import expected_arrow_schema, for_spark, projected
 from paimon_spark.worker_log import log_metrics
 
 BATCH_BYTES = 16 << 20  # the most bytes of a batch for Spark
 _EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are counted exactly
-_PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 def open_table(request: AnyReadRequest) -> Table:
@@ -62,24 +56,13 @@ def schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
         return table.schema
 
 
-def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":
-    """Return a reader of the columns of `schema`; it takes filters if Spark is going to push them.
-
-    InvalidInputError for a column that the table does not have, or has with another type.
-    """
-    return (FilteringReader if filters_are_pushed() else PaimonReader)(table, request, schema)
-
-
 def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
-    """Open the table of a request and return a reader of it, as `reader_of`: timestamps have Spark's microseconds."""
+    """Open the table of a request and return a reader of the columns of `schema`, with Spark's microseconds.
+
+    Raises InvalidInputError for a column that the table does not have, or has with another type.
+    """
     table = open_table(request)
-    return reader_of(with_store(table, table.store.in_microseconds()), request, schema)
-
-
-def filters_are_pushed() -> bool:
-    """Return True if Spark is going to push filters into readers of this process."""
-    main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
+    return PaimonReader(with_store(table, table.store.in_microseconds()), request, schema)
 
 
 class TaskPartition(InputPartition):
@@ -106,9 +89,6 @@ class PaimonReader(DataSourceReader):
         whole = {field.id: field for field in readable}
         keyed = bool(stored.primary_keys)  # merging may need the fields of a struct that the query does not
         self._read_fields = tuple(whole[f.id] if keyed or is_partition_field(f) else f for f in self._fields)
-        self._computed = {
-            asked.name for asked, field in zip(schema, self._read_fields, strict=True) if field not in stored.fields
-        }
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
         self._newest = not request.when and request.rows_of is None
@@ -175,21 +155,6 @@ class PaimonReader(DataSourceReader):
         rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
             yield for_spark(batch, self._arrow)
-
-
-@message_first
-class FilteringReader(PaimonReader):
-    """A reader that uses the filters of the query to leave out files and rows."""
-
-    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
-        """Narrow the scan; return every filter, so that Spark applies all of them to the rows again."""
-        fields = self._scan.store.schema.fields
-        pushed = predicate_of(filters, finer_than_spark(fields), self._computed)
-        if pushed is not None:
-            bound = bind(pushed, fields)
-            given = self._scan.predicate
-            self._scan = replace(self._scan, predicate=bound if given is None else And((given, bound)))
-        yield from filters
 
 
 @cache

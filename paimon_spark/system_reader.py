@@ -1,32 +1,23 @@
 """Batch reads of system tables: one task for metadata, several for tables of rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from paimon_core.predicate.expr import And
-from paimon_core.predicate.rewrite import bind
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.systables.kind import Part
 from paimon_core.systables.system_read import SystemRead
 from paimon_core.table import SystemTable
-from paimon_spark.filters import predicate_of
 from paimon_spark.options import ReadRequest
-from paimon_spark.reader import filters_are_pushed, freeze_modules, resized
+from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
-from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
+from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
 _MAX_TASKS = 64  # of a read of changes, which has a part for each snapshot
-
-
-def system_reader(table: SystemTable, request: ReadRequest, schema: StructType) -> "SystemTableReader":
-    """Return a reader of the columns of `schema`; it takes filters if Spark is going to push them."""
-    return (FilteringSystemReader if filters_are_pushed() else SystemTableReader)(table, request, schema)
 
 
 class PartsPartition(InputPartition):
@@ -44,7 +35,6 @@ class SystemTableReader(DataSourceReader):
     def __init__(self, table: SystemTable, request: ReadRequest, schema: StructType) -> None:
         whole = table.read(filter=request.filter, **request.when)
         self._read: SystemRead = replace(whole, fields=projected(whole.fields, schema, str(table.location)))
-        self._columns = whole.fields
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks, self._limit = request.batch_rows, request.min_tasks, request.limit
 
@@ -66,19 +56,6 @@ class SystemTableReader(DataSourceReader):
         rows = (batch for part in partition.parts for batch in self._read.to_batches(part))
         for batch in resized(_first(rows, self._limit), self._batch_rows):
             yield for_spark(batch, self._arrow)
-
-
-@message_first
-class FilteringSystemReader(SystemTableReader):
-    """A reader that uses the filters of the query to leave out metadata, files and rows."""
-
-    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
-        """Narrow the read; return every filter, so that Spark applies all of them to the rows again."""
-        pushed = predicate_of(filters, finer_than_spark(self._columns))
-        if pushed is not None:
-            bound, given = bind(pushed, self._columns), self._read.predicate
-            self._read = replace(self._read, predicate=bound if given is None else And((given, bound)))
-        yield from filters
 
 
 def _first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

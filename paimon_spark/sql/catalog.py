@@ -52,7 +52,6 @@ _CAPABILITIES = (
 _READS = ("BATCH_READ", "MICRO_BATCH_READ")
 _DEFAULT_DATABASE = "default"
 _DATA_SOURCE = "paimon"
-_FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
 
 
 def catalog(
@@ -66,10 +65,8 @@ def catalog(
 ) -> None:
     """Install a catalog: its tables have the names ``<name>.<database>.<table>`` in SQL and in Spark's methods.
 
-    All sessions of the application have the catalog, those that streaming queries clone included. The setting
-    ``spark.sql.python.filterPushdown.enabled`` is turned on unless the user has set it: without it filters of a query
-    leave out no file. Ctrl-C cancels the jobs that run: PySpark means it to, and fails. The database ``default`` is
-    made if it is missing.
+    All sessions of the application have the catalog, those that streaming queries clone included. Ctrl-C cancels the
+    jobs that run: PySpark means it to, and fails. The database ``default`` is made if it is missing.
 
     Args:
         spark: a classic session.
@@ -94,7 +91,6 @@ def catalog(
     install_parser(jvm)
     cancel_jobs_on_interrupt(spark.sparkContext)
     settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
-    settings |= {key: value for key, value in _FASTER.items() if not jvm.is_set(key)}
     if default:
         settings["spark.sql.defaultCatalog"] = name
     for key, value in settings.items():

@@ -189,14 +189,6 @@ class Jvm:
         self._context._jsc.sc().conf().set(key, value)
         self.spark.conf.set(key, value)
 
-    def is_set(self, key: str) -> bool:
-        """Return True if the user has set a configuration, for this session or in its builder."""
-        return bool(session_state(self.spark).conf().getAllConfs().contains(key))
-
-    def pushes_filters(self, spark: SparkSession) -> bool:
-        """Return True if Spark passes filters on to Python data sources."""
-        return str(spark.conf.get("spark.sql.python.filterPushdown.enabled")).lower() == "true"
-
     def is_called_by(self, class_name: str, method: str) -> bool:
         """Return True if a method of a Spark class has led to the question that this thread of the JVM asks."""
         frames = self.java.java.lang.Thread.currentThread().getStackTrace()

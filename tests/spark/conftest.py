@@ -92,11 +92,3 @@ def spark(request):
     session = builder.getOrCreate()
     yield session
     session.stop()
-
-
-@pytest.fixture
-def pushdown(spark):
-    """Filter push-down switched on for one test."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")

@@ -1,23 +1,10 @@
-"""Options of reads and writes, and filters, translated; no Spark session is needed."""
+"""Options of reads and writes, translated; no Spark session is needed."""
 
 import pytest
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    GreaterThan,
-    In,
-    IsNotNull,
-    IsNull,
-    Not,
-    StringStartsWith,
-)
 from pyspark.sql.types import LongType, StructField, StructType
 
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
-from paimon_core.predicate.expr import And, Leaf
-from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_core.store.external_paths import NO_TRUST, Trust
-from paimon_spark.filters import predicate_of
 from paimon_spark.options import (
     TableAddress,
     batch_request,
@@ -233,25 +220,6 @@ def test_overwrite_mode(options, dynamic):
 def test_bad_writes(options, error):
     with pytest.raises(InvalidInputError, match=error):
         write(**options)
-
-
-def test_filters_become_a_conjunction():
-    assert predicate_of([GreaterThan(("a",), 1), IsNotNull(("b",)), IsNull(("c",))]) == And(
-        (Leaf(">", "a", (1,)), Leaf("is not null", "b", ()), Leaf("is null", "c", ()))
-    )
-    assert predicate_of([Not(StringStartsWith(("a",), "x"))]) == PredicateNot(Leaf("starts with", "a", ("x",)))
-    assert predicate_of([In(("a",), (1, 2))]) == Leaf("in", "a", (1, 2))
-    assert predicate_of([EqualNullSafe(("a",), 1)]) == Leaf("<=>", "a", (1,))
-
-
-@pytest.mark.parametrize(
-    "left_out",
-    [EqualTo(("s", "field"), 1), EqualTo(("a",), None), Not(In(("a",), (1, None))), In(("a",), ())],
-    ids=["nested", "null", "not in null", "empty in"],
-)
-def test_filters_without_a_predicate_are_left_to_spark(left_out):
-    assert predicate_of([left_out]) is None
-    assert predicate_of([left_out, IsNull(("b",))]) == Leaf("is null", "b", ())
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,14 @@
 """A reader of batches as Spark's tasks use it, without a session."""
 
-import datetime as dt
 import gc
-import operator
 import pickle
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import datasource as spark
+from pyspark.sql.datasource import DataSourceReader
 
-from paimon_core.schema.schema import Schema
-from paimon_core.table import Table
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import read_request
-from paimon_spark.reader import FilteringReader, PaimonReader, freeze_modules
+from paimon_spark.reader import PaimonReader, freeze_modules
 from paimon_spark.types import spark_schema
 from tests.support.far_timestamps import FAR, far_table
 from tests.support.tables import append_table, orders
@@ -34,42 +29,13 @@ def test_modules_are_exempt_from_garbage_collection_once(tmp_path, monkeypatch):
     assert frozen == [True]
 
 
-def _micros(value):
-    return dt.datetime(2020, 1, 1) + dt.timedelta(microseconds=value)
-
-
-COMPARISONS = {
-    spark.EqualTo: operator.eq,
-    spark.EqualNullSafe: operator.eq,
-    spark.GreaterThan: operator.gt,
-    spark.GreaterThanOrEqual: operator.ge,
-    spark.LessThan: operator.lt,
-    spark.LessThanOrEqual: operator.le,
-}
-
-
-@pytest.mark.parametrize("negated", [False, True])
-@pytest.mark.parametrize("kind", [*COMPARISONS, spark.In])
-def test_filters_of_spark_see_microseconds_of_finer_timestamps(tmp_path, kind, negated):
-    nanos = [*range(-2500, 2501, 500), None, 999, -1, 1001]
-    start = 1_577_836_800_000_000_000  # 2020-01-01
-    table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("n", pa.int64()), ("ts", pa.timestamp("ns"))])))
-    stamps = pa.array([None if n is None else start + n for n in nanos], pa.int64()).cast(pa.timestamp("ns"))
-    table.write(pa.table({"n": nanos, "ts": stamps}))
-    for shown in (-2, -1, 0, 1, 2):
-        value = (_micros(shown), _micros(2)) if kind is spark.In else _micros(shown)
-        reader = FilteringReader(table, read_request({"path": table.path}), spark_schema(table.schema.fields))
-        filter_ = spark.Not(kind(("ts",), value)) if negated else kind(("ts",), value)
-        assert list(reader.pushFilters([filter_])) == [filter_]
-        found = [n for task in reader.partitions() for rows in reader.read(task) for n in rows["n"].to_pylist()]
-        seen = {n: n // 1000 for n in nanos if n is not None}
-        if kind is spark.In:
-            wanted = {n for n, micros in seen.items() if (micros in (shown, 2)) != negated}
-        else:
-            wanted = {n for n, micros in seen.items() if COMPARISONS[kind](micros, shown) != negated}
-        if kind is spark.EqualNullSafe and negated:
-            wanted.add(None)
-        assert (set(found), len(found)) == (wanted, len(wanted)), shown
+@pytest.mark.parametrize("options", [{}, {"incremental-between": "0,1"}], ids=["rows", "changes"])
+@pytest.mark.parametrize("suffix", ["", "$files", "$ro"])
+def test_readers_take_no_filters_of_queries(tmp_path, suffix, options):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    source = PaimonDataSource({"path": f"{table.path}{suffix}", **({} if suffix else options)})
+    assert type(source.reader(source.schema())).pushFilters is DataSourceReader.pushFilters
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])

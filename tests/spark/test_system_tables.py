@@ -4,16 +4,12 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import datasource as spark
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.systables.registry import SYSTEM_TABLES
 from paimon_core.table import viewed
 from paimon_spark.datasource import PaimonDataSource
-from paimon_spark.options import stream_request, system_request
-from paimon_spark.reader import open_table
-from paimon_spark.system_reader import FilteringSystemReader
-from paimon_spark.types import spark_schema
+from paimon_spark.options import stream_request
 from tests.support.tables import append_table, keyed_table, orders
 
 
@@ -67,16 +63,11 @@ def test_columns_filter_limit_and_time_travel(tmp_path):
         read(path + "$files", **{"read.rows-of-snapshot": "1"})
 
 
-def test_filters_of_spark_save_reading(tmp_path):
+def test_option_filter_saves_reading_metadata(tmp_path):
     table = changed(tmp_path / "t")
     (tmp_path / "t" / "snapshot" / "snapshot-1").write_bytes(b"unreadable")
-    request = system_request({"path": table.path + "$snapshots"})
-    snapshots = open_table(request)
-    reader = FilteringSystemReader(snapshots, request, spark_schema(snapshots.schema.fields))
-    filters = [spark.GreaterThan(("snapshot_id",), 1), spark.EqualTo(("commit_kind",), "APPEND")]
-    assert list(reader.pushFilters(filters)) == filters
-    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
-    assert [row["snapshot_id"] for row in rows] == [2, 3]
+    found = read(table.path + "$snapshots", filter="snapshot_id > 1 AND commit_kind = 'APPEND'")
+    assert [row["snapshot_id"] for row in found] == [2, 3]
 
 
 def test_writes_and_most_streams_are_refused(tmp_path):

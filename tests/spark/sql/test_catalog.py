@@ -55,6 +55,17 @@ def test_errors_are_of_sparks_kinds(sql, statement, message):
         sql(statement)
 
 
+def test_catalog_leaves_settings_of_user_unchanged(spark, catalog_name, tmp_path):
+    name = "spark.sql.python.filterPushdown.enabled"
+    default = spark.conf.get(name)
+    for value in ("true", "false"):
+        spark.conf.set(name, value)
+        paimon_spark.catalog(spark, "other_settings", warehouse=str(tmp_path))
+        assert spark.conf.get(name) == value
+        spark.conf.unset(name)
+    assert spark.conf.get(name) == default == "false"
+
+
 def test_another_session_has_the_catalog(sql):
     sql("CREATE TABLE t (a INT)")
     other = sql.spark.newSession()
