@@ -101,6 +101,8 @@ class UniversalCompaction:
     ``run_trigger``: with fewer runs no compaction is due. ``force_level_0``: every n-th call that finds no other reason
     compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files. ``consecutive``: rows that are
     merged must be consecutive versions of their key, because a merged row may differ from each of them.
+    ``full_with_deletes``: runs with deletes are merged with all older runs: merged with newer rows only, a -D would no
+    longer hide older rows.
     """
 
     max_size_amplification: int = 200
@@ -111,6 +113,7 @@ class UniversalCompaction:
     force_level_0: int = 0
     force_rewrite: bool = False
     consecutive: bool = False
+    full_with_deletes: bool = False
 
     @staticmethod
     def of(options: Options) -> "UniversalCompaction":
@@ -133,6 +136,7 @@ class UniversalCompaction:
             _calls_between_forced(options),
             options.value(COMPACTION_FORCE_REWRITE_ALL_FILES),
             not engine_type(options).keeps_rows and not needs_lookup(options),
+            engine_type(options).removes_records(options) and not needs_lookup(options),
         )
 
     def pick(self, levels: Levels, clock: int, last_full: int | None = None, calls: int = 1) -> CompactUnit | None:
@@ -200,7 +204,7 @@ class UniversalCompaction:
     def _unit(self, runs: Sequence[SortedRun], max_level: int, count: int) -> CompactUnit:
         """Return the compaction of the first ``count`` runs into the level just before the next run's.
 
-        More runs are included if this level would be 0, and to be ``consecutive``.
+        More runs are included if this level would be 0, to be ``consecutive``, and all runs ``full_with_deletes``.
         """
         level = max_level if count == len(runs) else max(0, runs[count].level - 1)
         while level == 0 and count < len(runs):
@@ -208,6 +212,8 @@ class UniversalCompaction:
             count += 1
         if count == len(runs):
             level = max_level
+        elif self.full_with_deletes and count > 1 and any(f.may_delete for run in runs[:count] for f in run.files):
+            return self._unit(runs, max_level, len(runs))
         elif self.consecutive and (more := _consecutive(runs, count)) > count:
             return self._unit(runs, max_level, more)
         return CompactUnit(level, tuple(file for run in runs[:count] for file in run.files))

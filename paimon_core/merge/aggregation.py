@@ -1,7 +1,6 @@
 """The aggregation engine: every column has an aggregate function, and rows of kind -U and -D are taken back."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +8,9 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate import TAKES_BACK, aggregate
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.first_last import RowPick, seen_after
 from paimon_core.merge.aggregate.input import Aggregate, AggregateInput
 from paimon_core.merge.engine import EngineType, MergeEngine, MergeFunction
-from paimon_core.merge.result import all_true, apply, build_result, drop_before, is_present, kinds_of, retracts_of
+from paimon_core.merge.result import all_true, apply, build_result, kinds_of, removals, retracts_of
 from paimon_core.merge.segments import last, sizes_of
 from paimon_core.merge.window import Window
 from paimon_core.options.merge import AGGREGATION_REMOVE_RECORD_ON_DELETE, IGNORE_DELETE, SEQUENCE_FIELD
@@ -20,37 +18,43 @@ from paimon_core.options.option import Options
 from paimon_core.options.per_field import field_option
 from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE
-from paimon_core.types.selection import Mask, Positions
+from paimon_core.types.selection import Mask
 
 
 def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> MergeFunction:
     """Return the fold of each named column by its function; other columns have the value of the last row.
 
-    The result of several rows is a +I. With ``remove_on_delete`` a -D replaces the row, values and kind, and later rows
-    add to the values of the -D. Associative if all functions are, but never with ``remove_on_delete``.
+    The result of several rows is a +I. With ``remove_on_delete`` a -D removes the record: rows that add after it begin
+    a new one, and without them the result is the -D. Associative if all functions are, and no -D is before other rows.
     """
 
     def fold(window: Window) -> pa.Table:
         if window.all_single:
             return window.take(window.starts) if window.order is not None else window.rows
-        single, kinds = window.single, kinds_of(window)
-        opened, seen = single, {}
-        if remove_on_delete and (kinds == DELETE).any():
-            restart = last(kinds == DELETE, window.starts)
-            opened = single | (restart >= 0)
-            seen = {
-                name: _seen(window, name, function, restart)
-                for name, function in functions.items()
-                if isinstance(function, RowPick) and function.seen and name in window.rows.column_names
-            }
-            window = drop_before(window, restart)
-            kinds = kinds_of(window)
-        return _aggregated(window, functions, opened, seen)
+        if remove_on_delete and (kinds_of(window) == DELETE).any():
+            return _aggregated(*_without_removed(window), functions)
+        return _aggregated(window, window.single, functions)
 
     return fold
 
 
-def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask, seen: Mapping[str, Mask]) -> pa.Table:
+def _without_removed(window: Window) -> tuple[Window, Mask]:
+    """Return the window without the rows up to a removal that rows follow, and the mask of groups that are copied.
+
+    A removal at the end is the only row of its group, and is copied.
+    """
+    kinds, sizes = kinds_of(window), sizes_of(window.starts, window.num_rows)
+    removal, follows = last(kinds == DELETE, window.starts), removals(window) >= 0
+    removed = (removal >= 0) & ~follows
+    lowest, highest = np.where(removed, removal, removal + 1), np.where(removed, removal, window.ends - 1)
+    at = np.arange(window.num_rows)
+    keep = (at >= np.repeat(lowest, sizes)) & (at <= np.repeat(highest, sizes))
+    several = (sizes > 1) & (removal < 0)
+    rest = window.filter(keep, several if window.merged is None else window.merged | several)
+    return rest, rest.single | removed
+
+
+def _aggregated(window: Window, opened: Mask, functions: Mapping[str, Aggregate]) -> pa.Table:
     kinds, count = kinds_of(window), window.num_rows
     retract = retracts_of(kinds)
     if retract is None:
@@ -59,23 +63,13 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
         retract[window.starts[opened]] = False
     inputs = AggregateInput(window.starts, retract, ~all_true(count), opened)
     made = {
-        name: apply(window, name, function, replace(inputs, seen=seen.get(name)))
+        name: apply(window, name, function, inputs)
         for name, function in functions.items()
         if name in window.rows.column_names
     }
     index = window.ends - 1
     unchanged = opened & (index == window.starts)
     return build_result(window, made, index, np.where(unchanged, kinds[index], np.int8(INSERT)))
-
-
-def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> Mask:
-    """Return, for each group, True if a row before ``restart`` that is no removal gave the function a first value."""
-    kinds, starts = kinds_of(window), window.starts
-    before = np.arange(window.num_rows) < np.repeat(restart, sizes_of(starts, window.num_rows))
-    nothing = ~all_true(window.num_rows)
-    retract = retracts_of(kinds)
-    inputs = AggregateInput(starts, nothing if retract is None else retract, nothing, ~all_true(len(starts)))
-    return seen_after(function, is_present(window, name), inputs, (before & (kinds != DELETE)).astype(np.int64))
 
 
 def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
@@ -104,7 +98,9 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
             )
             refuses |= dict.fromkeys((UPDATE_BEFORE,) if remove else (UPDATE_BEFORE, DELETE), reason)
     fold = aggregation(functions, remove_on_delete=remove)
-    return MergeEngine(fold, refuses={} if options.value(IGNORE_DELETE) else refuses)
+    return MergeEngine(
+        fold, refuses={} if options.value(IGNORE_DELETE) else refuses, removals=removals if remove else None
+    )
 
 
 AGGREGATION = EngineType(
@@ -113,4 +109,5 @@ AGGREGATION = EngineType(
     "known only after the merge, which computes it from all rows of the key",
     keeps_rows=False,
     delete_options=(AGGREGATION_REMOVE_RECORD_ON_DELETE,),
+    removal_option=AGGREGATION_REMOVE_RECORD_ON_DELETE,
 )

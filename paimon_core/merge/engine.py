@@ -10,6 +10,7 @@ import pyarrow as pa
 from paimon_core.merge.window import Window
 from paimon_core.options.option import Option, Options
 from paimon_core.types.datatype import DataField
+from paimon_core.types.selection import Positions
 
 MergeFunction: TypeAlias = Callable[[Window], pa.Table]
 """A function from a window to one row for each group, in key order; the columns are those of the window.
@@ -33,6 +34,8 @@ class MergeEngine:
     ``keeps_rows``, ``skips_level_0``: as in :class:`EngineType`.
     ``refuses``: kinds of rows (1: -U, 3: -D) that can never be merged, with the reason and the remedy.
     ``newest_wins``: the result is the row that was written last, whatever older rows hold.
+    ``removals(window)``: for each group the position of the row that removes the record before rows that add follow;
+    -1: no such row. A fold of the group would hide the removal from older rows of other runs. `None`: no row does that.
     """
 
     fold: MergeFunction
@@ -41,6 +44,7 @@ class MergeEngine:
     refuses: Mapping[int, str] = field(default_factory=dict)
     skips_level_0: bool = False
     newest_wins: bool = False
+    removals: Callable[[Window], Positions] | None = None
 
 
 class EngineMaker(Protocol):
@@ -72,6 +76,8 @@ class EngineType:
     ``key_move``: the effect of a row whose key is stored in another partition.
     ``delete_options``: options of which one must be set for a row of kind -D to delete its key; `()`: none is needed;
     `None`: such a row deletes nothing, whatever is set.
+    ``removal_option``: the option with which a row of kind -D removes the record, so that later rows begin a new one;
+    `None`: the engine has no such option.
     ``refused_producers``: values of 'changelog-producer' that the engine refuses.
     ``refuses_sequence_field``: the reason why option 'sequence.field' is refused; `None`: it is not.
     ``deletion_vectors``: option 'deletion-vectors.enabled' goes with the engine.
@@ -84,9 +90,14 @@ class EngineType:
     skips_level_0: bool = False
     key_move: KeyMove = KeyMove.MERGE_INTO_OLD
     delete_options: Sequence[Option[Any]] | None = ()
+    removal_option: Option[bool] | None = None
     refused_producers: Collection[str] = ()
     refuses_sequence_field: str | None = None
     deletion_vectors: bool = True
+
+    def removes_records(self, options: Options) -> bool:
+        """Return True if a row of kind -D removes the record, and later rows begin a new one."""
+        return self.removal_option is not None and options.value(self.removal_option)
 
     def deletes_rows(self, options: Options) -> bool:
         """Return True if a row of kind -D deletes its key in a table with these options."""

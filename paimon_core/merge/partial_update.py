@@ -23,6 +23,7 @@ from paimon_core.merge.result import (
     drop_before,
     is_present,
     kinds_of,
+    removals,
     retracts_of,
 )
 from paimon_core.merge.row_kinds import SEQUENCE_NUMBER, VALUE_KIND
@@ -64,19 +65,22 @@ class SequenceGroup:
 class PartialUpdate:
     """A fold: the result of a group is the last non-null value of each column.
 
-    Columns of a sequence group follow the group's newest row, nulls too. A row *opens* the record if it is the only
-    row of its key, the first row and retracts, or removes the record; all its values are copied. The effect of other
-    rows that retract depends on the options:
+    Columns of a sequence group follow the group's newest row, nulls too. The effect of rows that retract depends on
+    the options:
 
     - sequence groups: the newest one clears plain columns; every one takes its values back from aggregates;
-    - ``remove_on_delete``: a -D opens the record anew, a -U has no effect;
+    - ``remove_on_delete``: a -D removes the record, and rows that add after it begin a new one; a -U has no effect;
     - ``ignore_delete``: none.
+
+    With sequence groups a row *opens* the record if it is the only row of its key, the first row and retracts, or
+    removes the record by its group; all its values are copied.
 
     The result is a -D if the last row removes the record or no row adds, else a +I.
 
-    Associative for rows that add, unless an aggregate of a sequence group depends on their order. Not associative
-    with rows that retract, because a first retract fills the row. Removals by several groups cost one pass for each
-    removal of the key that has most of them.
+    Associative for rows that add, unless an aggregate of a sequence group depends on their order. With
+    ``remove_on_delete`` it is associative if no -D is before other rows. With rows that retract in sequence groups it
+    is not, because a first retract fills the row. Removals by several groups cost one pass for each removal of the key
+    that has most of them.
     """
 
     key: Collection[str] = ()
@@ -97,15 +101,13 @@ class PartialUpdate:
         made = self._columns(state)
         kinds, index = state.kinds, state.window.ends - 1
         kind = np.where(state.removed & (index == state.window.starts) | ~added, np.int8(DELETE), np.int8(INSERT))
-        return build_result(state.window, made, index, np.where(single, kinds[index], kind))
+        return build_result(state.window, made, index, np.where(state.single, kinds[index], kind))
 
     def _retracting(self, state: "_State", retract: Mask) -> "_State":
         """Return the state without ignored rows and without rows before a removal."""
-        if self.ignore_delete:
-            keep = ~retract
-            keep[state.window.starts] = True
-            return state.cut(state.window.filter(keep), state.removed, {})
-        if self.remove_on_delete or any(group.removes for group in self.groups):
+        if self.ignore_delete or self.remove_on_delete:
+            return self._only_adds(state, retract)
+        if any(group.removes for group in self.groups):
             while (restart := self._removals(state)) is not None:
                 seen = {name: memory for group in self.groups for name, memory in _memories(state, group, restart)}
                 state = state.cut(drop_before(state.window, restart), state.removed | (restart >= 0), seen)
@@ -113,22 +115,34 @@ class PartialUpdate:
             raise InvalidInputError(_REFUSED)
         return state
 
+    def _only_adds(self, state: "_State", retract: Mask) -> "_State":
+        """Return the state with the rows that add to the record that is not removed; without them with one other row.
+
+        That is the last -D with ``remove_on_delete``, else the last row.
+        """
+        window, starts = state.window, state.window.starts
+        removal = last(state.kinds == DELETE, starts) if self.remove_on_delete else np.full(len(starts), -1)
+        keep = ~retract & (np.arange(window.num_rows) > np.repeat(removal, state.sizes))
+        empty = ~any_of(keep, starts)
+        keep[np.where(removal < 0, window.ends - 1, removal)[empty]] = True
+        rest = window.filter(keep, ~(state.single | empty))
+        kinds = kinds_of(rest)
+        return _State(rest, kinds, retracts_of(kinds), state.single | empty, state.removed, state.seen)
+
     def _removals(self, state: "_State") -> Positions | None:
         """Return each group's row that removes the record, -1: none; `None`: no group has such a row."""
         starts, delete = state.window.starts, state.kinds == DELETE
         delete[starts[state.single | state.removed]] = False
-        choose = last
-        if not self.remove_on_delete:
-            removing = [group.ordering for group in self.groups if group.removes]
-            triggers = [np.logical_and(*newest(state.window, ordering)) for ordering in removing]
-            choose = last if len(triggers) < 2 else first  # a removal by one group may lower the order of another
-            delete &= np.logical_or.reduce(triggers)
+        removing = [group.ordering for group in self.groups if group.removes]
+        triggers = [np.logical_and(*newest(state.window, ordering)) for ordering in removing]
+        choose = last if len(triggers) < 2 else first  # a removal by one group may lower the order of another
+        delete &= np.logical_or.reduce(triggers)
         restart = choose(delete, starts)
         return restart if (restart >= 0).any() else None
 
     def _columns(self, state: "_State") -> dict[str, ColumnResult]:
         window, starts = state.window, state.window.starts
-        opening, back = state.opening(self.ignore_delete)
+        opening, back = state.opening()
         made: dict[str, ColumnResult] = {}
         for group in self.groups:
             if group.ordering[0] not in window.rows.column_names:
@@ -181,10 +195,10 @@ class _State:
         kinds = kinds_of(window)
         return _State(window, kinds, retracts_of(kinds), self.single, removed, {**self.seen, **seen})
 
-    def opening(self, ignore_delete: bool) -> tuple[Mask, Mask]:
+    def opening(self) -> tuple[Mask, Mask]:
         """Return masks of the rows that are copied whole and of the rows to take back.
 
-        A first row that retracts is in both, unless deletes are ignored.
+        A first row that retracts is in both, unless it is the only row.
         """
         starts = self.window.starts
         opening = ~all_true(self.window.num_rows)
@@ -193,8 +207,6 @@ class _State:
             return opening, opening & False
         back = self.retract & ~opening
         opening[starts] |= self.retract[starts]
-        if ignore_delete:
-            back &= ~opening
         return opening, back
 
 
@@ -216,7 +228,7 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
     ]
     if not names:
         return []
-    opening, back = state.opening(False)
+    opening, back = state.opening()
     has_order, newer = newest(state.window, group.ordering)
     inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
     before = np.arange(state.window.num_rows) < np.repeat(restart, state.sizes)
@@ -327,7 +339,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
             )
     refuses = {} if ignore or remove or groups else dict.fromkeys((UPDATE_BEFORE, DELETE), _REFUSED)
     fold = PartialUpdate(tuple(key), groups, ignore, remove)
-    return MergeEngine(fold, _Needs(groups).closure, refuses=refuses)
+    return MergeEngine(fold, _Needs(groups).closure, refuses=refuses, removals=removals if remove else None)
 
 
 class _Needs:
@@ -354,4 +366,5 @@ PARTIAL_UPDATE = EngineType(
     "known only after the merge, which takes each column from the newest row that has it",
     keeps_rows=False,
     delete_options=(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE, PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP),
+    removal_option=PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
 )

@@ -11,9 +11,9 @@ from paimon_core.merge.aggregate.first_last import RowPick, choose_some
 from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, apply_repeated, valid
 from paimon_core.merge.normalized_keys import Column
 from paimon_core.merge.row_kinds import VALUE_KIND
-from paimon_core.merge.segments import tally
+from paimon_core.merge.segments import last, tally
 from paimon_core.merge.window import Window
-from paimon_core.types.row_kind import is_retract
+from paimon_core.types.row_kind import DELETE, is_retract
 from paimon_core.types.selection import Mask, Positions, only_chunk
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
@@ -92,6 +92,13 @@ def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positi
 
     schema = window.rows.schema
     return pa.table([column(name) for name in schema.names], schema=schema)
+
+
+def removals(window: Window) -> Positions:
+    """Return for each group its last row of kind -D, if a row that adds follows it; else -1."""
+    kinds = kinds_of(window)
+    removal = last(kinds == DELETE, window.starts)
+    return np.where(last(~is_retract(kinds), window.starts) > removal, removal, -1)
 
 
 def drop_before(window: Window, restart: Positions) -> Window:

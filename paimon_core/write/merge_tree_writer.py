@@ -13,6 +13,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.kway import MergeOrder, merge_runs, sort_rows
+from paimon_core.merge.result import drop_before
 from paimon_core.merge.window import Window
 from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
 from paimon_core.read.external_merge import Run, SpilledRun, cuts_at, multi_pass_merge
@@ -45,6 +46,9 @@ class MergeTreeWriter:
     Before a commit all spilled runs become one run of files. If the merge function cannot merge in steps, unmerged rows
     are spilled, and files are written when the maximum number of open runs is reached.
 
+    A row that removes a record, and that rows of its key follow, is written to files of its own: merged with those rows
+    it would no longer hide older rows.
+
     Args:
         store: of the table.
         bucket: to write to.
@@ -68,12 +72,13 @@ class MergeTreeWriter:
     ) -> None:
         self._bucket = bucket
         self._order, self._space = merge.order, merge.spill
-        self._fold, self._merges_in_steps = merge.engine.fold, merge.engine.keeps_rows
+        self._engine, self._merges_in_steps = merge.engine, merge.engine.keeps_rows
         self._target_size = spec.target_size
         self._spilled: list[SpilledRun] = []  # the oldest first
         self._sequence, self._compaction = sequence, compaction
         self._buffer: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, bucket.ref, spec)
+        self._removals = DataFileWriter(store, bucket.ref, spec)
         self._changelog = None if changelog_spec is None else DataFileWriter(store, bucket.ref, changelog_spec)
         self._written: list[DataFileMeta] = []
         self._changelog_files: list[DataFileMeta] = []
@@ -109,7 +114,7 @@ class MergeTreeWriter:
                 self._files.write(rows)
         else:
             self._files.write(self._merge_buffer())
-        files = self._files.close()
+        files = [*self._removals.close(), *self._files.close()]
         self._written += files
         if self._compaction is not None:
             self._compaction.add(files)
@@ -118,6 +123,15 @@ class MergeTreeWriter:
     def _merge_buffer(self) -> pa.Table:
         """Return the buffered rows, sorted and merged, and clear the buffer."""
         return self._fold(self._sort_buffer())
+
+    def _fold(self, window: Window) -> pa.Table:
+        """Return the merged rows; write those that remove a record before other rows to files of their own."""
+        if self._engine.removals is not None:
+            removal = self._engine.removals(window)
+            if (followed := removal >= 0).any():
+                self._removals.write(window.take(removal[followed]))
+                window = drop_before(window, removal + followed)
+        return self._engine.fold(window)
 
     def _sort_buffer(self) -> Window:
         """Return the buffered rows, sorted, clear the buffer, and write the rows to the changelog."""
@@ -196,6 +210,7 @@ class MergeTreeWriter:
         changelog, self._changelog_files = tuple(self._changelog_files), []
         compacted = CommitMessage(*self._bucket) if self._compaction is None else self._compaction.release()
         self._files.release()
+        self._removals.release()
         if self._changelog is not None:
             self._changelog.release()
         message = replace(compacted, new_files=new, changelog_files=changelog)
@@ -208,6 +223,7 @@ class MergeTreeWriter:
         if self._compaction is not None:
             self._compaction.abort()
         self._files.abort()
+        self._removals.abort()
         if self._changelog is not None:
             self._changelog.abort()
 

@@ -1,7 +1,7 @@
 """Tables of every merge engine, drawn: which columns are merged how, what rows they get, and what of a result is free.
 
 Values are drawn so that the answer is one Java gets right: sums and products that fit, no null taken back from a
-collection, no NaN in a column that orders.
+collection, no NaN in a column that orders, no row that removes a record by ``remove-record-on-delete``.
 """
 
 import importlib.util
@@ -358,9 +358,9 @@ def _first_row(rng: Random) -> Merging:
 def _partial_update(rng: Random) -> Merging:
     if rng.random() < 0.35:
         options, columns = _sequence(rng) if rng.random() < 0.4 else ({}, {})
-        how = rng.choice(("", "ignore-delete", "partial-update.remove-record-on-delete"))
-        options |= {how: "true"} if how else {}
-        return Merging("partial-update", options, {**columns, **_columns(rng, "c", 4)}, EVERY if how else ADDS)
+        ignore = rng.random() < 0.4
+        options |= {"ignore-delete": "true"} if ignore else {}
+        return Merging("partial-update", options, {**columns, **_columns(rng, "c", 4)}, EVERY if ignore else ADDS)
     return _sequence_groups(rng)
 
 
@@ -401,14 +401,10 @@ def _aggregation(rng: Random) -> Merging:
         options, ordering = _sequence(rng)
         columns |= ordering
     kinds = rng.choice((ADDS, EVERY, EVERY))
-    removes = rng.random() < 0.25
-    if removes:
-        options["aggregation.remove-record-on-delete"] = "true"
-        kinds = ("+I", "+I", "+U", "-D")
-    elif kinds is EVERY and rng.random() < 0.2:
+    if kinds is EVERY and rng.random() < 0.2:
         options["ignore-delete"] = "true"
     for i in range(rng.randint(3, 7)):
-        columns[f"a{i}"] = aggregated(rng, rng.choice(list(FUNCTIONS)), ADDS if removes else kinds)
+        columns[f"a{i}"] = aggregated(rng, rng.choice(list(FUNCTIONS)), kinds)
     if rng.random() < 0.2:
         options["fields.default-aggregate-function"] = rng.choice(("last_value", "last_non_null_value"))
     return Merging("aggregation", options, columns, kinds)

@@ -169,7 +169,8 @@ def test_java_merges_our_deletes(judge, name, rng, options):
     kind = dotted("", options)
     kind = replace(kind, row_kinds=("+I",))
     table = created_by_java(judge, name, kind)
-    for ours in (False, True):
+    inserts_again = "merge-engine" not in options  # Java 1.4.2 would show removed values (test_newer_than_java)
+    for ours in (False, True) if inserts_again else (True,):
         write(table, kind, rng, ours=ours)
         table.ours().delete("k in (1, 5, 9) or s1 = 3")
     table.agree()

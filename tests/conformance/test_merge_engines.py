@@ -19,7 +19,6 @@ SHAPE = {"num-sorted-run.compaction-trigger": "2", "num-levels": "4"}
 EASY = {f"c{i}": Column(text) for i, text in enumerate(FEW)}
 WIDE = {f"c{i}": Column(text) for i, text in enumerate((*ATOMIC, *NESTED))}
 INT = ordering_of("INT")
-DELETES = ("+I", "+I", "+U", "-D")
 CASES: list[Merging] = []
 
 
@@ -56,7 +55,6 @@ case("first-row ignore-delete", EASY, EVERY, ignore_delete="true")
 case("partial-update", WIDE)
 case("partial-update sequence", {"s": INT, **EASY}, sequence__field="s")
 case("partial-update ignore-delete", EASY, EVERY, ignore_delete="true")
-case("partial-update remove-record-on-delete", EASY, EVERY, partial_update__remove_record_on_delete="true")
 
 _TWO = {"s": {"a": Column("INT"), "b": Column("STRING")}, "t": {"c": Column("DOUBLE"), "d": Column("ARRAY<INT>")}}
 _PLAIN = {"u": Column("INT"), "w": Column("STRING")}
@@ -72,7 +70,6 @@ grouped("groups removing", _TWO, EVERY, "s,t", **_PLAIN)
 AGGREGATED = {
     "aggregation adds": ADDS,
     "aggregation retracts": EVERY,
-    "aggregation removing": DELETES,
     "aggregation sequence": ADDS,
     "aggregation ignore-delete": EVERY,
     "partial-update group of aggregates": ADDS,
@@ -136,14 +133,12 @@ def test_engines(judge, name, rng, merging, file_format):
 def test_every_function(judge, name, rng, style, file_format):
     """All functions side by side in one table, of types that are drawn."""
     kinds = AGGREGATED[style]
-    columns = columns_of(FUNCTIONS, rng, ADDS if "aggregation removing" in style else kinds)
+    columns = columns_of(FUNCTIONS, rng, kinds)
     options = {"merge-engine": style.split(" ")[0], **SHAPE}
     if "group" in style:
         options["fields.s.sequence-group"] = ",".join(columns)
         columns["s"] = INT
         options |= {"partial-update.remove-record-on-sequence-group": "s"} if "removing" in style else {}
-    elif "removing" in style:
-        options["aggregation.remove-record-on-delete"] = "true"
     elif "sequence" in style:
         options["sequence.field"] = "s"
         columns["s"] = INT

@@ -1,4 +1,4 @@
-"""Differences from Java 1.4.2 that later versions of Java do not have: each test shows what both engines do."""
+"""Cases where Java 1.4.2 is wrong, most of them corrected in later versions: each test shows what both engines do."""
 
 import pytest
 
@@ -70,3 +70,20 @@ def test_nested_update_at_its_limit(create):
 
     same(by_key(our_rows(table)), [[1, [{"n": 1, "x": 4}, {"n": 2, "x": 2}]]], f"{table.name}: as we read it")
     same(by_key(rows_in_java(table)), [[1, [{"n": 1, "x": 1}, {"n": 2, "x": 2}]]], f"{table.name}: as Java 1.4.2 does")
+
+
+@pytest.mark.parametrize("compacts", [False, True], ids=["uncompacted", "compacted"])
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_a_removed_record_inserted_again(create, engine, compacts):
+    """No version of Java gives the same result with and without a compaction between."""
+    options = {"merge-engine": engine, f"{engine}.remove-record-on-delete": "true", "write-only": "true"}
+    if engine == "aggregation":
+        options["fields.n.aggregate-function"] = "sum"
+    table = create([["k", "INT NOT NULL"], ["v", "STRING"], ["n", "INT"]], options)
+    for kind, v, n in (("+I", "a", 10), ("-D", "a", 10), ("+I", None, 11)):
+        table.we_write([[kind, {"k": 1, "v": v, "n": n}]])
+        if compacts:
+            table.ours().with_options({"write-only": "false"}).compact(full=True)
+    right, kept = [1, None, 11], [1, "a", 11 if engine == "partial-update" else 21]
+    same(our_rows(table), [right], f"{table.name}: as we read it")
+    same(rows_in_java(table), [right if compacts else kept], f"{table.name}: as Java 1.4.2 reads it")

@@ -118,7 +118,7 @@ class MergeTree(RuleBasedStateMachine):
     def __init__(self, engine: str, traced: bool) -> None:
         super().__init__()
         self.traced = traced
-        self.specs = [spec for spec in SPECS if spec.engine == engine and (traced or spec.lawful)]
+        self.specs = [spec for spec in SPECS if spec.engine == engine and (spec.traced if traced else spec.lawful)]
 
     @initialize(
         data=st.data(),

@@ -101,22 +101,24 @@ def first_row(rows, ignore_delete=False):
     return kept[0] if kept else None
 
 
+def after_removal(rows):
+    """The rows after the last -D; if none of them adds, the -D alone."""
+    removal = max((i for i, (kind, _) in enumerate(rows) if kind == DELETE), default=-1)
+    rest = rows[removal + 1 :]
+    return rest if removal < 0 or any(kind in ADDS for kind, _ in rest) else [rows[removal]]
+
+
 def aggregation(rows, functions, remove_on_delete=False):
     """``functions``: column to a function that makes its Agg."""
+    rows = after_removal(rows) if remove_on_delete else rows
     if len(rows) == 1:
         return rows[0]
     aggs = {name: make() for name, make in functions.items()}
-    held, result = dict.fromkeys(aggs), "+I"
+    held = dict.fromkeys(aggs)
     for kind, row in rows:
-        result = DELETE if remove_on_delete and kind == DELETE else "+I"
         for name, agg in aggs.items():
-            if result == DELETE:
-                held[name] = row[name]
-            elif kind in ADDS:
-                held[name] = agg.agg(held[name], row[name])
-            else:
-                held[name] = agg.retract(held[name], row[name])
-    return result, held
+            held[name] = (agg.agg if kind in ADDS else agg.retract)(held[name], row[name])
+    return "+I", held
 
 
 def partial_update(
@@ -125,6 +127,12 @@ def partial_update(
     """``groups``: (ordering columns, protected columns); ``functions`` as for aggregation, of protected columns."""
     if len(rows) == 1:
         return rows[0]
+    if ignore_delete or remove_on_delete:
+        rows = after_removal(rows) if remove_on_delete else rows
+        adds = [row for row in rows if row[0] in ADDS]
+        if not adds:
+            return rows[-1]
+        rows = adds
     aggs = {name: make() for name, make in (functions or {}).items()}
     group_of = {name: group for group in groups for name in (*group[0], *group[1])}
     held, filled, added, deleted = dict.fromkeys(columns), False, False, False
@@ -137,14 +145,8 @@ def partial_update(
         if kind not in ADDS:
             if not filled:
                 held, filled = dict(row), True
-            if ignore_delete:
-                continue
             if not groups:
-                if not remove_on_delete:
-                    raise Refused("partial-update")
-                if kind == DELETE:
-                    held, deleted = dict(row), True
-                continue
+                raise Refused("partial-update")
         else:
             filled = added = True
         for name in columns:
