@@ -1,0 +1,541 @@
+"""The operations of clients: what each calls, and which effect it declares before it calls.
+
+An operation opens its table through the catalog, as a process of its own would. It asks the oracle which snapshots
+exist, to choose one without a step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.commit.idempotent import IdempotentCommits
+from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitUnknownError,
+    InvalidInputError,
+    NotFoundError,
+    OutOfRangeError,
+    PaimonError,
+    UnsupportedError,
+)
+from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.branches import branch_root
+from paimon_core.table import Table
+from tests.simulation.effects import Insert, Overwrite, Remove, Restore, Row, Update, Upsert, key_of, normal, shown
+from tests.simulation.oracle import SHOWS_ALL, STRUCTURAL, Line, Oracle, Record, Violation
+from tests.simulation.plan import Op
+from tests.simulation.scheduler import START, Client, Killed, Scheduler, Stopped
+from tests.simulation.store import File
+
+COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+_SMALL = {"snapshot.num-retained.min": "1", "manifest.merge-min-count": "3", "file.format": "avro"}
+TABLES: Final[dict[str, tuple[list[str], dict[str, str]]]] = {
+    "append": ([], {}),
+    "vectors": ([], {"deletion-vectors.enabled": "true"}),
+    "keys": (["id"], {"bucket": "1", "num-sorted-run.compaction-trigger": "3"}),
+    "keys, vectors": (["id"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
+    "keys, lookup": (["id"], {"bucket": "1", "changelog-producer": "lookup"}),
+    "keys, dynamic": (["id"], {"bucket": "-1", "dynamic-bucket.target-row-num": "3"}),
+    "evolution": ([], {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}),
+}
+"""Kinds of tables: primary key and options."""
+_KEYS = 6
+_REFUSALS = (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidInputError,
+    NotFoundError,
+    OutOfRangeError,
+    UnsupportedError,
+)
+Run = Callable[["World", Op, Record], None]
+
+
+@dataclass
+class World:
+    """What the operations of a history share."""
+
+    scheduler: Scheduler
+    oracle: Oracle
+    catalog: FileSystemCatalog
+    table: str
+    seen_schemas: dict[str, File] = field(default_factory=dict)
+    """By operation and root, the schema file that was read last."""
+    sinks: dict[int, Record] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    alone: bool = False
+    """True while an operation runs that must be alone."""
+    running: dict[int, int] = field(default_factory=dict)
+    """When each running operation began, by client."""
+
+    @property
+    def keyed(self) -> bool:
+        """True if the table has a primary key."""
+        return bool(TABLES[self.table][0])
+
+    def schema(self) -> Schema:
+        """Return the schema of a new table."""
+        keys, options = TABLES[self.table]
+        return Schema(COLUMNS, primary_keys=keys, options={**_SMALL, **options})
+
+    def root(self, name: str) -> str:
+        """Return the directory of a table."""
+        return self.catalog.location(f"db.{name}")
+
+    def line(self, name: str) -> Line:
+        """Return the line of a table."""
+        return self.oracle.line(self.root(name))
+
+    def open(self, op: Op, record: Record, branch: str | None = None) -> Table:
+        """Open the table of an operation, and note which table it was."""
+        name = f"db.{op.table}" + (f"$branch_{branch}" if branch else "")
+        table = self.catalog.table(name)
+        self.note(table, record)
+        return table
+
+    def all_rows(self, table: Table) -> Table:
+        """Return the table with the rows of level 0, as the oracle reads it."""
+        return table.with_options(SHOWS_ALL) if self.keyed else table
+
+    def note(self, table: Table, record: Record) -> None:
+        """Note which of the tables that had this place an operation has opened."""
+        root = table.path
+        file = self.seen_schemas.get(f"{record.op.id} {table.store.branch_root}")
+        if file is not None and table.store.branch == "main":
+            record.tables[root] = self.oracle.tables_of_schemas.get(file.number, 0)
+        elif root not in record.tables:
+            record.tables[root] = self.oracle.line(root).table
+
+    def rows(self, op: Op, schema: TableSchema, *, number: int | None = None) -> list[dict[str, Any]]:
+        """Return new rows, whose values name the operation."""
+        number = op.id if number is None else number
+        rows = []
+        for i in range(1 + round(op.pick * 2)):
+            key = int(op.other * 97 + i) % _KEYS if self.keyed else number * 10 + i
+            row: dict[str, Any] = {f.name: number for f in schema.fields if f.name.startswith("x")}
+            rows.append({**row, "id": key, "v": f"{number}.{i}"})
+        return rows
+
+    def choose(self, line: Line, pick: float) -> int | None:
+        """Return the id of a snapshot of a line; `None`: it has none."""
+        ids = sorted(line.snapshots)
+        return ids[min(int(pick * len(ids)), len(ids) - 1)] if ids else None
+
+    def ids(self, line: Line, op: Op) -> list[int]:
+        """Return about half of the ids of the newest rows, at least one."""
+        schema = self.oracle.newest_schema(line)
+        if schema is None:
+            return [0]
+        key = key_of(schema)
+        found = sorted({dict(row).get(key) for row in self.oracle.rows(line.sound, schema)} - {None})
+        return [one for i, one in enumerate(found) if (i + int(op.pick * 2)) % 2 == 0] or found[:1] or [0]
+
+
+def arrow(rows: list[dict[str, Any]], table: Table) -> pa.Table:
+    """Return rows as a table of Arrow."""
+    fields = [pa.field(f.name, t.type) for f, t in zip(table.schema.fields, table.arrow_schema, strict=True)]
+    columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in fields]
+    return pa.table(columns, names=[f.name for f in fields])
+
+
+def by_id(rows: list[dict[str, Any]], schema: TableSchema) -> tuple[Row, ...]:
+    """Return rows by the field ids of a schema."""
+    ids = {f.name: f.id for f in schema.fields}
+    return tuple(normal({ids[k]: v for k, v in row.items()} for row in rows))
+
+
+# ---- rows
+
+
+def write(world: World, op: Op, record: Record) -> None:
+    """Append or upsert."""
+    table = world.open(op, record)
+    rows = world.rows(op, table.schema)
+    record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    table.write(arrow(rows, table))
+
+
+def write_late(world: World, op: Op, record: Record) -> None:
+    """A writer that commits its files some time later."""
+    table = world.open(op, record)
+    rows = world.rows(op, table.schema)
+    record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    with table.writer() as writer:
+        writer.write(arrow(rows, table))
+        messages = writer.prepare_commit()
+    world.scheduler.wait(1 + int(op.pick * 60))
+    committer = table.committer()
+    with committer.aborting_on_failure(messages):
+        committer.commit(messages, base_id=writer.base_id)
+
+
+def sink(world: World, op: Op, record: Record) -> None:
+    """The next batch of a streaming sink, which repeats a batch until it is acknowledged."""
+    client = world.scheduler.current
+    number = world.numbers.get(client, 0)
+    batch = world.sinks.get(client)
+    table = world.open(op, record)
+    if batch is None:
+        batch = world.sinks[client] = record
+        record.repeats = True
+    first = batch.op
+    rows = world.rows(first, table.schema)
+    if batch is record:
+        record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    else:
+        batch.tables.update(record.tables)
+        record.effect, record.repeats, record.applied = batch.effect, True, batch.applied
+    user = f"sink-{client}"
+    with table.writer(commit_user=user) as writer:
+        writer.write(arrow(rows, table))
+        messages = writer.prepare_commit()
+    IdempotentCommits(table.store, user).commit(messages, number, base_id=writer.base_id)
+    world.numbers[client] = number + 1
+    del world.sinks[client]
+
+
+def overwrite(world: World, op: Op, record: Record) -> None:
+    """Replace all rows."""
+    table = world.open(op, record)
+    rows = world.rows(op, table.schema)
+    record.effect = Overwrite(by_id(rows, table.schema))
+    table.overwrite(arrow(rows, table))
+
+
+def delete(world: World, op: Op, record: Record) -> None:
+    """Delete rows by a filter."""
+    table = world.open(op, record)
+    ids = world.ids(world.oracle.line(table.path), op)
+    record.effect = Remove(frozenset(ids))
+    table.delete(f"id IN ({', '.join(map(str, ids))})")
+
+
+def update_columns(world: World, op: Op, record: Record) -> None:
+    """Change a column of some rows of a table with data evolution."""
+    table = world.open(op, record)
+    ids = world.ids(world.oracle.line(table.path), op)
+    found = table.to_arrow(columns=["_ROW_ID", "id"], filter=f"id IN ({', '.join(map(str, ids))})")
+    values = {one: f"{op.id}.u{one}" for one in found.column("id").to_pylist()}
+    column = next(f.id for f in table.schema.fields if f.name == "v")
+    record.effect = Update(values, column)
+    if values:
+        new = pa.array([values[one] for one in found.column("id").to_pylist()])
+        table.update_columns(pa.table({"_ROW_ID": found.column("_ROW_ID"), "v": new}))
+
+
+def statement(world: World, op: Op, record: Record) -> None:
+    """UPDATE of rows of a table with a primary key, as the connector does it."""
+
+    def run() -> None:
+        table = world.open(op, record)
+        snapshot = table.snapshot()
+        read_at = 0 if snapshot is None else snapshot.id
+        old = world.all_rows(table).to_arrow(snapshot_id=read_at).to_pylist() if snapshot is not None else []
+        changed = [{**row, "v": f"{op.id}.s{row['id']}"} for row in old if row["id"] in ids]
+        column = next(f.id for f in table.schema.fields if f.name == "v")
+        record.effect = Update({row["id"]: row["v"] for row in changed}, column)
+        if not changed:
+            return
+        with table.writer() as writer:
+            writer.write(arrow(changed, table), ["+U"] * len(changed))
+            messages = writer.prepare_commit()
+        committer = table.committer()
+        with committer.aborting_on_failure(messages):
+            committer.commit_as(
+                committer.identity(), messages, base_id=writer.base_id, unchanged_since=read_at, read_keys=True
+            )
+
+    ids = world.ids(world.line(op.table), op)
+    if world.keyed:
+        retry_on_conflict(run, 3)
+
+
+# ---- files and snapshots
+
+
+def compact(world: World, op: Op, record: Record) -> None:
+    """Compact what is due."""
+    world.open(op, record).compact()
+
+
+def compact_fully(world: World, op: Op, record: Record) -> None:
+    """Compact everything."""
+    world.open(op, record).compact(full=True)
+
+
+def expire(world: World, op: Op, record: Record) -> None:
+    """Expire all snapshots but a few."""
+    table = world.open(op, record)
+    table.expire_snapshots(older_than=world.scheduler.now, retain_max=1 + round(op.pick * 2), retain_min=1)
+
+
+def orphans(world: World, op: Op, record: Record) -> None:
+    """Remove orphan files that are older than every running operation."""
+    table = world.open(op, record)
+    oldest = min(world.running.values())
+    table.remove_orphan_files(older_than=START + oldest - 1)
+
+
+def rollback(world: World, op: Op, record: Record) -> None:
+    """Make an older snapshot the newest one."""
+    table = world.open(op, record)
+    line = world.oracle.line(table.path)
+    chosen = world.choose(line, op.pick)
+    if chosen is None:
+        return
+    target = table.rollback_to(chosen)
+    found = [
+        moment
+        for moment in line.during(record.begun, world.scheduler.time)
+        for file in moment.newest
+        if file is not None and world.oracle.snapshot(file).fingerprint == target.fingerprint
+    ]
+    if not found and not world.oracle.meets(record, STRUCTURAL):
+        raise Violation(f"{record}: snapshot {target.id} was never the newest after a rollback to it")
+
+
+def restore(world: World, op: Op, record: Record) -> None:
+    """Make the rows of an older snapshot the newest ones."""
+    table = world.open(op, record)
+    line = world.oracle.line(table.path)
+    chosen = world.choose(line, op.pick)
+    if chosen is None:
+        return
+    record.effect = Restore((line.snapshots[chosen],))
+    world.all_rows(table).restore(chosen)
+
+
+def tag(world: World, op: Op, record: Record) -> None:
+    """Tag a snapshot."""
+    table = world.open(op, record)
+    chosen = world.choose(world.oracle.line(table.path), op.pick)
+    if chosen is not None:
+        table.create_tag(f"tag{op.id}", chosen)
+
+
+def delete_tag(world: World, op: Op, record: Record) -> None:
+    """Delete a tag."""
+    table = world.open(op, record)
+    names = sorted(world.oracle.line(table.path).tags)
+    if names:
+        table.tags.delete(names[min(int(op.pick * len(names)), len(names) - 1)])
+
+
+# ---- branches
+
+
+def branch(world: World, op: Op, record: Record) -> None:
+    """Create the branch ``b`` from a snapshot."""
+    table = world.open(op, record)
+    chosen = world.choose(world.oracle.line(table.path), op.pick)
+    if chosen is not None:
+        table.branches.create("b", snapshot_id=chosen)
+
+
+def write_branch(world: World, op: Op, record: Record) -> None:
+    """Write to the branch ``b``."""
+    table = world.open(op, record, "b")
+    rows = world.rows(op, table.schema)
+    record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    table.write(arrow(rows, table))
+
+
+def delete_branch(world: World, op: Op, record: Record) -> None:
+    """Delete the branch ``b``."""
+    world.open(op, record).branches.delete("b")
+
+
+def fast_forward(world: World, op: Op, record: Record) -> None:
+    """Make the main branch what the branch ``b`` is. Writers rest meanwhile."""
+    table = world.open(op, record)
+    line, source = world.oracle.line(table.path), world.oracle.line(branch_root(table.path, "b"))
+    table.branches.fast_forward("b")
+    schema = world.oracle.newest_schema(source)
+    assert schema is not None
+    now, wanted = world.oracle.rows(line.newest, schema), world.oracle.rows(source.newest, schema)
+    if now != wanted:
+        raise Violation(f"{record}: {shown(now, schema)} after a fast-forward to {shown(wanted, schema)}")
+
+
+# ---- tables
+
+
+def alter(world: World, op: Op, record: Record) -> None:
+    """Add, rename or drop a column, or set an option."""
+    table = world.open(op, record)
+    extra = sorted(f.name for f in table.schema.fields if f.name.startswith("x"))
+    change: Any = AddColumn(f"x{op.id}", "INT")
+    if op.pick > 0.5 and extra:
+        change = RenameColumn(extra[0], f"x{op.id}") if op.other > 0.5 else DropColumn(extra[0])
+    elif op.pick > 0.8:
+        change = SetOption("snapshot.num-retained.max", str(2 + int(op.other * 4)))
+    table.alter([change])
+
+
+def replace_table(world: World, op: Op, record: Record) -> None:
+    """CREATE OR REPLACE TABLE AS SELECT."""
+    staged = world.catalog.stage_table(f"db.{op.table}", world.schema(), replace_existing=True)
+    if staged.replaced is not None:
+        record.tables[world.root(op.table)] = world.line(op.table).table
+    try:
+        rows = world.rows(op, staged.table.schema)
+        record.effect = Overwrite(by_id(rows, staged.table.schema))
+        staged.table.write(arrow(rows, staged.table))
+        staged.publish()
+    except Exception:
+        staged.discard()
+        raise
+
+
+def create(world: World, op: Op, record: Record) -> None:
+    """Create the table."""
+    world.catalog.create_table(f"db.{op.table}", world.schema())
+
+
+def drop(world: World, op: Op, record: Record) -> None:
+    """Drop the table."""
+    line = world.line(op.table)
+    table = line.table
+    try:
+        world.catalog.drop_table(f"db.{op.table}")
+    finally:
+        if table and line.table == table and line.root in record.lines and not isinstance(record.error, Stopped):
+            record.note = "half dropped"
+    if not world.oracle.was_dead(world.root(op.table), record.begun):
+        raise Violation(f"{record}: the table was dropped, and is there")
+
+
+def rename(world: World, op: Op, record: Record) -> None:
+    """Give the table the name ``u``, or back."""
+    names = ("t", "u") if world.line("t").schemas else ("u", "t")
+    source, target = world.line(names[0]), world.line(names[1])
+    record.tables[source.root] = source.table
+    world.catalog.rename_table(f"db.{names[0]}", f"db.{names[1]}")
+    schema = world.oracle.newest_schema(target)
+    if schema is None:
+        if not world.oracle.meets(record, ("rename", "drop")):
+            raise Violation(f"{record}: the renamed table is not there")
+        return
+    now = world.oracle.rows(target.newest, schema)
+    if now not in world.oracle.states(source.root, record.begun, schema):
+        raise Violation(f"{record}: the renamed table has the rows {shown(now, schema)}")
+
+
+def clone(world: World, op: Op, record: Record) -> None:
+    """Copy the table."""
+    source = world.line(op.table)
+    world.catalog.clone(f"db.{op.table}", world.catalog, f"db.c{op.id}")
+    copy = world.line(f"c{op.id}")
+    schema = world.oracle.newest_schema(copy)
+    assert schema is not None
+    now = world.oracle.rows(copy.newest, schema)
+    if now not in world.oracle.states(source.root, record.begun, schema):
+        raise Violation(f"{record}: the copy has the rows {shown(now, schema)}")
+
+
+# ---- readers
+
+
+def read(world: World, op: Op, record: Record) -> None:
+    """Read the newest rows, twice."""
+    table = world.all_rows(world.open(op, record))
+    for _ in range(2):
+        begun = world.scheduler.time
+        rows = by_id(table.to_arrow().to_pylist(), table.schema)
+        _check_read(world, record, table, rows, world.oracle.states(table.path, begun, table.schema))
+
+
+def travel(world: World, op: Op, record: Record) -> None:
+    """Read an older snapshot, or a tag."""
+    table = world.all_rows(world.open(op, record))
+    line = world.oracle.line(table.path)
+    names = sorted(line.tags)
+    if names and op.other > 0.5:
+        name = names[min(int(op.pick * len(names)), len(names) - 1)]
+        file, rows = line.tags[name], table.to_arrow(tag=name)
+    else:
+        chosen = world.choose(line, op.pick)
+        if chosen is None:
+            return
+        file, rows = line.snapshots[chosen], table.to_arrow(snapshot_id=chosen)
+    schemas = world.oracle._origin[file.number][1]
+    schema = world.oracle.schema(schemas[world.oracle.snapshot(file).schema_id])
+    if world.oracle.meets(record, (*STRUCTURAL, "rollback", "replace")):
+        return
+    _check_read(world, record, table, by_id(rows.to_pylist(), schema), [world.oracle.own_rows(file)])
+
+
+def _check_read(world: World, record: Record, table: Table, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
+    if list(rows) not in states:
+        schema = table.schema
+        known = " or ".join(dict.fromkeys(shown(state, schema) for state in states)) or "nothing"
+        raise Violation(f"{record}: read {shown(rows, schema)}, and the newest rows were {known}")
+
+
+KINDS: Final[dict[str, Run]] = {
+    "alter": alter,
+    "branch": branch,
+    "clone": clone,
+    "compact": compact,
+    "compact_fully": compact_fully,
+    "create": create,
+    "delete": delete,
+    "delete_branch": delete_branch,
+    "delete_tag": delete_tag,
+    "drop": drop,
+    "expire": expire,
+    "fast_forward": fast_forward,
+    "orphans": orphans,
+    "overwrite": overwrite,
+    "read": read,
+    "rename": rename,
+    "replace": replace_table,
+    "restore": restore,
+    "rollback": rollback,
+    "sink": sink,
+    "statement": statement,
+    "tag": tag,
+    "travel": travel,
+    "update_columns": update_columns,
+    "write": write,
+    "write_branch": write_branch,
+    "write_late": write_late,
+}
+_MOVES = frozenset({"drop", "rename", "fast_forward", "replace", "clone", "delete_branch", "branch"})
+
+
+def perform(world: World, client: Client, op: Op) -> None:
+    """Run one operation, and let the oracle check it."""
+    record = Record(op, world.scheduler.time)
+    world.oracle.begin(record)
+    world.running[client.number] = record.begun
+    try:
+        KINDS[op.kind](world, op, record)
+        record.outcome = "ok"
+    except (Violation, Stopped):
+        raise
+    except (CommitUnknownError, Killed) as error:
+        record.outcome, record.error = "unknown", error
+    except (PaimonError, OSError) as error:
+        record.outcome, record.error = "refused", error
+        _check_error(world, record, error, client.faults)
+    finally:
+        record.faults = client.faults
+        del world.running[client.number]
+    world.oracle.end(record)
+
+
+def _check_error(world: World, record: Record, error: Exception, faults: int) -> None:
+    """Raise a Violation for an error that nothing explains."""
+    if isinstance(error, _REFUSALS) or (faults and isinstance(error, OSError)):
+        return
+    if world.oracle.meets(record, _MOVES) or record.op.kind in _MOVES:
+        return
+    raise Violation(f"{record}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,277 @@
+"""Mutants: each removes one guard of the engine, or brings a defect back, and the simulation must find it.
+
+A mutant is a list of edits of the source of functions: the text ``old`` becomes ``new``. If the engine changes so that
+``old`` is not there any more, the mutant says so. To add one, add an entry to `MUTANTS`: a name, its edits, and the
+operations among which the guard matters.
+"""
+
+import contextlib
+import functools
+import importlib
+import inspect
+import logging
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from unittest import mock
+
+from tests.simulation.history import Outcome, run_seed
+from tests.simulation.plan import ALONE, MANY_FAULTS, NO_FAULTS, UNHURT, Profile
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A function, as ``module:name`` or ``module:Class.name``, and a text of its source to replace."""
+
+    function: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An engine with a fault.
+
+    Args:
+        name: of the guard that is missing.
+        edits: of the engine.
+        profile: of the histories that are searched.
+        steps: within which a history must fail.
+        quick: True if a few histories are enough.
+    """
+
+    name: str
+    edits: Sequence[Edit]
+    profile: Profile
+    steps: int = 60_000
+    quick: bool = False
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Inside, the engine has the fault."""
+        with contextlib.ExitStack() as stack:
+            for edit in self.edits:
+                _apply(edit, stack)
+            yield
+
+
+def _apply(edit: Edit, stack: contextlib.ExitStack) -> None:
+    module_name, _, path = edit.function.partition(":")
+    module = importlib.import_module(module_name)
+    owner_name, _, name = path.rpartition(".")
+    owner = getattr(module, owner_name) if owner_name else module
+    original = inspect.unwrap(inspect.getattr_static(owner, name))
+    source = textwrap.dedent(inspect.getsource(original))
+    assert edit.old in source, f"{edit.function} has no {edit.old!r} any more: change the mutant"
+    namespace = dict(vars(module))
+    code = compile("from __future__ import annotations\n" + source.replace(edit.old, edit.new), module.__file__, "exec")
+    exec(code, namespace)
+    mutated = namespace[name]
+    stack.enter_context(mock.patch.object(owner, name, mutated))
+    if owner is module:  # modules that have imported the function by its name
+        for other in list(sys.modules.values()):
+            if getattr(other, "__name__", "").startswith("paimon_core") and vars(other).get(name) is original:
+                stack.enter_context(mock.patch.object(other, name, mutated))
+
+
+_profile = functools.partial(Profile, alone=ALONE, unhurt=UNHURT)
+_APPEND = ("append",)
+_KEYS = ("keys",)
+_COMMIT = "paimon_core.commit.table_commit:TableCommit."
+_CHECK = "paimon_core.commit.conflict_check:ConflictCheck."
+
+MUTANTS = [
+    Mutant(
+        "predecessor",
+        [Edit("paimon_core.commit.publish:_check_predecessor", "if ours.id > 1 and", "if True or ours.id > 1 and")],
+        _profile({"write": 3, "expire": 2}, _APPEND, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "search of a retry",
+        [
+            Edit(
+                "paimon_core.commit.find_commit:CommitSearch.find",
+                "if latest is None or",
+                "if True or latest is None or",
+            )
+        ],
+        _profile({"write": 1}, _APPEND, faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "search of a repeated batch",
+        [Edit("paimon_core.commit.idempotent:IdempotentCommits._begin", "return intent.base", "return newest")],
+        _profile({"sink": 4, "write": 1}, _APPEND, faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "files kept while the outcome is unknown",
+        [
+            Edit(
+                _COMMIT + "_attempt",
+                "attempts.unknown = cause",
+                "attempts.unknown = cause; prepared.discard(self._store)",
+            )
+        ],
+        _profile({"write": 1}, _APPEND, faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "files kept after CommitUnknownError",
+        [
+            Edit(
+                _COMMIT + "aborting_on_failure",
+                "raise  # the snapshot may refer to the files",
+                "self.abort(messages); raise",
+            )
+        ],
+        _profile({"write": 3}, _APPEND, faults=(0.08,)),
+    ),
+    Mutant(
+        "snapshot before hint",
+        [
+            Edit(
+                "paimon_core.commit.publish:publish",
+                "path = store.snapshots.path(snapshot.id)",
+                'path = store.snapshots.path(snapshot.id); store.snapshots.write_hint("LATEST", snapshot.id)',
+            )
+        ],
+        _profile({"write": 1}, _APPEND, faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "conflict of compactions",
+        [Edit(_COMMIT + "_compact", "still_valid(self._store, base, compactions)", "(compactions, [])")],
+        _profile({"write": 2, "compact_fully": 2, "overwrite": 1}, ("append", "keys"), faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "conflict of replaced files",
+        [Edit(_CHECK + "find", "if changes.needs_check else None", "if False else None")],
+        _profile({"write": 2, "delete": 3, "overwrite": 1}, ("append", "vectors"), faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "conflict of rows that were read",
+        [Edit(_CHECK + "find", "if changes.read_at is not None:", "if False:")],
+        _profile({"write": 2, "statement": 2, "delete": 1}, _KEYS, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "conflict of columns",
+        [Edit(_CHECK + "find", "if changes.replaces_columns:", "if False:")],
+        _profile({"update_columns": 3, "overwrite": 1, "compact": 1}, ("evolution",), faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "overwrite of what is live",
+        [
+            Edit(
+                _COMMIT + "_replace",
+                "def decide(base: Snapshot | None) -> Changes:",
+                "first = self._store.snapshots.latest()\n\n"
+                "    def decide(base: Snapshot | None) -> Changes:\n        base = first",
+            )
+        ],
+        _profile({"write": 2, "overwrite": 2}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "expiry deletes snapshots before files",
+        [
+            Edit(
+                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "store.snapshots.remove([snapshot.id for snapshot in expiring])",
+                "delete_files(store, plan.paths(store, names)); store.snapshots.remove([s.id for s in expiring])",
+            )
+        ],
+        _profile({"write": 1, "overwrite": 2, "expire": 2, "read": 2}, _APPEND, faults=MANY_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "expiry keeps the files of tags",
+        [
+            Edit(
+                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "names = referenced_names(store, plan, tags) |",
+                "names = set() |",
+            )
+        ],
+        _profile({"write": 1, "overwrite": 2, "expire": 2, "tag": 1}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "expiry looks for new tags",
+        [
+            Edit(
+                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "added = [tag for tag in store.tags.list() if tag not in tags]",
+                "added = []",
+            )
+        ],
+        _profile({"overwrite": 1, "expire": 2, "tag": 3}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "age of orphan files",
+        [
+            Edit(
+                "paimon_core.maintenance.orphan_files:remove_orphan_files",
+                "limit = _limit(store, now, older_than)",
+                "limit = now",
+            )
+        ],
+        _profile({"write": 2, "orphans": 2}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "orphan files are those without a name",
+        [
+            Edit(
+                "paimon_core.maintenance.orphan_files:remove_orphan_files",
+                "listed = listed.filter(pa.array(~np.isin(hashes, names.read())))",
+                "pass",
+            )
+        ],
+        _profile({"write": 2, "orphans": 2}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "rollback deletes the newest snapshots first",
+        [Edit("paimon_core.maintenance.rollback:rollback", "for number in reversed(later):", "for number in later:")],
+        _profile({"write": 2, "rollback": 3}, _APPEND, faults=MANY_FAULTS),
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Catch:
+    """How a mutant was found: the first history that fails, and the steps of all histories up to it."""
+
+    name: str
+    steps: int
+    outcome: Outcome | None
+
+    def __str__(self) -> str:
+        seed, why = ("-", "not found") if self.outcome is None else (self.outcome.plan.seed, self.outcome.violation)
+        return f"{self.name:44} {seed!s:>6} {self.steps:>8}  {str(why)[:120]}"
+
+
+HEADER = f"{'without':44} {'seed':>6} {'steps':>8}  found by"
+
+
+def catch(mutant: Mutant, first_seed: int = 0) -> Catch:
+    """Search for a history that fails with the mutant, and does not fail without it."""
+    steps, seed = 0, first_seed
+    while steps <= mutant.steps:
+        with mutant.applied():
+            outcome = run_seed(seed, mutant.profile)
+        steps += outcome.steps
+        if outcome.violation is not None and run_seed(seed, mutant.profile).violation is None:
+            return Catch(mutant.name, steps, outcome)
+        seed += 1
+    return Catch(mutant.name, steps, None)
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    print(HEADER)
+    for one in MUTANTS:
+        print(catch(one), flush=True)

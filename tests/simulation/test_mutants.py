@@ -1,0 +1,22 @@
+"""The simulation finds an engine without one of its guards, within a bounded number of steps."""
+
+import logging
+
+import pytest
+
+from tests.simulation.mutants import HEADER, MUTANTS, catch
+
+QUICK = 10_000
+"""Steps: mutants that are found within so many are part of `make test`."""
+
+
+@pytest.mark.parametrize(
+    "mutant", [pytest.param(m, id=m.name, marks=() if m.quick else pytest.mark.more) for m in MUTANTS]
+)
+def test_a_missing_guard_is_found(mutant, capsys, caplog):
+    caplog.set_level(logging.CRITICAL)
+    found = catch(mutant)
+    with capsys.disabled():
+        print(f"\n{HEADER}\n{found}")
+    assert found.outcome is not None
+    assert found.steps <= (QUICK if mutant.quick else mutant.steps)
