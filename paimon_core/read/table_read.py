@@ -84,6 +84,18 @@ class TableRead:
         rows = self._raw(split, self._needed()) if split.raw_convertible else read(split)
         return self._matching(rows, self.schema, BucketColumns(self.store, self.fields, split))
 
+    def batches_with_kinds(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split of a table with a primary key, with deletes that no compaction has dropped.
+
+        The first column is ``_VALUE_KIND`` (int8): the kind of the merged row. Raises as `to_batches`.
+        """
+        check_readable(self.store.schema)
+        return self._measured(TableRead._with_kinds_of_snapshot, split)
+
+    def _with_kinds_of_snapshot(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        with raise_if_expired(self.store, split.snapshot_id):
+            yield from self._changelog_batches(split)
+
     def changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split of a table with a primary key, with their kinds and with rows that retract.
 

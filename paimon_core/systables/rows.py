@@ -23,7 +23,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.systables.kind import Part, Request, SystemTableKind
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, with_nullable
-from paimon_core.types.row_kind import INSERT, SHORT_NAMES, UPDATE_AFTER, UPDATE_BEFORE
+from paimon_core.types.row_kind import INSERT, SHORT_NAMES, UPDATE_AFTER, UPDATE_BEFORE, kind_names
 from paimon_core.types.selection import bits, filter_rows
 from paimon_core.types.system_fields import ROW_KIND, SEQUENCE_NUMBER
 
@@ -86,9 +86,11 @@ def _asked(request: Request) -> tuple[DataField, ...]:
 
 
 def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield rows with their kinds: every row of a snapshot is ``+I``, a change has the kind of its commit.
+    """Yield rows with their kinds.
 
-    Of two compared snapshots the old row of an update is left out, as in Java.
+    A row of a snapshot has the kind of its merged row, and deletes are shown until a compaction drops them; in append
+    tables it is ``+I``. A change has the kind of its commit. Of two compared snapshots the old row of an update is left
+    out, as in Java.
     """
     batches = _with_kinds(request, part)
     if not isinstance(part, DiffSplit):
@@ -106,9 +108,13 @@ def _with_kinds(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
         source = store if interval is None else interval.source(without_start(store))
         yield from ChangeRead(source, fields, predicate, kinds=True).to_batches(part)
         return
+    read, schema = TableRead(store, fields, predicate, forgiving=True), arrow_schema((ROW_KIND, *fields))
+    if store.schema.primary_keys:
+        for batch in read.batches_with_kinds(part):
+            yield pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *batch.columns[1:]], schema=schema)
+        return
     kind = pa.scalar(SHORT_NAMES[INSERT], pa.string())
-    schema = arrow_schema((ROW_KIND, *fields))
-    for batch in TableRead(store, fields, predicate, forgiving=True).to_batches(part):
+    for batch in read.to_batches(part):
         yield pa.RecordBatch.from_arrays([pa.repeat(kind, batch.num_rows), *batch.columns], schema=schema)
 
 

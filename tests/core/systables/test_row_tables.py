@@ -27,16 +27,36 @@ def changed(path, **options):
     return table
 
 
-@pytest.mark.parametrize("producer", ["none", "input", "lookup"])
-def test_audit_log_shows_the_newest_rows_as_inserts(tmp_path, producer):
-    table = changed(tmp_path / "t", **{"changelog-producer": producer})
+@pytest.mark.parametrize("options", [{"changelog-producer": "input"}, {"write-only": "true"}, {"bucket": "1"}], ids=str)
+def test_audit_log_shows_the_kind_of_the_newest_row_and_deletes(tmp_path, options):
+    table = changed(tmp_path / "t", **options)
+    table.write(orders((3, "e", 3)), ["+U"])
     found = viewed(table, "audit_log").to_arrow()
     assert found.schema.names == ["rowkind", "id", "v", "n"]
-    assert rows_of(found) == [{"rowkind": "+I", **row} for row in rows_of(table.to_arrow())]
-    assert audit(table, snapshot_id=1) == [{"rowkind": "+I", **row} for row in rows_of(table.to_arrow(snapshot_id=1))]
-    assert viewed(table, "audit_log").to_arrow(columns=["rowkind"]).to_pylist() == [{"rowkind": "+I"}] * 2
-    assert audit(table, columns=["id"], filter="rowkind = '+I' AND v = 'd'") == [{"id": 3}]
-    assert audit(table, filter="rowkind = '-D'") == []
+    newest = {1: "+I", 3: "+U"}
+    shown = [{"rowkind": newest[row["id"]], **row} for row in rows_of(table.to_arrow())]
+    deleted = {"rowkind": "-D", "id": 2, "v": "b", "n": 2}
+    assert rows_of(found) == [shown[0], deleted, shown[1]]
+    assert sorted(viewed(table, "audit_log").to_arrow(columns=["rowkind"]).column(0).to_pylist()) == ["+I", "+U", "-D"]
+    assert audit(table, columns=["id"], filter="rowkind = '+U' AND v = 'e'") == [{"id": 3}]
+    assert audit(table, filter="rowkind = '-D'") == [deleted]
+    assert audit(table, filter="id = 2") == audit(table, filter="n = 2") == [deleted]
+    assert [row["rowkind"] for row in audit(table, snapshot_id=1)] == ["+I", "+I"]
+    table.with_options({"write-only": "false"}).compact(full=True)
+    assert audit(table) == shown
+
+
+def test_audit_log_of_compacted_deletes(tmp_path):
+    """Tables whose reads pass over level 0 show what is compacted; lookups drop deletes at the highest level."""
+    for options in ({"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}):
+        table = changed(tmp_path / f"t{len(options)}{next(iter(options))}", **options)
+        assert audit(table) == [{"rowkind": "+I", **row} for row in rows_of(table.to_arrow())]
+
+
+def test_audit_log_of_an_append_table(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    assert audit(table) == [{"rowkind": "+I", "id": 1, "v": "a", "n": 1}]
 
 
 def test_a_filter_on_the_key_prunes_files(tmp_path):
@@ -70,6 +90,8 @@ def test_binlog(tmp_path):
         {"rowkind": "+I", "id": [1], "v": ["c"], "n": [1]},
         {"rowkind": "+I", "id": [3], "v": ["d"], "n": [3]},
     ]
+    without = viewed(changed(tmp_path / "without"), "binlog")
+    assert rows_of(without.to_arrow(filter="rowkind = '-D'")) == [{"rowkind": "-D", "id": [2], "v": ["b"], "n": [2]}]
     between = viewed(table.with_options({"incremental-between": "2,6"}), "binlog")
     rows = rows_of(between.to_arrow())
     assert rows == [
