@@ -27,6 +27,7 @@ try:
         NotFoundError,
         OutOfRangeError,
         PaimonError,
+        TableChangedError,
         UnsupportedError,
     )
     from paimon_core.manifest.commit_message import CommitMessage
@@ -72,6 +73,7 @@ __all__ = [
     "Schema",
     "SetOption",
     "Table",
+    "TableChangedError",
     "UnsupportedError",
     "UpdateComment",
     "UpdateDefault",

@@ -22,15 +22,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from paimon_core.commit.clean_up import without_compaction
+from paimon_core.commit.clean_up import delete_written_files, without_compaction
 from paimon_core.commit.compaction import has_compaction
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.after_commit import after_commit
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.partitions_done import record_done_after_commit
 from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_core.write.table_write import TableWrite, WriterRole
@@ -42,18 +42,18 @@ number, whichever tasks write to a bucket, and a task that runs again gives the 
 
 @dataclass(frozen=True, slots=True)
 class TaskWrite:
-    """The result of one task: its messages, and the id of the snapshot that its writer read (``None``: none)."""
+    """The result of one task: its messages, and the snapshot that its writer read (``None``: none)."""
 
     messages: tuple[CommitMessage, ...] = ()
-    base_id: int | None = None
+    started_from: StartedFrom | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedWrite:
-    """The messages of a whole job, ready to be committed with ``base_id``."""
+    """The messages of a whole job, ready to be committed with ``started_from``."""
 
     messages: tuple[CommitMessage, ...]
-    base_id: int | None
+    started_from: StartedFrom | None
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class DistributedWrite:
         overwrite: the rows replace rows of the table.
         user: of the commit; it names files whose order matters.
         sharded: every task receives all rows of its keys (`WriterRole.shard`).
-        base_id: id of the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
-            on it (0: the table is empty); otherwise every task reads the newest one when it starts.
+        started_from: the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
+            on it; otherwise every task reads the newest one when it starts.
         keeps_row_ids: as of `TableWrite`.
     """
 
@@ -76,7 +76,7 @@ class DistributedWrite:
     overwrite: bool = False
     user: str | None = None
     sharded: bool = False
-    base_id: int | None = None
+    started_from: StartedFrom | None = None
     keeps_row_ids: bool = False
     staged: bool = field(init=False)
     """The tasks stage their rows: keys may move between partitions, and a task does not receive all rows of a key."""
@@ -84,8 +84,8 @@ class DistributedWrite:
     def __post_init__(self) -> None:
         mode = bucket_mode(self.store.schema)
         depends = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
-        if self.base_id is None and depends:
-            object.__setattr__(self, "base_id", self.store.snapshots.latest_id() or 0)
+        if self.started_from is None and depends:
+            object.__setattr__(self, "started_from", StartedFrom.of(self.store.snapshots.latest()))
         object.__setattr__(self, "staged", mode is BucketMode.KEY_DYNAMIC and not self.sharded)
 
     def task_writer(self, task: int, *, exclusive: bool = False, shard: KeyShard | None = None) -> TableWrite:
@@ -106,7 +106,7 @@ class DistributedWrite:
             store,
             overwrite=self.overwrite,
             role=role,
-            base_id=self.base_id,
+            started_from=self.started_from,
             commit_user=self.user,
             keeps_row_ids=self.keeps_row_ids,
         )
@@ -116,7 +116,7 @@ class DistributedWrite:
         messages = [message for write in writes for message in write.messages]
         if self.staged:
             return self._route(messages)
-        base_id = min((write.base_id for write in writes if write.base_id is not None), default=None)
+        started_from = StartedFrom.oldest(write.started_from for write in writes)
         tasks = Counter(message.bucket_ref for message in messages)
         store = self.store
         return PreparedWrite(
@@ -126,16 +126,16 @@ class DistributedWrite:
                 else message
                 for message in messages
             ),
-            base_id,
+            started_from,
         )
 
     def _route(self, staged: Sequence[CommitMessage]) -> PreparedWrite:
         try:
             with TableWrite(
-                self.store, overwrite=self.overwrite, base_id=self.base_id, commit_user=self.user
+                self.store, overwrite=self.overwrite, started_from=self.started_from, commit_user=self.user
             ) as writer:
                 messages = tuple(route_staged(writer, self.store, staged))
-                return PreparedWrite(messages, writer.base_id)
+                return PreparedWrite(messages, writer.started_from)
         finally:
             drop_staged(self.store, staged)
 
@@ -155,4 +155,4 @@ class DistributedWrite:
         if self.staged:
             drop_staged(self.store, messages)
         else:
-            TableCommit(self.store, self.user).abort(messages)
+            delete_written_files(self.store, messages)

@@ -8,6 +8,7 @@
     ├── AlreadyExistsError                       choose another name, or ask to ignore it
     ├── UnsupportedError (NotImplementedError)   the table uses something this engine does not do
     ├── CommitConflictError                      another commit changed the same files or rows: plan again and retry
+    │   └── TableChangedError (CommitConflictError)   the table was dropped, replaced or altered: open it again
     ├── CommitUnknownError                       the commit may be done: check before retrying; files are kept
     ├── OutOfRangeError                          the snapshot expired while it was read: restart from a newer one
     ├── CorruptedError                           a file cannot be read: names the file
@@ -32,6 +33,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "PaimonError",
+    "TableChangedError",
     "UnsupportedError",
 ]
 
@@ -100,6 +102,10 @@ class UnsupportedError(PaimonError, NotImplementedError):
 
 class CommitConflictError(PaimonError):
     """A conflict with another commit, which changed the same files or rows: plan again and retry."""
+
+
+class TableChangedError(CommitConflictError):
+    """A write to a table that was dropped, replaced or altered since it was opened: open the table again and retry."""
 
 
 class CommitUnknownError(PaimonError):

@@ -11,8 +11,11 @@ import pyarrow as pa
 
 from paimon_core.advice.advise import advise, health
 from paimon_core.advice.report import Advice, TableHealth
+from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.overwrite_partitions import drop_partitions, overwrite_partitions, replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import (
@@ -67,6 +70,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Changes
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
@@ -449,7 +453,7 @@ class Table:
         store, snapshot = self._travel({})
         keys = key_table(store.schema, key if isinstance(key, Mapping | Sequence) else arrow_table(key))
         scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
-        with raise_if_expired(store, None if snapshot is None else snapshot.id):
+        with raise_if_expired(store, snapshot):
             if self._lookup is None or self._lookup.scan != scan:
                 self._lookup = Lookup(scan, self._key_cache)
             rows = self._lookup.rows(keys, project(store.schema, columns))
@@ -491,9 +495,9 @@ class Table:
         with self.writer() as writer:
             writer.write(data, row_kinds)
             messages = writer.prepare_commit()
-        committer = self.committer()
-        with committer.aborting_on_failure(messages):
-            done = committer.commit_as(committer.identity(), messages, base_id=writer.base_id)
+        publisher = Publisher(self._writable())
+        with publisher.publishing(messages):
+            done = commit_messages(publisher, messages, started_from=writer.started_from)
         if done.snapshot is None:
             return None
         record_done_after_commit(self._store, {message.bucket_ref for message in messages})
@@ -546,9 +550,9 @@ class Table:
             for batch in _batches(arrow_data(data)):
                 writer.write(_completed(batch, partition))
             messages = writer.prepare_commit()
-        committer = self.committer()
-        with committer.aborting_on_failure(messages):
-            made = committer.overwrite(messages, partition)
+        publisher = Publisher(self._writable())
+        with publisher.publishing(messages):
+            made = overwrite_partitions(publisher, messages, partition).snapshot
         if made is not None:
             record_done_after_commit(self._store, {message.bucket_ref for message in messages})
         return self._expired(made)
@@ -582,14 +586,14 @@ class Table:
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
-        return self._expired(self.committer().truncate())
+        return self._expired(replace_files(Publisher(self._writable()), None).snapshot)
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Remove whole partitions in one commit, each {column: value}; a column left out means all its values.
 
         Returns the snapshot; `None`: none of the partitions has rows.
         """
-        return self._expired(self.committer().drop_partitions(partitions))
+        return self._expired(drop_partitions(Publisher(self._writable()), partitions))
 
     def writer(
         self,
@@ -597,7 +601,7 @@ class Table:
         *,
         overwrite: bool = False,
         role: WriterRole = ONLY_WRITER,
-        base_id: int | None = None,
+        started_from: StartedFrom | None = None,
     ) -> TableWrite:
         """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
@@ -607,8 +611,8 @@ class Table:
             commit_user: as of the committer; `None`: a new user.
             overwrite: the rows replace those of the table.
             role: of this writer among those of a distributed job, each with its own.
-            base_id: the snapshot that says where keys are, 0 for an empty table. On a table with dynamic buckets all
-                writers and the commit take the same one. `None`: the newest.
+            started_from: the snapshot that says where keys are. On a table with dynamic buckets all writers and the
+                commit take the same one. `None`: the newest.
 
         Raises UnsupportedError for a view, and with the option ``write.merge-schema``.
         """
@@ -617,7 +621,7 @@ class Table:
             raise UnsupportedError(
                 "'write.merge-schema' is not possible in a writer of batches: use Table.write, or alter the table first"
             )
-        return TableWrite(store, overwrite=overwrite, role=role, base_id=base_id, commit_user=commit_user)
+        return TableWrite(store, overwrite=overwrite, role=role, started_from=started_from, commit_user=commit_user)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Return a committer of the messages of writers, as ``commit_user`` or as a new user."""

@@ -18,6 +18,7 @@ from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
 from paimon_core.schema.partition_spec import partition_spec
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
 from paimon_core.systables.rows import AUDIT_LOG, BINLOG
@@ -138,7 +139,7 @@ class WriteRequest(_Request):
 
     `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, a tuple of
     columns and values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
-    once. `read_at`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
+    once. `started_from`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
     `merge_rules`: columns of the rows join the table; `None`: they must be those of the table.
     """
 
@@ -149,7 +150,7 @@ class WriteRequest(_Request):
     commit_user: str | None = None
     version: int | None = None
     on_unknown: OnUnknown = "fail"
-    read_at: int | None = None
+    started_from: StartedFrom | None = None
     partition: tuple[tuple[str, str], ...] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     merge_rules: MergeRules | None = None
@@ -326,7 +327,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         commit_user=user,
         version=version,
         on_unknown=on_unknown,
-        read_at=read_at,
+        started_from=None if read_at is None else StartedFrom(read_at, guards=Guard.ROWS),
         partition=partition,
         properties=properties,
         merge_rules=merge_rules,
@@ -364,7 +365,7 @@ def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) 
             "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"
         )
     batch_only = {
-        "write.unchanged-since": request.read_at,
+        "write.unchanged-since": request.started_from,
         "overwrite-partition": request.partition,
         "snapshot-property.<name>": request.properties or None,
     }

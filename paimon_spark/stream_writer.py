@@ -60,7 +60,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         if self._job.overwrite:
             commits.overwrite(prepared.messages, batchId, watermark=watermark)
         else:
-            commits.commit(prepared.messages, batchId, base_id=prepared.base_id, watermark=watermark)
+            commits.commit(prepared.messages, batchId, started_from=prepared.started_from, watermark=watermark)
         self._job.finish(prepared, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

@@ -72,7 +72,7 @@ class WriteJob:
             overwrite=overwrite,
             user=request.commit_user,
             sharded=self._shuffle is not None,
-            base_id=request.read_at,
+            started_from=request.started_from,
             keeps_row_ids=keeps_row_ids,
         )
 
@@ -91,7 +91,7 @@ class WriteJob:
                     watermark = later(watermark, self._event_time.watermark(batch))
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
                 writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
-            written = TaskWrite(tuple(writer.prepare_commit(number)), writer.base_id)
+            written = TaskWrite(tuple(writer.prepare_commit(number)), writer.started_from)
         return TaskWrites(written, query_id(), watermark)
 
     def _owns(self, task: int, first: pa.RecordBatch) -> bool:

@@ -14,8 +14,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.overwrite_partitions import overwrite_partitions
 from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.maintenance.execute import LOCAL, Runner
@@ -114,7 +116,7 @@ class PaimonWriter(DataSourceArrowWriter):
         single: bool = False,
         replaced: Predicate | None = None,
     ) -> None:
-        if overwrite and request.read_at is not None:
+        if overwrite and request.started_from is not None:
             raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
         if request.partition is not None and not overwrite:
             raise InvalidInputError("option 'overwrite-partition' is for mode overwrite: an append replaces nothing")
@@ -169,18 +171,20 @@ class PaimonWriter(DataSourceArrowWriter):
         )
 
     def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
-        changes, base_id, request = prepared.messages, prepared.base_id, self._request
+        changes, started_from, request = prepared.messages, prepared.started_from, self._request
         numbered, version, properties = self._numbered(query), request.version, request.properties or None
         if numbered is not None and version is not None:
             if self._job.overwrite:
                 numbered.overwrite(changes, version, self._where, watermark=watermark)
             else:
-                numbered.commit(changes, version, base_id=base_id, watermark=watermark)
+                numbered.commit(changes, version, started_from=started_from, watermark=watermark)
             return
-        committer = self._job.table.committer(request.commit_user)
-        identity = committer.identity(None, properties, watermark)
-        with committer.aborting_on_failure(changes):
+        if request.started_from is not None:
+            started_from = request.started_from.joined(started_from)
+        publisher = self._job.table.committer(request.commit_user).publisher
+        identity = publisher.identity(None, properties, watermark)
+        with publisher.publishing(changes):
             if self._job.overwrite:
-                committer.overwrite_as(identity, changes, self._where)
+                overwrite_partitions(publisher, changes, self._where, identity)
             else:
-                committer.commit_as(identity, changes, base_id=base_id, unchanged_since=request.read_at)
+                commit_messages(publisher, changes, identity, started_from)

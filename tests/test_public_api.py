@@ -20,7 +20,8 @@ TABLE = {
     "update_columns", "verify", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
-            "MissingDependencyError": ImportError}  # fmt: skip
+            "MissingDependencyError": ImportError,
+            "TableChangedError": paimon_core.CommitConflictError}  # fmt: skip
 
 
 def test_all_is_what_is_public():

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.commit.table_commit import manifests_to_compact
 from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.maintenance.compact_manifests import manifests_to_compact
 from paimon_core.maintenance.idle_partitions import idle_partitions
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.parse import column_list, duration, number_list

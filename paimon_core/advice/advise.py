@@ -55,7 +55,7 @@ def _facts(store: FileStore, limits: Limits) -> Facts:
 
 
 def _advice(facts: Facts) -> tuple[Advice, ...]:
-    with raise_if_expired(facts.store, None if facts.snapshot is None else facts.snapshot.id):
+    with raise_if_expired(facts.store, facts.snapshot):
         found = [advice for check in CHECKS for advice in check.advice(facts)]
     return tuple(sorted(found, key=lambda advice: SEVERITIES.index(advice.severity)))
 

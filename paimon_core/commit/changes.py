@@ -9,6 +9,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, IndexManifestEntry
 from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.snapshot.started_from import StartedFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,8 @@ class Changes:
     """Buckets that lose all their files and indexes."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
     """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use these."""
-    read_at: int | None = None
-    """Id of the snapshot whose rows decided these changes. They are valid while no other commit changes rows of the
-    buckets they belong to. ``None``: no rows were read."""
-    read_keys: bool = False
-    """Only rows with the keys of the changes decided them: other commits may change other keys of these buckets."""
-    statement_read_at: int | None = None
-    """Id of the snapshot that a statement on rows read as a whole. The changes are valid while no other statement has
-    replaced rows of the table; rows that others only add do not matter. ``None``: no statement."""
+    started_from: StartedFrom | None = None
+    """The snapshot that decided these changes; ``None``: no snapshot did."""
     statistics: str | None = None
     """The name of a new file of statistics; ``None``: the snapshot keeps those of its base."""
     next_row_id: int | None = None

@@ -23,6 +23,7 @@ from paimon_core.manifest.entry import DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -33,23 +34,22 @@ class ConflictCheck:
     def __init__(self, store: FileStore) -> None:
         self._store = store
 
-    def find(self, changes: Changes, base: Snapshot | None, seen: int | None) -> Conflict | None:
+    def find(self, changes: Changes, base: Snapshot | None) -> Conflict | None:
         """Return the conflict of ``changes`` with ``base``, the newest snapshot; ``None``: they can follow it.
 
-        ``base`` None: the table has no snapshot. ``seen``: id of the snapshot that the writers looked at, None: they
-        looked at none.
+        ``base`` None: the table has no snapshot.
         """
+        started = changes.started_from
+        conflict = None if started is None else self._history_conflict(started, base)
+        if conflict is not None:
+            return conflict
         if base is None:
             deletes = any(e.kind == DELETE for e in changes.entries)
             return Conflict("it deletes files of a table that holds none") if deletes else None
-        if changes.read_at is not None:
-            conflict = self._read_conflict(changes, changes.read_at, base)
-            if conflict is not None:
-                return conflict
-        if changes.statement_read_at is not None:
-            conflict = self._statement_conflict(changes.statement_read_at, base)
-            if conflict is not None:
-                return conflict
+        conflict = None if started is None else self._guarded_conflict(changes, started, base)
+        if conflict is not None:
+            return conflict
+        seen = started.snapshot_id if started is not None and Guard.LAYOUT in started.guards else None
         if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
             return self._cross_partition_conflict(base, seen)
         if seen is not None:
@@ -61,6 +61,28 @@ class ConflictCheck:
             found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
             return column_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
         return self._replacement_conflict(changes, base) if changes.needs_check else None
+
+    def _history_conflict(self, started: StartedFrom, base: Snapshot | None) -> Conflict | None:
+        """Check that the snapshots that the work read are in the history of ``base``, or have expired from it."""
+        for number, fingerprint in started.snapshots:
+            if base is None or number > base.id:
+                return Conflict(f"the table was rolled back past snapshot {number}, which was read: write again")
+            if fingerprint is None:
+                continue
+            now = base if number == base.id else self._snapshot(number)
+            if now is not None and now.fingerprint != fingerprint:
+                return Conflict(
+                    f"snapshot {number}, which was read, was rolled back and its id was used again: write again"
+                )
+        return None
+
+    def _guarded_conflict(self, changes: Changes, started: StartedFrom, base: Snapshot) -> Conflict | None:
+        """Check that other commits have left alone what the guards of ``started`` name."""
+        if Guard.ROWS in started.guards:
+            conflict = self._read_conflict(changes, started.snapshot_id, base, by_key=Guard.KEYS in started.guards)
+            if conflict is not None:
+                return conflict
+        return self._statement_conflict(started.snapshot_id, base) if Guard.STATEMENT in started.guards else None
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
         """Check replaced data files and deletion vectors against the live files of the buckets they belong to."""
@@ -75,8 +97,10 @@ class ConflictCheck:
             single_index=single_index_per_bucket(self._store),
         )
 
-    def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot) -> Conflict | None:
+    def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot, *, by_key: bool) -> Conflict | None:
         """Check that the rows read at snapshot ``read_at`` are unchanged in the buckets that the changes write to.
+
+        ``by_key``: changes of other keys do not matter.
 
         Raises UnsupportedError if postponed rows wait there: the reader has not seen them.
         """
@@ -89,7 +113,7 @@ class ConflictCheck:
             if snapshot is None:
                 return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
             conflict = row_conflict(changes, snapshot, entries)
-            if conflict is not None and not (changes.read_keys and no_key_in_common(self._store, changes, entries)):
+            if conflict is not None and not (by_key and no_key_in_common(self._store, changes, entries)):
                 return conflict
         return None
 
@@ -108,7 +132,7 @@ class ConflictCheck:
         if seen is None:
             raise InvalidInputError(
                 f"keys of {self._store.root} may move between partitions: a commit must say which snapshot its writer "
-                "looked at (base_id=writer.base_id)"
+                "looked at (started_from=writer.started_from)"
             )
         for snapshot in map(self._snapshot, range(seen + 1, base.id + 1)):
             if snapshot is None or snapshot.commit_kind != CommitKind.COMPACT:

@@ -19,17 +19,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from paimon_core.commit.commit_messages import commit_messages, makes_empty_snapshot
 from paimon_core.commit.find_commit import AlreadyCommitted, CommitSearch, HistoryExpired
 from paimon_core.commit.intents import Intent, Intents
 from paimon_core.commit.overwrite import Spec
+from paimon_core.commit.overwrite_partitions import overwrite_partitions
 from paimon_core.commit.prepared_snapshot import Identity
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError, hide_secrets
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.snapshot.automatic_tags import AutomaticTags
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
@@ -61,7 +64,7 @@ class IdempotentCommits:
     ) -> None:
         self._store, self._user, self._source = store, user, source
         self._consecutive, self._on_unknown = consecutive, on_unknown
-        self._commit = TableCommit(store, user)
+        self._publisher = Publisher(store, user)
         self._intents = Intents(store.io, store.branch_root, user)
 
     def last(self) -> int | None:
@@ -106,24 +109,25 @@ class IdempotentCommits:
         messages: Sequence[CommitMessage],
         number: int,
         *,
-        base_id: int | None = None,
+        started_from: StartedFrom | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
         """Commit like `TableCommit.commit`, at most once for this number.
 
-        Without any change no snapshot is made, unless `TableCommit.shows_empty` says so. The files of the messages are
+        Without any change no snapshot is made, unless `makes_empty_snapshot` says so. The files of the messages are
         deleted if an earlier run committed its own files, and after any error but CommitUnknownError.
 
         Args:
             messages: of all writers of the job.
             number: of the commit, from 0 to 2^63 - 2.
-            base_id: the snapshot that the writers read.
+            started_from: the snapshot that the writers read; `None`: they read none.
             watermark: epoch milliseconds to store in the snapshot.
 
         Return the snapshot made now or by an earlier run; ``None``: there is none, or it has expired.
         """
-        empty = all(m.is_empty for m in messages) and not (self._commit.shows_empty(False) or self._tag_is_due())
-        return self._write_once(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
+        shows = makes_empty_snapshot(self._store, False) or self._tag_is_due()
+        empty = all(m.is_empty for m in messages) and not shows
+        return self._write_once(_Write(tuple(messages), number, watermark, started_from=started_from, empty=empty))
 
     def _tag_is_due(self) -> bool:
         """Return True if a tag of a period is to be created, for which there may be no snapshot yet."""
@@ -145,7 +149,7 @@ class IdempotentCommits:
     def _write_once(self, write: "_Write") -> Snapshot | None:
         number, root = write.number, hide_secrets(self._store.root)
         try:
-            with self._commit.aborting_on_failure(write.messages):
+            with self._publisher.publishing(write.messages):
                 after = self._begin(number)
                 snapshot = None if write.empty else self._publish(write, after)
         except AlreadyCommitted as earlier:
@@ -168,10 +172,10 @@ class IdempotentCommits:
         return self._publish_after(write, self._store.snapshots.latest_id() or 0)
 
     def _publish_after(self, write: "_Write", after: int) -> Snapshot | None:
-        identity = self._commit.identity(write.number, None, write.watermark, after)
+        identity = self._publisher.identity(write.number, None, write.watermark, after)
         if write.replaces:
-            return self._commit.overwrite_as(identity, write.messages, write.partition).snapshot
-        return self._commit.commit_as(identity, write.messages, base_id=write.base_id).snapshot
+            return overwrite_partitions(self._publisher, write.messages, write.partition, identity).snapshot
+        return commit_messages(self._publisher, write.messages, identity, write.started_from).snapshot
 
     def _begin(self, number: int) -> int:
         """Return the id of a snapshot that is older than any snapshot of this commit; 0: the table was empty.
@@ -243,7 +247,7 @@ class _Write:
     messages: tuple[CommitMessage, ...]
     number: int
     watermark: int | None
-    base_id: int | None = None
+    started_from: StartedFrom | None = None
     replaces: bool = False
     partition: Spec | Predicate | str | None = None
     empty: bool = False

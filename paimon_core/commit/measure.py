@@ -109,7 +109,7 @@ def operation_metrics(store: FileStore, snapshot: Snapshot) -> dict[str, int]:
     These are the counts of data files and changelog files, which manifests tell. Cost: two manifest lists and their
     manifests. Raises OutOfRangeError if the snapshot has expired.
     """
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         lists = (snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
         entries, changelog = ([] if name is None else _entries(store, name) for name in lists)
     return _counts(entries, changelog)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.index_changes import apply_indexes
 from paimon_core.commit.row_tracking import with_row_ids
+from paimon_core.commit.schema_check import current_schema_id
 from paimon_core.datafile.deletion_vectors import read_entries, single_index_per_bucket, write_vectors
-from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.manifests import Manifests
@@ -59,8 +59,8 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     """Write manifests and lists for ``changes`` on ``base``; return the snapshot, which is not published yet.
 
     Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
-    whatever the size of the table, plus the merging of manifests when it is due. Raises CommitConflictError if the
-    table was dropped or created again. After an error no file is left.
+    whatever the size of the table, plus the merging of manifests when it is due. Raises as `current_schema_id`. After
+    an error no file is left.
     """
     manifests = store.manifests
     base_files: list[str] = []
@@ -70,7 +70,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     snapshot_id = 1 if base is None else base.id + 1
     changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
-        schema_id = _schema_id(store)
+        schema_id = current_schema_id(store)
         metas: list[ManifestFileMeta] = []
         corrections = changes.corrections
         if corrections is not None:
@@ -121,21 +121,10 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         statistics=changes.statistics or inherited,
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
+        parent_delta_manifest_list=None if base is None else base.fingerprint,
     )
     counts = len(delta) + len(changelog), replaced
     return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added, *counts)
-
-
-def _schema_id(store: FileStore) -> int:
-    """Return the id of the newest schema; CommitConflictError if the table is not the one that the writer opened."""
-    latest = store.schemas.latest()
-    ours = store.schema
-    remade = latest is not None and latest.id == ours.id and latest.time_millis != ours.time_millis
-    if latest is None or latest.id < ours.id or remade:
-        raise CommitConflictError(
-            f"the table at {store.root} was dropped or created again since it was opened: open it and write again"
-        )
-    return latest.id
 
 
 def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:

@@ -1,11 +1,17 @@
-"""Publish a snapshot with one create-if-absent, and report the outcome: published, lost, unknown or indeterminate.
+"""Publish a snapshot with one create-if-absent, and check what the snapshot follows before its commit is acknowledged.
 
-Winning the create does not prove that the snapshot id was never used. If another committer used the id and its snapshot
-has since expired, the create succeeds again. The result is an orphan: it has no predecessor and no successor.
+A snapshot is published if its file was created *and* the snapshot it was built on is still the one before it in the
+same table (decision 30). A rollback, a fast-forward or a dropped table may have removed or replaced that snapshot
+between the moment it was read and the creation of the file; then the file is deleted again.
+
+Winning the create does not prove that the snapshot id was never used either. If another committer used the id and its
+snapshot has since expired, the create succeeds again. The result is an orphan: it has no predecessor and no successor.
 """
 
+import time
 from dataclasses import dataclass
 
+from paimon_core.commit.schema_check import is_same_table
 from paimon_core.errors import PaimonError
 from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
@@ -13,16 +19,25 @@ from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
 _ATTEMPTS = 5  # attempts to read a following snapshot, which may expire meanwhile
+SELF_DELETION_SECONDS = 5.0
+"""A committer deletes its own orphan only this long after it created it; later others may have replaced the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The outcome that the snapshot is visible."""
+    """The outcome that the snapshot is visible, and follows its base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The outcome that another commit has the snapshot id: ours provably does not exist."""
+    """The outcome that the snapshot provably does not exist: another commit has its id, or its base was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The outcome that a snapshot that was built on another history has the id: ours provably does not exist."""
+
+    orphan: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +49,84 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Indeterminate:
-    """The outcome that snapshots expired which could have decided: another attempt might commit twice."""
+    """The outcome that the snapshots which could have decided are gone: another attempt might commit twice."""
 
 
-Outcome = Published | Lost | Unknown | Indeterminate
+Outcome = Published | Lost | Blocked | Unknown | Indeterminate
 
 
-def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outcome:
-    """Create the snapshot's file unless one of its id exists. ``added``: names of the data files that it adds."""
-    path = store.snapshots.path(snapshot.id)
+def still_newest(store: FileStore, base: Snapshot | None) -> bool:
+    """Return True if ``base``, which was the newest snapshot, still exists; it may have expired since others committed.
+
+    ``base`` None: the table had no snapshot.
+    """
+    if base is None:
+        return True
+    now = store.snapshots.find(base.id)
+    return now is not None and now.fingerprint == base.fingerprint
+
+
+def publish(store: FileStore, snapshot: Snapshot, base: Snapshot | None, added: frozenset[str]) -> Outcome:
+    """Create the snapshot's file unless one of its id exists, and check that the snapshot follows its base.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot to publish.
+        base: the snapshot that it was built on; `None`: it is the first one.
+        added: names of the data files that it adds.
+    """
+    started = time.monotonic()
     try:
-        if store.io.create_exclusive(path, snapshot.to_json()):
-            return _check_predecessor(store, snapshot, added)
-        published = store.snapshots.get(snapshot.id)
+        if not store.io.create_exclusive(store.snapshots.path(snapshot.id), snapshot.to_json()):
+            other = store.snapshots.get(snapshot.id)
+            # A storage client may repeat a request whose first answer was lost, and then meet its own file.
+            if not is_ours(other, snapshot):
+                return Lost() if other.was_built_on(base) else Blocked(other)
+        return _check_base(store, snapshot, base, added, started)
     except (OSError, PaimonError) as error:
         return Unknown(error)
-    # A storage client may repeat a request whose first answer was lost, and then meet its own file.
-    return Published() if is_ours(published, snapshot) else Lost()
 
 
-def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
-    """Check that the snapshot id was never used before.
-
-    Snapshots expire oldest first, so if snapshot ``id - 1`` still exists, this id is new. Otherwise a following
-    snapshot decides: it contains ours if its base lists the added files. An orphan is deleted.
-    """
-    if ours.id > 1 and store.snapshots.exists(ours.id - 1):
+def _check_base(
+    store: FileStore, ours: Snapshot, base: Snapshot | None, added: frozenset[str], started: float
+) -> Outcome:
+    """Return the outcome of a snapshot whose file was created at ``started`` (monotonic seconds)."""
+    if base is not None and still_newest(store, base):
         return Published()
+    ids = store.snapshots.ids()
+    if base is not None and any(number <= base.id for number in ids):
+        # Snapshots expire oldest first, so the base was removed by a rollback, not by expiry.
+        return _withdraw(store, ours, started)
+    if any(number > ours.id for number in ids):
+        return _follows(store, ours, added)
+    if is_same_table(store):
+        return Published()  # the base has expired since, if there was one
+    return _withdraw(store, ours, started)
+
+
+def _withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
+    """Delete a snapshot that does not follow its base; return Lost if nothing can have been built on it.
+
+    Its file is deleted only if it is still ours and has no successor. If the file is gone, another process has moved or
+    dropped the table with our snapshot in it, or has rolled it back.
+    """
+    existing = store.snapshots.find(ours.id)
+    if existing is None:
+        return Lost() if is_same_table(store) else Indeterminate()
+    if not is_ours(existing, ours):
+        return Lost()
+    if store.snapshots.exists(ours.id + 1) or time.monotonic() - started > SELF_DELETION_SECONDS:
+        return Indeterminate()
+    store.io.delete(store.snapshots.path(ours.id))
+    return Lost()
+
+
+def _follows(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
+    """Return the outcome if neither the base nor an older snapshot exists, but later ones do.
+
+    Snapshots expire oldest first, so the base has expired. A following snapshot decides whether the id of ours had been
+    used before: it contains ours if its base lists the added files. An orphan is deleted.
+    """
     following = None
     for _ in range(_ATTEMPTS):
         newer = [number for number in store.snapshots.ids() if number > ours.id]
@@ -69,6 +135,8 @@ def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) 
         following = store.snapshots.find(newer[0])
         if following is None:
             continue
+        if following.id == ours.id + 1 and following.parent_delta_manifest_list == ours.fingerprint:
+            return Published()
         with ignore_if_expired(store, following):
             if added and added <= _added(store, following):
                 return Published()

@@ -3,14 +3,14 @@
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.find_commit import CommitSearch
 from paimon_core.commit.prepared_snapshot import PreparedSnapshot
-from paimon_core.errors import CommitConflictError, OutOfRangeError
+from paimon_core.errors import CommitConflictError, OutOfRangeError, TableChangedError
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
     COMMIT_MAX_RETRIES,
@@ -71,6 +71,8 @@ class CommitAttempts:
         """Attempts whose snapshot id another commit took first."""
         self.last: tuple[Changes, PreparedSnapshot] | None = None
         """The last attempt that was to be published."""
+        self.blocked_since: dict[str, float] = {}
+        """When (monotonic seconds) an orphan was first met that has the snapshot id of this commit, by fingerprint."""
         self.phase_seconds: dict[str, float] = {}
         """Seconds in each phase of all attempts."""
 
@@ -106,9 +108,13 @@ def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:
     """Call ``attempt`` up to ``times`` times until it has no conflict, and return its result.
 
     An attempt reads the newest snapshot. It is repeated if another commit changed the same rows, or if the snapshot
-    expired meanwhile. Raises the CommitConflictError or OutOfRangeError of the last attempt.
+    expired meanwhile. Raises the CommitConflictError or OutOfRangeError of the last attempt, and a TableChangedError at
+    once: the attempts use the table as it was opened.
     """
-    for _ in range(times - 1):
-        with suppress(CommitConflictError, OutOfRangeError):
+    for left in reversed(range(times)):
+        try:
             return attempt()
-    return attempt()
+        except (CommitConflictError, OutOfRangeError) as error:  # noqa: PERF203
+            if not left or isinstance(error, TableChangedError):
+                raise
+    raise AssertionError("times is at least 1")

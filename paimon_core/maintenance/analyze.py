@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from paimon_core.commit.best_effort import best_effort
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.changes import Changes
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitUnknownError, CorruptedError, UnsupportedError
 from paimon_core.fileio.fileio import join
-from paimon_core.snapshot.snapshot import Snapshot, load_object
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot, load_object
 from paimon_core.store.file_store import FileStore, fresh_name
 from paimon_core.store.layout import statistics_directory
 from paimon_core.types.datatype import AtomicType, DataType
@@ -90,7 +91,7 @@ def commit_statistics(store: FileStore, statistics: TableStatistics) -> Snapshot
 
     Raises CommitConflictError if the schema is another than that of the statistics.
     """
-    committer = TableCommit(store)
+    publisher = Publisher(store)
     if store.snapshots.latest_id() is None:
         return None
     name = f"stat-{fresh_name()}-0"
@@ -98,13 +99,27 @@ def commit_statistics(store: FileStore, statistics: TableStatistics) -> Snapshot
     store.io.write(path, statistics.to_json())
     try:
         store.sync([path])
-        return committer.analyze(name, statistics.schema_id)
+        return _publish(publisher, name, statistics.schema_id)
     except CommitUnknownError:
         raise  # the snapshot may name the file
     except Exception:
         with best_effort("deleting statistics that were not committed"):
             store.io.delete(path)
         raise
+
+
+def _publish(publisher: Publisher, statistics: str, schema_id: int) -> Snapshot | None:
+    """Publish a file of statistics, by its name, as a snapshot of the same rows; `None`: there is no snapshot."""
+    store = publisher.store
+
+    def decide(base: Snapshot | None) -> Changes | None:
+        latest = store.schemas.latest()
+        if latest is not None and latest.id != schema_id:
+            raise publisher.conflict(f"the statistics are of schema {schema_id}, the table has schema {latest.id} now")
+        changes = Changes(CommitKind.ANALYZE, (), built_on_base=True, statistics=statistics)
+        return None if base is None else changes
+
+    return publisher.publish(publisher.identity(), decide, CommitKind.ANALYZE)
 
 
 def to_text(value: Any, kind: DataType) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
 from paimon_core.datafile.deletion_vectors import read_entries, stored_vectors, vectors_by_bucket, write_vectors
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
@@ -52,6 +52,6 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
     try:
         new = write_vectors(store, task.bucket_ref, vectors_after)
     except BaseException:
-        TableCommit(store).abort([message])
+        delete_written_files(store, [message])
         raise
     return replace(message, compact_new_indexes=new, compact_deleted_indexes=task.vectors)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.commit_messages import commit_compactions
+from paimon_core.commit.publisher import Publisher
 from paimon_core.datafile.reader import read_file
 from paimon_core.errors import OutOfRangeError
 from paimon_core.manifest.bucket import BucketRef
@@ -20,10 +21,12 @@ from paimon_core.options.merge import ROWKIND_FIELD
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.row_kind import kind_names
 from paimon_core.types.system_fields import VALUE_KIND
+from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.table_write import TableWrite
 
 _ATTEMPTS = 5  # if other compactions route the rows every time, no further attempt is needed
@@ -38,7 +41,7 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
     Raises OutOfRangeError if every snapshot expired before its rows were read, CorruptedError for a file that is
     missing while its snapshot exists. After an error no file is left, but for CommitUnknownError. Memory: one writer.
     """
-    committer = TableCommit(store)
+    publisher = Publisher(store)
     made = None
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
@@ -49,8 +52,8 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
             raise
         if not messages:
             break
-        with committer.aborting_on_failure(messages):
-            snapshot, obsolete = committer.compact(messages)
+        with publisher.publishing(messages):
+            snapshot, obsolete = commit_compactions(publisher, messages)
         made = snapshot or made
         if not obsolete:
             break
@@ -61,7 +64,7 @@ def _route_postponed(store: FileStore, choice: Predicate | None) -> list[CommitM
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         return _replay(store, snapshot, choice)
 
 
@@ -72,8 +75,9 @@ def _replay(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> l
         return []
     settings = {POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "true", WRITE_ONLY.key: "false"}
     messages = []
-    with TableWrite(store.with_options(settings), base_id=snapshot.id) as writer:
+    with TableWrite(store.with_options(settings), started_from=StartedFrom.of(snapshot)) as writer:
         for bucket, unordered in postponed.items():
+            check_no_newer(store, unordered)
             files = sorted(unordered, key=lambda file: file.creation_time or 0)
             for rows, kinds in waiting_rows(store, bucket.ref, files):
                 writer.write(rows, kinds)

@@ -115,7 +115,7 @@ def _numbered(store: FileStore, partitions: Predicate | None, numbers: Sequence[
     found: set[BucketRef] = set()
     most = store.schema.bucket
     if snapshot is not None:
-        with raise_if_expired(store, snapshot.id):
+        with raise_if_expired(store, snapshot):
             for entries in live_in_parts(store, snapshot, partition=partitions, with_stats=False):
                 most = max([most, *(entry.total_buckets for entry in entries)])
                 found |= {entry.bucket_ref for entry in entries if entry.bucket in wanted}

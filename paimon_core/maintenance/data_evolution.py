@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.publisher import Publisher
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
@@ -30,6 +32,7 @@ from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -73,7 +76,7 @@ class RowRanges:
     @staticmethod
     def of(store: FileStore, snapshot: Snapshot) -> "RowRanges":
         """Return the ranges; OutOfRangeError if the snapshot has expired."""
-        with raise_if_expired(store, snapshot.id):
+        with raise_if_expired(store, snapshot):
             found = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
         return RowRanges(tuple(sorted(found, key=lambda found: found[1][0].first_row_id or 0)))
 
@@ -104,7 +107,7 @@ class RowRanges:
                     file = _write_row_range(store, work, NewValues(new.row_ids[low:high], rows))
                     message = replace(message, new_files=(*message.new_files, file))
         except BaseException:
-            TableCommit(store).abort([message])
+            delete_written_files(store, [message])
             raise
         return message
 
@@ -123,7 +126,6 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
     check_writable(store.schema)
     fields, new = _changes(store, data)
     snapshot = store.snapshots.latest()
-    base_id = None if snapshot is None else snapshot.id
     if not len(new.row_ids):
         return None
     messages: list[CommitMessage] = []
@@ -133,12 +135,12 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         file = _write_row_range(store, work, NewValues(new.row_ids[work.low : work.high], rows))
         messages.append(CommitMessage(*work.location, new_files=(file,)))
 
-    committer = TableCommit(store)
-    with committer.aborting_on_failure(messages):
-        with raise_if_expired(store, base_id):
+    publisher = Publisher(store)
+    with publisher.publishing(messages):
+        with raise_if_expired(store, snapshot):
             for _ in parallel_map(write, _touched(store, snapshot, fields, new.row_ids), threads=_WRITERS):
                 pass
-        return committer.commit(messages, base_id=base_id)
+        return commit_messages(publisher, messages, started_from=StartedFrom.of(snapshot)).snapshot
 
 
 def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:

@@ -15,8 +15,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
@@ -44,6 +47,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
@@ -133,7 +137,7 @@ def drop_counted(
         if found is None:
             return None
         [(rows,)] = found
-        return Dropped(rows, TableCommit(store, user).drop_unchanged(predicate, snapshot, properties) if rows else None)
+        return Dropped(rows, _drop_unread(store, predicate, snapshot, user, properties) if rows else None)
 
     dropped = retry_on_conflict(attempt, RETRIES)
     if dropped is not None and dropped.snapshot is not None:
@@ -165,14 +169,26 @@ def check_deletes(schema: TableSchema) -> None:
         )
 
 
+def _drop_unread(
+    store: FileStore,
+    predicate: Predicate | None,
+    snapshot: Snapshot,
+    user: str | None,
+    properties: Mapping[str, str] | None,
+) -> Snapshot | None:
+    publisher = Publisher(store, user)
+    identity = publisher.identity(None, properties)
+    return replace_files(publisher, predicate, read_at=snapshot, identity=identity).snapshot
+
+
 def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
     """Drop whole partitions, unread."""
     latest = store.snapshots.latest()
     if latest is None:
         return None
-    with raise_if_expired(store, latest.id):
+    with raise_if_expired(store, latest):
         live = live_entries(store, latest, partition=predicate, with_stats=False).live
-    return TableCommit(store).drop_matching(predicate) if live else None
+    return replace_files(Publisher(store), predicate).snapshot if live else None
 
 
 # ---- with a primary key
@@ -190,14 +206,14 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
         return None
     shown = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
     read = TableRead(shown, store.schema.fields, predicate)
-    committer = TableCommit(store)
-    with TableWrite(store, base_id=snapshot.id) as writer:
+    publisher, started_from = Publisher(store), StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
+    with TableWrite(store, started_from=started_from) as writer:
         for split in TableScan(shown, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
-    with committer.aborting_on_failure(messages):
-        return committer.commit(messages, base_id=snapshot.id, unchanged_since=snapshot.id)
+    with publisher.publishing(messages):
+        return commit_messages(publisher, messages, started_from=started_from).snapshot
 
 
 # ---- without
@@ -209,9 +225,9 @@ def _delete_in_files(
     messages = _messages(store, store.snapshots.latest(), predicate, runner, progress)
     if not messages:
         return None
-    committer = TableCommit(store)
-    with committer.aborting_on_failure(messages):
-        return committer.commit(messages)
+    publisher = Publisher(store)
+    with publisher.publishing(messages):
+        return commit_messages(publisher, messages).snapshot
 
 
 def _messages(
@@ -224,9 +240,9 @@ def _messages(
     """Return messages that delete the matching rows of a snapshot; empty: no file may hold such a row."""
     if snapshot is None:
         return []
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         tasks = _plan(store, snapshot, predicate)
-    return runner.run_all(store, tasks, partial(_delete, predicate, snapshot.id), progress) if tasks else []
+    return runner.run_all(store, tasks, partial(_delete, predicate, snapshot), progress) if tasks else []
 
 
 def replace_rows(
@@ -252,16 +268,14 @@ def replace_rows(
 
     Raises the errors of `delete_rows`.
     """
-    committer = TableCommit(store, user)
-
     def attempt() -> Snapshot | None:
         snapshot = store.snapshots.latest()
         deleting = _messages(store, snapshot, predicate, runner)
-        again = TableCommit(store, user)
-        with again.aborting_on_failure(deleting):
-            read_at = 0 if snapshot is None else snapshot.id
-            identity = again.identity(None, properties)
-            return again.commit_as(identity, [*deleting, *inserted], statement_read_at=read_at).snapshot
+        publisher = Publisher(store, user)
+        with publisher.publishing(deleting):
+            started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
+            identity = publisher.identity(None, properties)
+            return commit_messages(publisher, [*deleting, *inserted], identity, started_from).snapshot
 
     try:
         check_deletes(store.schema)
@@ -269,7 +283,7 @@ def replace_rows(
     except CommitUnknownError:
         raise
     except BaseException:
-        committer.abort(inserted)
+        delete_written_files(store, inserted)
         raise
 
 
@@ -288,7 +302,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files.values()]
 
 
-def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:
+def _delete(predicate: Predicate, planned: Snapshot, store: FileStore, task: BucketFiles) -> CommitMessage:
     """Find and delete the matching rows in some files of snapshot ``planned``. After an error no file is left."""
     with raise_if_expired(store, planned):
         return without_rows(store, task, partial(_matching, store, task, predicate))

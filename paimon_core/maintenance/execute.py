@@ -6,7 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.commit_messages import commit_compactions
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.task import ALL_DUE, CompactionTask, PlanRequest
@@ -82,7 +84,7 @@ class _Local:
                 if progress is not None:
                     progress(done, total)
         except BaseException:
-            TableCommit(store).abort(written)
+            delete_written_files(store, written)
             raise
         return messages
 
@@ -123,7 +125,7 @@ def run_plan(
     every time. Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if the
     newest snapshot expired each time it was planned. After an error no file is left, but for CommitUnknownError.
     """
-    committer = TableCommit(store)
+    publisher = Publisher(store)
     made: Snapshot | None = None
     obsolete: list[CommitMessage] = []
     for attempts_left in reversed(range(_ATTEMPTS)):
@@ -131,7 +133,7 @@ def run_plan(
         if newest is None:
             return made, []
         try:
-            with raise_if_expired(store, newest.id):
+            with raise_if_expired(store, newest):
                 tasks = plan(store, replace(request, snapshot=newest))
         except OutOfRangeError:
             if attempts_left or obsolete:
@@ -139,9 +141,9 @@ def run_plan(
             raise
         if not tasks:
             return made, []
-        messages = runner.run_all(store, tasks, partial(_in_time, run, newest.id), progress)
-        with committer.aborting_on_failure(messages):
-            snapshot, obsolete = _committed(committer, join, messages)
+        messages = runner.run_all(store, tasks, partial(_in_time, run, newest), progress)
+        with publisher.publishing(messages):
+            snapshot, obsolete = _committed(publisher, join, messages)
         made = snapshot or made
         if not obsolete:
             break
@@ -150,7 +152,7 @@ def run_plan(
 
 
 def _in_time(
-    run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: CompactionTask
+    run: Callable[[FileStore, Any], CommitMessage], planned: Snapshot, store: FileStore, task: CompactionTask
 ) -> CommitMessage:
     """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
     started = time.monotonic()
@@ -163,7 +165,7 @@ def _in_time(
 
 
 def _committed(
-    committer: TableCommit,
+    publisher: Publisher,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
     messages: Sequence[CommitMessage],
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
@@ -172,7 +174,7 @@ def _committed(
     If files of one task of a bucket had expired, all tasks of the bucket are done again.
     """
     expired = {m.bucket_ref: m for m in messages if m.total_buckets == _TOO_LATE}
-    committer.abort([m for m in messages if m.bucket_ref in expired])
+    delete_written_files(publisher.store, [m for m in messages if m.bucket_ref in expired])
     in_time = [m for m in messages if m.bucket_ref not in expired]
-    snapshot, obsolete = committer.compact(join(in_time)) if in_time else (None, [])
+    snapshot, obsolete = commit_compactions(publisher, join(in_time)) if in_time else (None, [])
     return snapshot, [*obsolete, *expired.values()]

@@ -16,8 +16,9 @@ from datetime import timedelta
 from hashlib import blake2b
 from typing import Any
 
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.maintenance.partition_time import time_parser, time_text
@@ -207,11 +208,7 @@ def _drop_untouched(store: FileStore, before: int, batch: Collection[_Partition]
 def _drop(store: FileStore, batch: Sequence[_Partition], read_at: Snapshot | None) -> None:
     where = partitions_predicate(store, {partition.key for partition in batch}, most=len(batch))
     assert where is not None
-    commit = TableCommit(store)
-    if read_at is None:
-        commit.drop_matching(where)
-    else:
-        commit.drop_unchanged(where, read_at)
+    replace_files(Publisher(store), where, read_at=read_at)
 
 
 def _values(store: FileStore, key: bytes) -> dict[str, str | None]:

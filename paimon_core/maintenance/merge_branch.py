@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.add_existing import add_existing
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.manifest.entry import ADD, ManifestEntry
@@ -46,7 +47,7 @@ def merge_branch(source: FileStore, target: FileStore, *, dry_run: bool = False)
 
     if dry_run:
         return len(missing(target.snapshots.latest()))
-    if TableCommit(target).add_existing(missing) is not None:
+    if add_existing(Publisher(target), missing) is not None:
         expire_after_commit(target)
     return len(found)
 

@@ -1,6 +1,8 @@
 """Removal of all rows and of all history, and of files that do not exist from a table's metadata."""
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.changes import Changes
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.expire import expire_table
@@ -8,8 +10,10 @@ from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_file
 from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import DELETE, ManifestEntry
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -30,7 +34,7 @@ def purge(store: FileStore, runner: Runner = LOCAL) -> OrphanFiles:
     for name in names:
         branches.delete(name)
     if store.snapshots.latest_id() is not None:
-        TableCommit(store).truncate()
+        replace_files(Publisher(store), None)
     for tag in store.tags.names():
         store.tags.delete(tag)
     for consumer in consumers.list():
@@ -49,7 +53,7 @@ def remove_missing_files(store: FileStore, *, dry_run: bool = False) -> list[str
     if snapshot is None:
         return []
     buckets: dict[BucketRef, list[DataFileMeta]] = {}
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         for entry in live_entries(store, snapshot, with_stats=False).live:
             buckets.setdefault(entry.bucket_ref, []).append(entry.file)
 
@@ -61,5 +65,17 @@ def remove_missing_files(store: FileStore, *, dry_run: bool = False) -> list[str
 
     names = sorted(name for found in parallel_map(missing, buckets.items()) for name in found)
     if names and not dry_run:
-        TableCommit(store).remove_missing(set(names))
+        _remove(store, frozenset(names))
     return names
+
+
+def _remove(store: FileStore, names: frozenset[str]) -> None:
+    """Remove the data files of these names from the table, as far as they are live. REQUIRES: they do not exist."""
+    publisher = Publisher(store)
+
+    def decide(base: Snapshot | None) -> Changes | None:
+        live = [] if base is None else live_entries(store, base).live
+        entries = tuple(ManifestEntry(DELETE, *e.location, e.file) for e in live if e.file.file_name in names)
+        return Changes(CommitKind.OVERWRITE, entries, built_on_base=True) if entries else None
+
+    publisher.publish(publisher.identity(), decide, CommitKind.OVERWRITE)

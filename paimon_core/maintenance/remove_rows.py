@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.datafile.deletion_vectors import (
     read_entries,
     single_index_per_bucket,
@@ -127,14 +128,14 @@ def remove_rows(
 
     Raises CommitConflictError for a file that is not live in the snapshot, OutOfRangeError if it has expired.
     """
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         tasks = _plan(store, snapshot, positions)
-    run = partial(_remove, snapshot.id)
+    run = partial(_remove, snapshot)
     marks = store.traits.deletion_vectors
     rewritten = [task for task in tasks if not marks and task.keeps_rows]
     others = [task for task in tasks if marks or not task.keeps_rows]
     messages = runner.run_all(store, rewritten, run, progress) if rewritten else []
-    with TableCommit(store).aborting_on_failure(messages):
+    with Publisher(store).publishing(messages):
         return [*messages, *LOCAL.run_all(store, others, run, None)]
 
 
@@ -158,7 +159,7 @@ def _plan(store: FileStore, snapshot: Snapshot, positions: RowPositions) -> list
     return tasks
 
 
-def _remove(planned: int, store: FileStore, task: MarkedFiles) -> CommitMessage:
+def _remove(planned: Snapshot, store: FileStore, task: MarkedFiles) -> CommitMessage:
     def find(file: DataFileMeta, _: DeletionVector | None) -> DeletionVector:
         return DeletionVector.of(np.array(task.marked[file.file_name].to_array(), np.int64))
 
@@ -188,7 +189,7 @@ def without_rows(store: FileStore, task: BucketFiles, find: Find) -> CommitMessa
             )
         return _marking(store, task, message, old, marked)
     except BaseException:
-        TableCommit(store).abort([message])
+        delete_written_files(store, [message])
         raise
 
 

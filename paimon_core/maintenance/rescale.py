@@ -11,8 +11,9 @@ from math import gcd
 
 import pyarrow as pa
 
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.maintenance.compact import plan_compaction, run_task
@@ -32,6 +33,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.table_write import TableWrite
 
 _ATTEMPTS = 5  # attempts for a partition that others change each time
@@ -86,7 +88,7 @@ def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         return live_entries(store, snapshot, partition=where, with_stats=False).live
 
 
@@ -109,11 +111,11 @@ def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | N
         messages = rewritten(store, where, splits)
     else:
         tasks = plan_rescale(partition, store.schema.bucket, splits)
-        found = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot.id), None)
+        found = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot), None)
         messages = [message for message in found if not message.is_empty]
-    committer = TableCommit(store)
-    with committer.aborting_on_failure(messages):
-        return committer.rewrite(partition, messages, snapshot)
+    publisher = Publisher(store)
+    with publisher.publishing(messages):
+        return replace_files(publisher, where, messages, only={partition}, read_at=snapshot).snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def _may_hold(split: DataSplit, bucket: int, count: int) -> bool:
     return old.bucket % common == bucket % common
 
 
-def _run_rescale(where: Predicate | None, planned: int, store: FileStore, task: RescaleTask) -> CommitMessage:
+def _run_rescale(where: Predicate | None, planned: Snapshot, store: FileStore, task: RescaleTask) -> CommitMessage:
     """Write the rows of one new bucket; the message is empty if there are none."""
     with raise_if_expired(store, planned):
         found = rewritten(store, where, task.splits, task.bucket)
@@ -166,9 +168,13 @@ def _run_rescale(where: Predicate | None, planned: int, store: FileStore, task: 
 def rewritten(
     store: FileStore, where: Predicate | None, splits: Sequence[DataSplit], bucket: int | None = None
 ) -> list[CommitMessage]:
-    """Write the rows of splits, only those of one new bucket if it is given; return the messages."""
+    """Write the rows of splits, only those of one new bucket if it is given; return the messages.
+
+    Raises TableChangedError if the rows may have columns that ``store.schema`` does not know.
+    """
     schema, read = store.schema, TableRead(store, store.schema.fields, where)
     key = list(schema.bucket_keys)
+    check_no_newer(store, [file for split in splits for file in split.files])
     with TableWrite(store, overwrite=True) as writer:
         for split in splits:
             for batch in read.to_batches(split):
@@ -181,7 +187,7 @@ def rewritten(
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
     """Return True if there are rows that no reader has seen yet, or that no changelog has."""
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.traits.changelog_producer == "full-compaction"
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels

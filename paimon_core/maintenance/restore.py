@@ -7,8 +7,10 @@ that removed it expires, whatever newer snapshots say.
 from collections import defaultdict
 from functools import partial
 
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.schema_check import check_knows_columns
 from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance.rescale import rewritten
@@ -51,6 +53,8 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     base = store.snapshots.latest()
     if base is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to restore")
+    for snapshot in (target, base):
+        check_knows_columns(store, snapshot)
     then, now = (_contents(store, snapshot) for snapshot in (target, base))
     differing = {partition for partition in then.keys() | now.keys() if then.get(partition) != now.get(partition)}
     if not differing:
@@ -61,16 +65,16 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
     writing = store.with_options(settings)
     messages = rewritten(writing, where, TableScan(store, target, where).plan().splits)
-    committer = TableCommit(writing)
-    with committer.aborting_on_failure(messages):
-        made = committer.replace_unchanged(where, messages, base)
+    publisher = Publisher(writing)
+    with publisher.publishing(messages):
+        made = replace_files(publisher, where, messages, read_at=base).snapshot
     return base, made or base
 
 
 def _contents(store: FileStore, snapshot: Snapshot) -> dict[bytes, set[object]]:
     """Return the identities of the files, and the names of the files of deletion vectors, of each partition."""
     found: dict[bytes, set[object]] = defaultdict(set)
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         for entry in live_entries(store, snapshot, with_stats=False).live:
             found[entry.partition].add(entry.identity)
         for index in vector_entries(store, snapshot):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.commit.changes import Changes, Corrections
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.corrected import publish_corrected
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.data_file import DataFileMeta
@@ -58,7 +58,7 @@ def reassign_row_ids(
         corrections = Corrections(tuple(renumbered), next_row_id=following)
         return Changes(CommitKind.COMPACT, (), built_on_base=True, corrections=corrections)
 
-    return TableCommit(store).correct(reassigned)
+    return publish_corrected(store, reassigned)
 
 
 def _interleaved(live: Iterable[ManifestEntry]) -> list[bytes]:

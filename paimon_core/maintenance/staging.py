@@ -7,7 +7,7 @@ of one key, they write their rows, in order, to files that no snapshot ever name
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
 from paimon_core.maintenance.compact_postponed import waiting_rows
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONED
@@ -41,4 +41,4 @@ def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMe
 
 def drop_staged(store: FileStore, staged: Sequence[CommitMessage]) -> None:
     """Delete the files of staged rows. REQUIRES: the rows were routed, or the job will not be committed."""
-    TableCommit(staging(store)).abort(staged)
+    delete_written_files(staging(store), staged)

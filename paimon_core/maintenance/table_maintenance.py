@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.compact_manifests import compact_manifests
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.earliest import repair_earliest_snapshot
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
@@ -182,7 +182,7 @@ class TableMaintenance:
 
     def compact_manifests(self) -> Snapshot | None:
         """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""
-        return TableCommit(self.store).compact_manifests()
+        return compact_manifests(self.store)
 
     def remove_missing_files(self, *, dry_run: bool = False) -> list[str]:
         """Remove data files that do not exist from the newest snapshot, in an OVERWRITE; return their names, sorted.

@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from paimon_core.commit.add_existing import add_existing
 from paimon_core.commit.best_effort import best_effort
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.datafile.row_summary import simple_stats
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import local_millis
@@ -202,7 +204,7 @@ def _bounds(description: FileDescription, column: str) -> ColumnBounds | None:
 
 def _publish(store: FileStore, messages: Mapping[SourceFile, CommitMessage], *, move: bool) -> Snapshot | None:
     """Copy the files and commit them; the copies are deleted if that provably failed."""
-    committer = TableCommit(store)
+    publisher = Publisher(store)
     twice: list[CommitMessage] = []
 
     def missing(base: Snapshot | None) -> Sequence[ManifestEntry]:
@@ -213,13 +215,13 @@ def _publish(store: FileStore, messages: Mapping[SourceFile, CommitMessage], *, 
         return [ManifestEntry(ADD, *message.location, file) for message in added for file in message.new_files]
 
     every = list(messages.values())
-    with committer.aborting_on_failure(every):
+    with publisher.publishing(every):
         for _ in parallel_map(partial(_copy, store, move), messages.items(), THREADS):
             pass
-        made = committer.add_existing(missing)
+        made = add_existing(publisher, missing)
     if twice:
         with best_effort("deleting the copies of files that another call has added"):
-            committer.abort(twice)
+            delete_written_files(store, twice)
     if made is not None:
         record_done_after_commit(store, {message.bucket_ref for message in every})
         expire_after_commit(store)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from paimon_core.commit.changes import Changes
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -97,7 +97,7 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
     if snapshot is None or (base is not None and _is_copy_of(base, snapshot)):
         _publish_schemas(source, schemas, stored)
         return Cloned(base, 0, 0)
-    with protected_read(source, snapshot), raise_if_expired(source, snapshot.id), _missing_is_corrupted():
+    with protected_read(source, snapshot), raise_if_expired(source, snapshot), _missing_is_corrupted():
         wanted, indexes = _contents(source, snapshot)
         copies = _missing_files(source, snapshot, target, base, wanted)
         for _ in parallel_map(partial(_copy, source.io, target_io), copies, THREADS):
@@ -255,5 +255,6 @@ def _publish(
             next_row_id=next_row_id,
         )
 
-    made = TableCommit(target).publish_copy(decide, kind, properties, snapshot.watermark)
+    publisher = Publisher(target)
+    made = publisher.publish(publisher.identity(None, properties, snapshot.watermark), decide, kind)
     return made or target.snapshots.latest()

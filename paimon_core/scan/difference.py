@@ -115,7 +115,7 @@ def _side(store: FileStore, snapshot: Snapshot | None, partition: Predicate | No
     """Return the buckets of a snapshot that batch reads show."""
     if snapshot is None:
         return {}
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         found = live_entries(store, snapshot, partition=partition, with_stats=False).live
         vectors = stored_vectors(store, vector_entries(store, snapshot))
     buckets: dict[BucketLocation, list[ManifestEntry]] = {}

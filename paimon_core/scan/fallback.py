@@ -48,7 +48,7 @@ def _partitions(scan: TableScan) -> set[bytes]:
     """Return all partitions of a scan's snapshot, serialised."""
     if scan.snapshot is None:
         return set()
-    with raise_if_expired(scan.store, scan.snapshot.id):
+    with raise_if_expired(scan.store, scan.snapshot):
         live = live_entries(scan.store, scan.snapshot, with_stats=False).live
     return {entry.partition for entry in scan.visible(live)}
 

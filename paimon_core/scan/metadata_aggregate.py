@@ -74,7 +74,7 @@ def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Funct
     found: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [])}
     if snapshot is not None:
         with_stats = any(f.column is not None and f.column not in store.schema.partition_keys for f in functions)
-        with raise_if_expired(store, snapshot.id):
+        with raise_if_expired(store, snapshot):
             live = live_entries(store, snapshot, partition=scan.predicate, with_stats=with_stats).live
             entries = scan.visible(live)
             deleted = {

@@ -77,7 +77,7 @@ class TableScan:
         if self.snapshot is None:
             return Plan(None, [])
         started = time.monotonic()
-        with raise_if_expired(self.store, self.snapshot.id):
+        with raise_if_expired(self.store, self.snapshot):
             plan = self._plan(self.snapshot)
         if listening(ScanMetrics):
             emit(_measured(self.store, self.snapshot, plan, time.monotonic() - started))

@@ -55,7 +55,7 @@ def first_rows(scan: TableScan, wanted: TopRows) -> Predicate | None:
     if scan.predicate is not None and not columns(scan.predicate) <= set(store.schema.partition_keys):
         return None
     check_readable(store.schema)
-    with raise_if_expired(store, snapshot.id):
+    with raise_if_expired(store, snapshot):
         entries = scan.visible(live_entries(store, snapshot, partition=scan.predicate, with_stats=True).live)
         if not are_unmerged(store, entries):
             return None

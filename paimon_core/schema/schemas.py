@@ -53,6 +53,10 @@ class Schemas:
         known = self._known.get(schema_id)
         return self._load(schema_id) if known is None else known
 
+    def read(self, schema_id: int) -> TableSchema:
+        """Return a version by id, as it is stored now. Raises NotFoundError naming the file."""
+        return self._load(schema_id)
+
     def commit(self, schema: TableSchema) -> bool:
         """Publish a new version atomically. Return False if another process has published its id."""
         return self.io.create_exclusive(self.path(schema.id), schema.to_json())

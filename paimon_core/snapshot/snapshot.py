@@ -44,7 +44,8 @@ class Snapshot:
 
     ``extra`` holds the keys of the file that this engine does not know. ``total_record_count`` and
     ``delta_record_count`` are `None` only in files of Paimon versions before 0.4. A new snapshot copies
-    ``next_row_id`` and ``watermark`` from its predecessor.
+    ``next_row_id`` and ``watermark`` from its predecessor. ``parent_delta_manifest_list`` is the fingerprint of the
+    snapshot that this one was built on; only this engine writes it.
     """
 
     version: int = 3
@@ -72,12 +73,21 @@ class Snapshot:
     properties: Mapping[str, str] | None = field(default=None, hash=False)
     next_row_id: int | None = 0
     operation: str | None = None
+    parent_delta_manifest_list: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def fingerprint(self) -> str:
         """Return a text that differs for another snapshot that reuses the id after a rollback."""
         return self.delta_manifest_list
+
+    def was_built_on(self, other: "Snapshot | None") -> bool:
+        """Return False if this snapshot provably was not built on ``other``, the snapshot before it; `None`: on none.
+
+        A snapshot of an engine that does not record the parent is taken to be built on any.
+        """
+        parent = self.parent_delta_manifest_list
+        return parent is None or (other is not None and parent == other.fingerprint)
 
     def __repr__(self) -> str:
         """Return what a person asks first; `to_json` has every field."""
@@ -162,6 +172,7 @@ _FILES = {
     "changelog_manifest_list",
     "index_manifest",
     "statistics",
+    "parent_delta_manifest_list",
 }
 _STRINGS = {
     "uuid",
@@ -174,6 +185,7 @@ _STRINGS = {
     "commit_kind",
     "statistics",
     "operation",
+    "parent_delta_manifest_list",
 }
 _REQUIRED = {
     "id",

@@ -1,6 +1,7 @@
 """The snapshots of a table or branch: a directory of small immutable files."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from paimon_core.errors import OutOfRangeError
@@ -31,30 +32,62 @@ class Snapshots:
         return self._files.ids()
 
     def latest_id(self) -> int | None:
-        """Return the newest id; `None`: no snapshot yet."""
-        return self._files.latest_id()
+        """Return the id of the snapshot that `latest` returns; `None`: no snapshot yet."""
+        hint = self._files.hint("LATEST")
+        if hint is not None and not self._files.exists(hint + 1) and self._files.exists(hint):
+            return hint
+        latest = self._newest()
+        return None if latest is None else latest.id
 
     def earliest_id(self) -> int | None:
         """Return the oldest id that has not expired; `None`: no snapshot yet."""
         return self._files.earliest_id()
 
     def latest(self) -> Snapshot | None:
-        """Return the newest snapshot; `None`: no snapshot yet.
+        """Return the newest snapshot of the history; `None`: no snapshot yet.
 
-        A rollback or an expiry during the call is met by another try. Raises OutOfRangeError after 10 tries.
+        A committer that dies between the creation of its snapshot's file and the check that follows may leave a
+        snapshot that was built on a history that a rollback has since replaced (decision 30). It is left out. The hint
+        is written after that check, so only a snapshot that the hint does not name is looked at twice.
+
+        A rollback or an expiry during the call is met by another try. Raises OutOfRangeError after 10 tries, also if
+        the snapshot before the newest one is missing while older ones exist.
         """
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1):
             found = self.find(hint)
             if found is not None:
                 return found
-        for _ in range(_TRIES):
+        return self._newest()
+
+    def _newest(self) -> Snapshot | None:
+        """Return the newest snapshot by a listing; results and errors are those of `latest`."""
+        for last_try in (*[False] * (_TRIES - 1), True):
             ids = self.ids()
             if not ids:
                 return None
-            found = self.find(ids[-1])
-            if found is not None:
-                return found
+            while ids:
+                newest = self.find(ids[-1])
+                if newest is None:
+                    break  # expired or rolled back meanwhile: list again
+                ids.pop()
+                before = self.find(ids[-1]) if ids and newest.parent_delta_manifest_list is not None else None
+                if before is None:
+                    if not ids or newest.parent_delta_manifest_list is None:
+                        return newest
+                    break
+                if before.id == newest.id - 1:
+                    if newest.was_built_on(before):
+                        return newest
+                    continue
+                if not last_try:
+                    break  # a rollback or a commit is in progress: look again
+                raise OutOfRangeError(
+                    f"snapshot {newest.id} of {self.root} follows snapshot {newest.id - 1}, which is missing, while "
+                    f"snapshot {before.id} exists: a rollback is in progress, a commit was killed during one, or the "
+                    f"file was lost. Try again; if it stays so, roll back to snapshot {before.id}, or to {newest.id} "
+                    "if its rows are right"
+                )
         raise self._restless()
 
     def earliest(self) -> Snapshot | None:
@@ -106,6 +139,19 @@ class Snapshots:
     def write_hint(self, which: Hint, snapshot_id: int) -> bool:
         """Replace the hint ``LATEST`` or ``EARLIEST``. Return False on failure, which costs readers only a listing."""
         return self._files.write_hint(which, snapshot_id)
+
+    def point_to(self, snapshot_id: int) -> None:
+        """Let the hint ``LATEST`` name a new snapshot, unless a rollback has removed the snapshot; never fails.
+
+        Other engines believe the hint if no snapshot follows the one that it names.
+        """
+        with suppress(OSError):
+            if self.write_hint("LATEST", snapshot_id) and not self.exists(snapshot_id):
+                ids = self.ids()
+                if ids:
+                    self.write_hint("LATEST", ids[-1])
+                else:
+                    self.io.delete(join(self._files.directory, "LATEST"))
 
     def exists(self, snapshot_id: int) -> bool:
         """Return True if the snapshot exists."""

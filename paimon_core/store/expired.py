@@ -14,20 +14,25 @@ def is_missing(error: CorruptedError) -> bool:
 
 
 @contextmanager
-def raise_if_expired(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
+def raise_if_expired(store: FileStore, snapshot: Snapshot | int | None) -> Iterator[None]:
     """Translate errors of a block that reads files of a snapshot.
 
-    Raises OutOfRangeError if a file is missing because the snapshot has expired, NotFoundError if the table was
-    dropped. ``snapshot_id``: `None` or 0 is no snapshot, and errors pass unchanged.
+    Raises OutOfRangeError if a file is missing because the snapshot has expired, or because another snapshot has its id
+    by now; NotFoundError if the table was dropped.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot, or its id; `None` and 0: no snapshot, and errors pass unchanged.
     """
     try:
         yield
     except CorruptedError as error:
-        if snapshot_id and is_missing(error) and not store.snapshots.exists(snapshot_id):
+        if snapshot and is_missing(error) and not _still_there(store, snapshot):
             if not store.schemas.ids():
                 raise NotFoundError(f"the table at {store.root} was dropped while it was read ({error})") from error
+            number = snapshot if isinstance(snapshot, int) else snapshot.id
             raise OutOfRangeError(
-                f"snapshot {snapshot_id} of {store.root} expired while it was read: read the table again; where reads "
+                f"snapshot {number} of {store.root} expired while it was read: read the table again; where reads "
                 "take longer than snapshots are kept, raise snapshot.time-retained or snapshot.num-retained.min, or "
                 f"read a tag ({error})"
             ) from error
@@ -40,5 +45,13 @@ def ignore_if_expired(store: FileStore, snapshot: Snapshot | None) -> Iterator[N
     try:
         yield
     except CorruptedError as error:
-        if snapshot is None or not is_missing(error) or store.snapshots.exists(snapshot.id):
+        if snapshot is None or not is_missing(error) or _still_there(store, snapshot):
             raise
+
+
+def _still_there(store: FileStore, snapshot: Snapshot | int) -> bool:
+    """Return True if the snapshot exists, and no rollback or new table has given its id to another one."""
+    if isinstance(snapshot, int):
+        return store.snapshots.exists(snapshot)
+    now = store.snapshots.find(snapshot.id)
+    return now is not None and now.fingerprint == snapshot.fingerprint

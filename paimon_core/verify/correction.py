@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from paimon_core.commit.changes import Changes, Corrections
+from paimon_core.commit.corrected import publish_corrected
 from paimon_core.commit.hash_indexes import delete_indexes
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.deletion_vectors import read_entries, restrict_to_files, write_vectors
 from paimon_core.datafile.hash_index import write_hashes
 from paimon_core.datafile.measured import measured
@@ -119,7 +119,7 @@ def publish_correction(store: FileStore, known: Sequence[Fault]) -> tuple[Snapsh
         mended = () if found is None else found.mended
         return None if found is None else found.changes(store)
 
-    return TableCommit(store).correct(corrected), mended
+    return publish_corrected(store, corrected), mended
 
 
 def find_correction(store: FileStore, snapshot: Snapshot, known: Sequence[Fault]) -> Correction | None:

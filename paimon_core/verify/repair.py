@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from paimon_core.commit.publisher import ORPHAN_SECONDS
 from paimon_core.datafile.indexes import INDEX_SUFFIX
 from paimon_core.datafile.rebuild_index import index_bodies
 from paimon_core.errors import CorruptedError, PaimonError
@@ -54,6 +55,7 @@ MENDS: Final[Mapping[str, str]] = {
     "wrong-manifest-counts": _MANIFESTS,
     "wrong-manifest-ranges": _MANIFESTS,
     "wrong-record-count": "counted again",
+    "wrong-parent": "deleted after ten seconds, if it is the newest snapshot",
     "wrong-row-ids": "`nextRowId` is raised above all rows",
     "wrong-sequences": _FROM_ROWS,
     "wrong-size": "an index file is written again, if all that it must hold is known",
@@ -82,6 +84,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "unreadable-vector": _RESTORE,
     "wrong-bucket": _REWRITE,
     "wrong-key-order": _REWRITE,
+    "wrong-parent": "roll back to the snapshot before it, or keep it if its rows are right",
     "wrong-size": "restore the file; or delete it, then repair with `missing_files`, which loses its rows",
     "wrong-vector": _RESTORE,
 }
@@ -186,6 +189,7 @@ class _BranchRepair:
 
     def run(self, *, missing_files: bool) -> Iterator[Fault]:
         """Mend; yield each fault of ``faults`` that is mended."""
+        yield from self._orphans()
         yield from self._hints()
         yield from self._statistics()
         yield from self._file_indexes()
@@ -205,6 +209,18 @@ class _BranchRepair:
         newest = newest_faults(self.store, snapshot, known_live(self.store, snapshot), self.faults)
         present = {_position(fault) for fault in newest}
         return {fault for fault in found if _position(fault) not in present}
+
+    def _orphans(self) -> Iterator[Fault]:
+        """Delete the newest snapshot if it was built on another history, and its committer has had time to do so."""
+        snapshots = self.store.snapshots
+        for fault in self._of("wrong-parent"):
+            orphan = snapshots.find(snapshots.ids()[-1])
+            if orphan is None or fault.path != snapshots.path(orphan.id):
+                continue
+            if self.store.now() - orphan.time_millis >= ORPHAN_SECONDS * 1000:
+                if not self.dry_run:
+                    self.store.io.delete(fault.path)
+                yield fault
 
     def _hints(self) -> Iterator[Fault]:
         directory = NumberedDirectory(self.store.io, join(self.store.branch_root, "snapshot"), "snapshot-")

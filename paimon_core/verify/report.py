@@ -43,6 +43,7 @@ KINDS = frozenset(
         "wrong-key-range",
         "wrong-manifest-counts",
         "wrong-manifest-ranges",
+        "wrong-parent",
         "wrong-record-count",
         "wrong-row-ids",
         "wrong-sequences",

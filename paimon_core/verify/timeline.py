@@ -92,6 +92,10 @@ class BranchMetadata:
         for position, snapshot in enumerate(snapshots):
             if before is None or before.id + 1 != snapshot.id:
                 before = self._rows = None
+            elif not snapshot.was_built_on(before):
+                message = f"snapshot {snapshot.id} was not built on snapshot {before.id}: its commit died in a rollback"
+                self._found("wrong-parent", self.store.snapshots.path(snapshot.id), message)
+                continue  # it is not part of the history
             self._changes(snapshot, before)
             if before is None or position == len(snapshots) - 1:
                 self._rows = self._whole(snapshot)

@@ -13,7 +13,7 @@ from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.datafile.spec import TARGET_SIZE_APPEND, DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError, CorruptedError
+from paimon_core.errors import CorruptedError, TableChangedError
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy, Group
 from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
@@ -36,10 +36,10 @@ def newer_file(store: FileStore, files: Sequence[DataFileMeta]) -> DataFileMeta 
 
 
 def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
-    """Raise CommitConflictError if there is a `newer_file`."""
+    """Raise TableChangedError if there is a `newer_file`."""
     newer = newer_file(store, files)
     if newer is not None:
-        raise CommitConflictError(
+        raise TableChangedError(
             f"file {newer.file_name} of {store.root} was written under schema {newer.schema_id}: compacted under "
             f"schema {store.schema.id} it would lose what changed since; open the table again"
         )

@@ -19,6 +19,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
@@ -63,7 +64,7 @@ class TableWrite:
     Args:
         overwrite: the rows replace those of the table, so sequence numbers start anew.
         role: of this writer among those of its job.
-        base_id: the snapshot to continue from (0: an empty table); `None`: the newest one when the first rows arrive.
+        started_from: the snapshot to continue from; `None`: the newest one when the first rows arrive.
             On a table with dynamic buckets all writers of a job have the same one.
         commit_user: names files of postponed buckets, which later define the order of their rows.
         keeps_row_ids: the rows have a further column ``_ROW_ID``; NULL: the row is new and gets an id.
@@ -78,7 +79,7 @@ class TableWrite:
         *,
         overwrite: bool = False,
         role: WriterRole = ONLY_WRITER,
-        base_id: int | None = None,
+        started_from: StartedFrom | None = None,
         commit_user: str | None = None,
         keeps_row_ids: bool = False,
     ) -> None:
@@ -97,7 +98,7 @@ class TableWrite:
         user = commit_user or store.new_name()
         postpones = self.plan.mode is BucketMode.POSTPONE
         self._postponing = postponing(store, user, role.number) if postpones else None
-        self._routing = self._restore = self._restored(base_id)  # for the router, and for the states of buckets
+        self._routing = self._restore = self._restored(started_from)  # for the router, and for the states of buckets
         self._prepared = False
         self._writers: dict[BucketRef, BucketWriter] = {}
         self._current: set[BucketRef] = set()  # buckets whose writers continue from `_restore`
@@ -114,7 +115,7 @@ class TableWrite:
         Raises InvalidInputError naming column and row for data that the table cannot hold; earlier rows stay written.
         Raises OutOfRangeError if the snapshot to continue from expires before it was read.
         """
-        with raise_if_expired(self._store, self.base_id):
+        with raise_if_expired(self._store, self._base_id):
             self._write(arrow_data(data), row_kinds)
 
     def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
@@ -166,21 +167,26 @@ class TableWrite:
             self._flush_largest()
 
     @property
-    def base_id(self) -> int | None:
-        """The snapshot that this writer continues from; 0: an empty table. `None`: an overwrite, or no buckets."""
-        if not self.plan.restores:
-            return None
-        base = self._routing.snapshot
-        return 0 if base is None else base.id
+    def started_from(self) -> StartedFrom | None:
+        """The snapshot that this writer continues from. `None`: it reads none: an overwrite, or no buckets."""
+        return StartedFrom.of(self._routing.snapshot) if self.plan.restores else None
 
-    def _restored(self, base_id: int | None = None) -> Restore:
-        """Return the states of buckets in a snapshot; 0: an empty table. `None`: the newest one at the first read."""
+    @property
+    def _base_id(self) -> int | None:
+        started_from = self.started_from
+        return None if started_from is None else started_from.snapshot_id
+
+    def _restored(self, started_from: StartedFrom | None = None) -> Restore:
+        """Return the states of buckets in a snapshot; `None`: in the newest one at the first read."""
         snapshots, plan = self._store.snapshots, self.plan
         with_stats = plan.compacts and self._merge is not None
-        if plan.restores and base_id is None:
+        if plan.restores and started_from is None:
             return Restore(self._store, snapshots.latest, with_stats=with_stats)
-        base = snapshots.get(base_id) if plan.restores and base_id else None
-        replaced = snapshots.get(base_id) if plan.reads_replaced and base_id else None
+        read = None
+        if started_from is not None and started_from.snapshot_id and (plan.restores or plan.reads_replaced):
+            read = snapshots.get(started_from.snapshot_id)
+            started_from.check(read, self._store.root)
+        base, replaced = read if plan.restores else None, read if plan.reads_replaced else None
         return Restore(self._store, lambda: base, with_stats=with_stats, replaced=replaced)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
@@ -282,7 +288,7 @@ class TableWrite:
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
         Raises OutOfRangeError as `write`.
         """
-        with raise_if_expired(self._store, self.base_id), self._timed():
+        with raise_if_expired(self._store, self._base_id), self._timed():
             self._route()
             full = self.plan.compacts and runs_full_compaction(self._store.options, identifier)
             if full:

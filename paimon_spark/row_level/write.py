@@ -9,8 +9,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
+from paimon_core.commit.schema_check import check_knows_columns
+from paimon_core.errors import (
+    CommitConflictError,
+    InvalidInputError,
+    OutOfRangeError,
+    TableChangedError,
+    hide_secrets,
+)
 from paimon_core.maintenance.after_commit import after_commit
 from paimon_core.maintenance.data_evolution import RowRanges
 from paimon_core.maintenance.delete import RETRIES
@@ -19,6 +27,7 @@ from paimon_core.maintenance.remove_rows import remove_rows
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.metrics.listeners import collect
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -84,21 +93,22 @@ def change_rows(target: Target, work: Work, progress: Progress | None = None) ->
 def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Write rows with their kinds; no file is written again."""
     table, snapshot = target.table, target.table.snapshot()
-    read_at = 0 if snapshot is None else snapshot.id
+    started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS)
+    if work.verb != "DELETE":  # which writes keys alone
+        check_knows_columns(table.store, snapshot)
     rows = work.changes(target.rows(snapshot))
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
     if few is None:
         rows = rows.transform(shuffle_for(table))
-    request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
+    request = replace(request, row_kind_column=ROW_KIND.name, started_from=started_from)
     job = WriteJob(table, request, rows.schema, overwrite=False, single=few is not None)
     results = _written(rows, few, ChangeTask(job, positions=False), job.abort)
     counts, prepared = total(results), job.prepare(results)
-    committer = table.committer(request.commit_user or uuid.uuid4().hex)
-    identity = committer.identity(None, request.properties or None)
-    with committer.aborting_on_failure(prepared.messages):
-        made = committer.commit_as(
-            identity, prepared.messages, base_id=prepared.base_id, unchanged_since=read_at, read_keys=True
-        ).snapshot
+    publisher = table.committer(request.commit_user or uuid.uuid4().hex).publisher
+    identity = publisher.identity(None, request.properties or None)
+    with publisher.publishing(prepared.messages):
+        started_from = started_from.joined(prepared.started_from)
+        made = commit_messages(publisher, prepared.messages, identity, started_from).snapshot
     job.finish(prepared, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], made)
 
@@ -106,6 +116,7 @@ def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: P
 def _change_files(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Add the new rows, and remove the old ones from their files."""
     table, snapshot = target.table, target.table.snapshot()
+    check_knows_columns(table.store, snapshot)
     old = target.rows(snapshot)
     rows, job = work.changes(old), None
     few = target.access.few_changes(rows)
@@ -117,18 +128,18 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
         job = WriteJob(writes, request, written, overwrite=False, single=single, keeps_row_ids=keeps)
     results = _written(rows, few, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
     counts, messages = total(results), () if job is None else job.prepare(results).messages
-    committer = table.committer(request.commit_user)
-    identity = committer.identity(None, request.properties or None)
+    publisher = table.committer(request.commit_user).publisher
+    identity = publisher.identity(None, request.properties or None)
     removing: list[CommitMessage] = []
-    with committer.aborting_on_failure(messages):
+    with publisher.publishing(messages):
         if not work.may_repeat and counts.repeated:
             raise InvalidInputError(SEVERAL)
         if counts.removed and snapshot is not None:
             runner = _runner(target, "rewrite files of")
             removing = remove_rows(table.store, snapshot, counts.removed, runner=runner, progress=progress)
-        with committer.aborting_on_failure(removing):
-            read_at = 0 if snapshot is None else snapshot.id
-            made = committer.commit_as(identity, [*removing, *messages], statement_read_at=read_at).snapshot
+        with publisher.publishing(removing):
+            started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
+            made = commit_messages(publisher, [*removing, *messages], identity, started_from).snapshot
     buckets = {message.bucket_ref for message in (*removing, *messages)}
     after_commit(table.store, buckets, writes_changelog=False, runner=_runner(target, "compact"))
     return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
@@ -137,16 +148,18 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
 def _change_columns(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Add the new rows, and files of the columns that change for all rows of their ranges."""
     table, snapshot = target.table, target.table.snapshot()
+    check_knows_columns(table.store, snapshot)
     ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
     rows = by_range(work.changes(target.rows(snapshot)), ranges)
     job = WriteJob(table.with_options(_WRITE_ONLY), request, rows.drop(ROW_ID.name, ROW_KIND.name).schema, False)
     changed = tuple(f for f in table.schema.fields if f.name in work.columns)
     results = run_tasks(rows, ColumnTask(job, ranges, changed, work.may_repeat), job.abort)
     counts, messages = total(results), job.prepare(results).messages
-    committer, read_at = table.committer(request.commit_user), 0 if snapshot is None else snapshot.id
-    identity = committer.identity(None, request.properties or None)
-    with committer.aborting_on_failure(messages):
-        made = committer.commit_as(identity, messages, base_id=read_at or None, statement_read_at=read_at).snapshot
+    publisher = table.committer(request.commit_user).publisher
+    identity = publisher.identity(None, request.properties or None)
+    with publisher.publishing(messages):
+        started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
+        made = commit_messages(publisher, messages, identity, started_from).snapshot
     after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], made)
 
@@ -184,7 +197,7 @@ def _engine_errors(what: str) -> Iterator[None]:
     except (CommitConflictError, OutOfRangeError):
         raise
     except Exception as error:  # a class of Spark, whatever the Python worker raised
-        for kind in (CommitConflictError, OutOfRangeError):
+        for kind in (TableChangedError, CommitConflictError, OutOfRangeError):
             if kind.__name__ in str(error):
                 raise kind(f"cannot run {what}: {error}") from error
         raise

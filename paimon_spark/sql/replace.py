@@ -15,6 +15,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_core.write.align import align, column_positions
@@ -103,7 +104,9 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
         old = reader.option("read.rows-of-snapshot", str(snapshot.id)).load()
         old = old.toDF(*(name for name in old.columns)).withColumn(ROW_KIND.name, F.lit("-D"))
         rows = rows.unionByName(old)
-        request = replace(request, read_at=snapshot.id, commit_user=request.commit_user or uuid.uuid4().hex)
+        started_from = StartedFrom.of(snapshot, Guard.ROWS)
+        user = request.commit_user or uuid.uuid4().hex
+        request = replace(request, started_from=started_from, commit_user=user)
     request = replace(request, row_kind_column=ROW_KIND.name)
     ordered = rows.transform(shuffle_for(table, None)).sortWithinPartitions(F.col(ROW_KIND.name) == "+I")
     writer = PaimonWriter(table, request, ordered.schema, False)

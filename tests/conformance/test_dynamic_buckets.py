@@ -11,6 +11,7 @@ from paimon_core.datafile.hash_index import read_hashes
 from paimon_core.manifest.index_entry import HASH
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import slots_of
 from paimon_core.write.table_write import WriterRole
@@ -90,30 +91,28 @@ class Game:
 
     def we_write_in_tasks(self) -> None:
         ours = self.table.ours()
-        snapshot = ours.snapshot()
-        base, messages = 0 if snapshot is None else snapshot.id, []
+        base, messages = StartedFrom.of(ours.snapshot()), []
         for task in range(2):
             changes = self.changes(odd=bool(task))  # whose row of one key is newer is left open between tasks
-            with ours.writer(role=WriterRole(task, 4), base_id=base) as writer:
+            with ours.writer(role=WriterRole(task, 4), started_from=base) as writer:
                 if changes:
                     writer.write(self.table.arrow([row for _, row in changes]), [kind for kind, _ in changes])
                 messages += writer.prepare_commit()
-        ours.committer().commit(messages, base_id=base)
+        ours.committer().commit(messages, started_from=base)
 
     def we_write_by_slot(self) -> None:
         """Two writers, each of which gets all rows of its slot and so fills one bucket after the other."""
         ours, changes = self.table.ours(), self.changes()
-        snapshot = ours.snapshot()
-        base, messages = 0 if snapshot is None else snapshot.id, []
+        base, messages = StartedFrom.of(ours.snapshot()), []
         rows = self.table.arrow([row for _, row in changes]).combine_chunks().to_batches()[0]
         slots = slots_of(hash_rows(encode(rows.select(list(ours.schema.trimmed_primary_keys)))), 2)
         for task in range(2):
             mine = [change for change, slot in zip(changes, slots, strict=True) if slot == task]
-            with ours.writer(role=WriterRole(task, 4, shard=KeyShard(task, 2, 2)), base_id=base) as writer:
+            with ours.writer(role=WriterRole(task, 4, shard=KeyShard(task, 2, 2)), started_from=base) as writer:
                 if mine:
                     writer.write(self.table.arrow([row for _, row in mine]), [kind for kind, _ in mine])
                 messages += writer.prepare_commit()
-        ours.committer().commit(messages, base_id=base)
+        ours.committer().commit(messages, started_from=base)
 
     def we_compact(self) -> None:
         self.table.ours().compact(full=self.rng.random() < 0.5)

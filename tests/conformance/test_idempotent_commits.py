@@ -27,7 +27,7 @@ def test_java_cleans_up_and_a_batch_is_known_again(judge, name, rng):
             writer.write(table.arrow([row for _, row in batches[number]]))
             messages = writer.prepare_commit()
             return IdempotentCommits(ours.store, "query", consecutive=True).commit(
-                messages, number, base_id=writer.base_id
+                messages, number, started_from=writer.started_from
             )
 
     for number in range(2):

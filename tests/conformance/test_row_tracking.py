@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.maintenance.remove_rows import RowPositions, remove_rows
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.write.table_write import TableWrite
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
@@ -76,7 +77,7 @@ def test_changed_rows_keep_their_ids(judge, name, marked):
     with TableWrite(ours.store, keeps_row_ids=True) as writer:
         writer.write(pa.concat_tables([changed, new]))
         messages = [*writer.prepare_commit(), *remove_rows(ours.store, snapshot, positions)]
-    made = committer.commit_as(committer.identity(), messages, statement_read_at=snapshot.id).snapshot
+    made = committer.commit(messages, started_from=StartedFrom.of(snapshot, Guard.STATEMENT))
     after = agree_on_ids(table)
     for k in range(20):
         assert after[k] == ((before[k][0], made.id) if 3 < k < 15 else before[k])

@@ -87,7 +87,7 @@ def commit(table, rows, identifier=None):
     with table.writer() as writer:
         writer.write(pa.table(arrays, names=table.arrow_schema.names), list(kinds))
         messages = writer.prepare_commit(identifier)
-    return table.committer().commit(messages, identifier, base_id=writer.base_id)
+    return table.committer().commit(messages, identifier, started_from=writer.started_from)
 
 
 def values_of(table):
@@ -419,7 +419,7 @@ def test_concurrent_writers(make, letter, meet):
             try:
                 if overwrite:
                     return committer.overwrite(messages)
-                return committer.commit(messages, base_id=writer.base_id)
+                return committer.commit(messages, started_from=writer.started_from)
             except CommitConflictError as conflict:
                 return conflict
 

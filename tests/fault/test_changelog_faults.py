@@ -62,7 +62,7 @@ def commit(io) -> None:
         messages = writer.prepare_commit(IDENTIFIER)
     committer = table.committer(USER)
     try:
-        committer.commit(messages, IDENTIFIER, base_id=writer.base_id)
+        committer.commit(messages, IDENTIFIER, started_from=writer.started_from)
     except CommitUnknownError:
         raise
     except Exception:

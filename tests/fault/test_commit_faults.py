@@ -18,6 +18,7 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
@@ -64,7 +65,7 @@ def _commit(io: FileIO) -> None:
     writer = table.writer()
     writer.write(orders((1, "mine", 1), (77, "mine", 2)))
     messages = writer.prepare_commit()
-    table.committer(USER).commit(messages, IDENTIFIER, base_id=writer.base_id)
+    table.committer(USER).commit(messages, IDENTIFIER, started_from=writer.started_from)
 
 
 def _overwrite(io: FileIO) -> None:
@@ -167,10 +168,10 @@ def _commit_of_two(io: FileIO) -> None:
     newest, messages = table.snapshot(), []
     assert newest is not None
     for task in range(2):
-        with table.writer(role=WriterRole(task, 2), base_id=newest.id) as writer:
+        with table.writer(role=WriterRole(task, 2), started_from=StartedFrom.of(newest)) as writer:
             writer.write(orders(*((k, "mine", task) for k in range(3 + task, 9, 2))))
             messages += writer.prepare_commit()
-    table.committer(USER).commit(messages, IDENTIFIER, base_id=newest.id)
+    table.committer(USER).commit(messages, IDENTIFIER, started_from=StartedFrom.of(newest))
 
 
 def _postponed() -> MemoryIO:

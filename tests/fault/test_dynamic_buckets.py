@@ -10,6 +10,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.index_entry import HASH
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
@@ -42,11 +43,11 @@ def in_tasks(value, keys):
         while True:
             newest, messages = table.snapshot(), []
             for task in range(2):
-                with table.writer(role=WriterRole(task, 2), base_id=newest.id) as writer:
+                with table.writer(role=WriterRole(task, 2), started_from=StartedFrom.of(newest)) as writer:
                     writer.write(orders(*((k, value, k) for k in keys[task::2])))
                     messages += writer.prepare_commit()
             try:
-                return table.committer().commit(messages, base_id=newest.id).id
+                return table.committer().commit(messages, started_from=StartedFrom.of(newest)).id
             except CommitConflictError:
                 table.committer().abort(messages)
 

@@ -228,7 +228,7 @@ class MergeTree(RuleBasedStateMachine):
         self.others_write()
         writer = table.writer()
         self.give(writer, rows, columns)
-        snapshot = table.committer().commit(writer.prepare_commit(), base_id=writer.base_id)
+        snapshot = table.committer().commit(writer.prepare_commit(), started_from=writer.started_from)
         kept = self.kept(rows)
         assert (snapshot is None) == (not kept)
         self.note(kept)
@@ -293,7 +293,7 @@ class MergeTree(RuleBasedStateMachine):
         ready = [(writer, writer.prepare_commit(), rows) for writer, rows in jobs]
         self.unique = False
         for writer, messages, rows in ready:
-            self.table.committer().commit(messages, base_id=writer.base_id)
+            self.table.committer().commit(messages, started_from=writer.started_from)
             self.note(self.kept(rows))
             self.catch_up()
 
@@ -312,14 +312,15 @@ class MergeTree(RuleBasedStateMachine):
         stream = self.stream
         self.identifier += 1
         messages = stream.writer.prepare_commit()
-        made = stream.table.committer("stream").commit(messages, self.identifier, base_id=stream.writer.base_id)
+        started_from = stream.writer.started_from
+        made = stream.table.committer("stream").commit(messages, self.identifier, started_from=started_from)
         assert made is not None
         self.note(stream.pending)
         stream.pending = []
         self.catch_up()
         if again:  # as who crashed after it was done
             before = len(self.table.snapshots())
-            stream.table.committer("stream").commit(messages, self.identifier, base_id=stream.writer.base_id)
+            stream.table.committer("stream").commit(messages, self.identifier, started_from=stream.writer.started_from)
             assert len(self.table.snapshots()) == before
 
     @precondition(lambda self: self.stream is not None)

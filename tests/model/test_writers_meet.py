@@ -168,15 +168,15 @@ class History:
             if which not in self.writers:
                 self.writers[which] = table.writer()
             self.writers[which].write(self.made(rows), self.kinds(rows))
-            assert self.writers[which].base_id is not None  # it goes on from here
+            assert self.writers[which].started_from is not None  # it goes on from here
         elif move in ("get ready", "finish") and which in self.writers:
             messages = self.writers[which].prepare_commit()
-            self.ready.append((self.writers[which].base_id, messages))
+            self.ready.append((self.writers[which].started_from, messages))
             if move == "finish":
                 self.writers.pop(which).close()
         elif move == "commit" and self.ready:
             base, messages = self.ready.pop(which % len(self.ready))
-            table.committer().commit(messages, base_id=base)
+            table.committer().commit(messages, started_from=base)
         elif move == "whole write":
             table.write(self.made(rows), self.kinds(rows))
         elif move == "delete" and self.engine == "deduplicate":

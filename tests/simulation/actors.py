@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.errors import (
@@ -27,6 +28,7 @@ from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOp
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.branches import branch_root
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from tests.simulation.effects import Insert, Overwrite, Remove, Restore, Row, Update, Upsert, key_of, normal, shown
 from tests.simulation.oracle import SHOWS_ALL, STRUCTURAL, Line, Oracle, Record, Violation
@@ -171,9 +173,9 @@ def write_late(world: World, op: Op, record: Record) -> None:
         writer.write(arrow(rows, table))
         messages = writer.prepare_commit()
     world.scheduler.wait(1 + int(op.pick * 60))
-    committer = table.committer()
-    with committer.aborting_on_failure(messages):
-        committer.commit(messages, base_id=writer.base_id)
+    publisher = table.committer().publisher
+    with publisher.publishing(messages):
+        commit_messages(publisher, messages, started_from=writer.started_from)
 
 
 def sink(world: World, op: Op, record: Record) -> None:
@@ -196,7 +198,7 @@ def sink(world: World, op: Op, record: Record) -> None:
     with table.writer(commit_user=user) as writer:
         writer.write(arrow(rows, table))
         messages = writer.prepare_commit()
-    IdempotentCommits(table.store, user).commit(messages, number, base_id=writer.base_id)
+    IdempotentCommits(table.store, user).commit(messages, number, started_from=writer.started_from)
     world.numbers[client] = number + 1
     del world.sinks[client]
 
@@ -246,11 +248,10 @@ def statement(world: World, op: Op, record: Record) -> None:
         with table.writer() as writer:
             writer.write(arrow(changed, table), ["+U"] * len(changed))
             messages = writer.prepare_commit()
-        committer = table.committer()
-        with committer.aborting_on_failure(messages):
-            committer.commit_as(
-                committer.identity(), messages, base_id=writer.base_id, unchanged_since=read_at, read_keys=True
-            )
+        publisher = table.committer().publisher
+        with publisher.publishing(messages):
+            started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS).joined(writer.started_from)
+            commit_messages(publisher, messages, started_from=started_from)
 
     ids = world.ids(world.line(op.table), op)
     if world.keyed:

@@ -78,13 +78,19 @@ def _apply(edit: Edit, stack: contextlib.ExitStack) -> None:
 _profile = functools.partial(Profile, alone=ALONE, unhurt=UNHURT)
 _APPEND = ("append",)
 _KEYS = ("keys",)
-_COMMIT = "paimon_core.commit.table_commit:TableCommit."
+_PUBLISHER = "paimon_core.commit.publisher:Publisher."
 _CHECK = "paimon_core.commit.conflict_check:ConflictCheck."
 
 MUTANTS = [
     Mutant(
         "predecessor",
-        [Edit("paimon_core.commit.publish:_check_predecessor", "if ours.id > 1 and", "if True or ours.id > 1 and")],
+        [
+            Edit(
+                "paimon_core.commit.publish:_check_base",
+                "if base is not None and still_newest(store, base):",
+                "if True:",
+            )
+        ],
         _profile({"write": 3, "expire": 2}, _APPEND, faults=NO_FAULTS),
     ),
     Mutant(
@@ -107,9 +113,9 @@ MUTANTS = [
         "files kept while the outcome is unknown",
         [
             Edit(
-                _COMMIT + "_attempt",
+                _PUBLISHER + "_attempt",
                 "attempts.unknown = cause",
-                "attempts.unknown = cause; prepared.discard(self._store)",
+                "attempts.unknown = cause; prepared.discard(self.store)",
             )
         ],
         _profile({"write": 1}, _APPEND, faults=MANY_FAULTS),
@@ -118,9 +124,9 @@ MUTANTS = [
         "files kept after CommitUnknownError",
         [
             Edit(
-                _COMMIT + "aborting_on_failure",
+                _PUBLISHER + "publishing",
                 "raise  # the snapshot may refer to the files",
-                "self.abort(messages); raise",
+                "delete_written_files(self.store, messages); raise",
             )
         ],
         _profile({"write": 3}, _APPEND, faults=(0.08,)),
@@ -130,15 +136,21 @@ MUTANTS = [
         [
             Edit(
                 "paimon_core.commit.publish:publish",
-                "path = store.snapshots.path(snapshot.id)",
-                'path = store.snapshots.path(snapshot.id); store.snapshots.write_hint("LATEST", snapshot.id)',
+                "started = time.monotonic()",
+                'started = time.monotonic(); store.snapshots.write_hint("LATEST", snapshot.id)',
             )
         ],
         _profile({"write": 1}, _APPEND, faults=MANY_FAULTS),
     ),
     Mutant(
         "conflict of compactions",
-        [Edit(_COMMIT + "_compact", "still_valid(self._store, base, compactions)", "(compactions, [])")],
+        [
+            Edit(
+                "paimon_core.commit.commit_messages:_compact",
+                "still_valid(store, base, compactions)",
+                "(compactions, [])",
+            )
+        ],
         _profile({"write": 2, "compact_fully": 2, "overwrite": 1}, ("append", "keys"), faults=NO_FAULTS),
         quick=True,
     ),
@@ -150,7 +162,7 @@ MUTANTS = [
     ),
     Mutant(
         "conflict of rows that were read",
-        [Edit(_CHECK + "find", "if changes.read_at is not None:", "if False:")],
+        [Edit(_CHECK + "_guarded_conflict", "if Guard.ROWS in started.guards:", "if False:")],
         _profile({"write": 2, "statement": 2, "delete": 1}, _KEYS, faults=NO_FAULTS),
         quick=True,
     ),
@@ -164,9 +176,9 @@ MUTANTS = [
         "overwrite of what is live",
         [
             Edit(
-                _COMMIT + "_replace",
+                "paimon_core.commit.overwrite_partitions:replace_files",
                 "def decide(base: Snapshot | None) -> Changes:",
-                "first = self._store.snapshots.latest()\n\n"
+                "first = store.snapshots.latest()\n\n"
                 "    def decide(base: Snapshot | None) -> Changes:\n        base = first",
             )
         ],

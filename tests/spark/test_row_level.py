@@ -5,9 +5,11 @@ import pytest
 from pyspark.sql import functions as F
 
 import paimon_spark
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError, TableChangedError, UnsupportedError
+from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_spark.row_level import write
 from paimon_spark.row_level.changes import RowChanges
 
 pytestmark = pytest.mark.spark
@@ -196,3 +198,41 @@ def test_columns_of_rows_with_ids_are_replaced_beside_inserts(spark, warehouse):
     ):
         with pytest.raises(Exception, match=named):
             run()
+
+
+@pytest.mark.parametrize("statement", ["update", "merge", "delete"])
+@pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.more) for name in (*TABLES, "evolving")]
+)
+def test_a_column_added_while_a_statement_runs_keeps_its_values(spark, warehouse, monkeypatch, name, statement):
+    """The statement was analysed without the column, so it must not write rows again that have a value in it."""
+    monkeypatch.setitem(TABLES, "evolving", ([], {**TRACKED, "data-evolution.enabled": "true"}))
+    table, changed = create(spark, warehouse, name)
+    run = write.retry_on_conflict
+
+    def late(attempt, times):
+        altered = table.alter([AddColumn("new", "INT")])
+        rows = {"id": [1, 9], "v": ["late", "late"], "n": [7, 7], "new": [70, 90]}
+        altered.write(pa.table(rows, altered.arrow_schema))
+        return run(attempt, times)
+
+    monkeypatch.setattr(write, "retry_on_conflict", late)
+    source = spark.createDataFrame([(9, "s", 1)], "id long, v string, n int")
+    merged = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedUpdateAll()
+    try:
+        match statement:
+            case "update":
+                changed.update("id = 9", {"v": "'changed'"})
+            case "merge":
+                merged.execute()
+            case "delete":
+                changed.delete("id = 1 or id = 2")
+    except UnsupportedError:
+        assert (name, statement) == ("evolving", "delete")
+        return
+    except TableChangedError:
+        pass
+    else:
+        assert statement == "delete"
+    kept = Table.open(table.path).to_arrow(["id", "new"], filter="id = 9").to_pylist()
+    assert kept == [{"id": 9, "new": 90}]

@@ -34,6 +34,7 @@ from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from tests.support.faulty_io import MemoryIO
@@ -102,7 +103,7 @@ class TextTable:
     def commit(self, line: str) -> Snapshot | None:
         """Commit a line; return its snapshot."""
         newest = self.store.snapshots.latest()
-        return self._committer.commit(self.messages(line), base_id=None if newest is None else newest.id)
+        return self._committer.commit(self.messages(line), started_from=StartedFrom.of(newest))
 
     def messages(self, line: str) -> list[CommitMessage]:
         """Return the messages of a line that begins with `write` or `compact`, one for each bucket."""

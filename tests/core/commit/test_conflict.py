@@ -11,6 +11,7 @@ from paimon_core.commit.conflict_check import ConflictCheck
 from paimon_core.errors import PaimonError
 from paimon_core.manifest.entry import DELETE
 from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from tests.support.manifests import KEY, entry
 from tests.support.text_cases import text_cases
 from tests.support.text_tables import ROOT, TextTable
@@ -18,13 +19,13 @@ from tests.support.text_tables import ROOT, TextTable
 
 def conflict(text: str) -> str:
     first, *lines, ours = text.splitlines()
-    table, read_at, seen = TextTable(first), None, None
+    table, started_from = TextTable(first), None
     for line in lines:
         newest = table.store.snapshots.latest()
         if line == "we read":
-            read_at = newest.id
+            started_from = StartedFrom.of(newest, Guard.ROWS)
         elif line == "we begin":
-            seen = newest.id
+            started_from = StartedFrom.of(newest, Guard.LAYOUT)
         else:
             assert table.commit(line) is not None, line
     base = table.store.snapshots.latest()
@@ -32,9 +33,9 @@ def conflict(text: str) -> str:
     if any(map(has_compaction, messages)):
         found = next((rejected.conflict for rejected in still_valid(table.store, base, messages)[1]), None)
     else:
-        changes = replace(append_changes(messages), read_at=read_at)
+        changes = replace(append_changes(messages), started_from=started_from)
         try:
-            found = ConflictCheck(table.store).find(changes, base, seen)
+            found = ConflictCheck(table.store).find(changes, base)
         except PaimonError as error:
             return f"refused: {error}".replace(ROOT, "TABLE")
     return "ok" if found is None else found.reason

@@ -42,7 +42,7 @@ def batch(io, number, rows=None, **how):
         for n in [number] if rows is None else rows:
             writer.write(orders((n, "x", n)))
         messages = writer.prepare_commit()
-    return IdempotentCommits(table.store, USER, **how).commit(messages, number, base_id=writer.base_id)
+    return IdempotentCommits(table.store, USER, **how).commit(messages, number, started_from=writer.started_from)
 
 
 def others(io, times=1):

@@ -4,8 +4,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.commit import key_overlap
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError
 from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 
 PARTS = pa.schema(
@@ -26,11 +29,12 @@ def rows(table, *keys, p="a"):
 
 
 def commit(table, data, since):
-    committer, writer = table.committer(), table.writer()
+    publisher, writer = Publisher(table.store), table.writer()
     writer.write(data)
     messages = writer.prepare_commit()
-    with committer.aborting_on_failure(messages):
-        return committer.commit_as(committer.identity(), messages, unchanged_since=since, read_keys=True).snapshot
+    with publisher.publishing(messages):
+        started_from = StartedFrom(since, guards=Guard.ROWS | Guard.KEYS)
+        return commit_messages(publisher, messages, started_from=started_from).snapshot
 
 
 def test_other_keys_of_a_bucket_are_no_conflict(tmp_path):

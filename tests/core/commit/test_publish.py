@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_core.commit.publish import Indeterminate, Lost, Published, Unknown, is_ours, publish
+from paimon_core.commit.publish import Blocked, Indeterminate, Lost, Published, Unknown, is_ours, publish
 from tests.support.faulty_io import MemoryIO
 from tests.support.manifests import snapshot
 from tests.support.text_tables import TextTable
 
 OURS, THEIRS = snapshot(5, delta_manifest_list="ours"), snapshot(5, delta_manifest_list="theirs")
+BASE = snapshot(4, delta_manifest_list="base")
 
 
 @pytest.fixture
@@ -23,24 +24,24 @@ def put(store, *snapshots):
 
 
 def test_a_free_id_after_an_existing_snapshot_is_new(store):
-    put(store, snapshot(4))
-    assert publish(store, OURS, frozenset()) == Published()
+    put(store, BASE)
+    assert publish(store, OURS, BASE, frozenset()) == Published()
     assert store.snapshots.get(5) == OURS
 
 
 def test_the_first_snapshot_has_no_predecessor(store):
-    assert publish(store, snapshot(1), frozenset()) == Published()
+    assert publish(store, snapshot(1), None, frozenset()) == Published()
 
 
 def test_an_id_that_another_commit_has_is_lost(store):
-    put(store, snapshot(4), THEIRS)
-    assert publish(store, OURS, frozenset()) == Lost()
+    put(store, BASE, THEIRS)
+    assert publish(store, OURS, BASE, frozenset()) == Lost()
     assert store.snapshots.get(5) == THEIRS
 
 
 def test_a_client_that_repeats_its_request_meets_its_own_file(store):
-    put(store, snapshot(4), OURS)
-    assert publish(store, OURS, frozenset()) == Published()
+    put(store, BASE, OURS)
+    assert publish(store, OURS, BASE, frozenset()) == Published()
 
 
 def test_an_error_of_the_storage_leaves_the_outcome_unknown(store):
@@ -48,14 +49,33 @@ def test_an_error_of_the_storage_leaves_the_outcome_unknown(store):
         def create_exclusive(self, path, data):
             raise OSError("no answer")
 
-    outcome = publish(replace(store, io=Silent(store.io.files)), OURS, frozenset())
+    outcome = publish(replace(store, io=Silent(store.io.files)), OURS, BASE, frozenset())
     assert isinstance(outcome, Unknown)
     assert str(outcome.cause) == "no answer"
 
 
-def test_without_any_later_snapshot_an_id_was_free(store):
+def test_a_base_that_expired_after_the_creation_is_no_loss(store):
+    """Expiry keeps the newest snapshot, so it may remove the base as soon as ours is there."""
+    assert publish(store, OURS, BASE, frozenset()) == Published()
+
+
+def test_a_base_that_was_rolled_back_withdraws_ours(store):
     put(store, snapshot(2))
-    assert publish(store, OURS, frozenset()) == Published()
+    assert publish(store, OURS, BASE, frozenset()) == Lost()
+    assert not store.snapshots.exists(5)
+
+
+def test_a_base_whose_id_was_used_again_withdraws_ours(store):
+    put(store, snapshot(3), snapshot(4, delta_manifest_list="after the rollback"))
+    assert publish(store, OURS, BASE, frozenset()) == Lost()
+    assert not store.snapshots.exists(5)
+
+
+def test_an_orphan_of_another_history_blocks(store):
+    orphan = snapshot(5, delta_manifest_list="orphan", parent_delta_manifest_list="rolled back")
+    put(store, BASE, orphan)
+    assert publish(store, OURS, BASE, frozenset()) == Blocked(orphan)
+    assert store.snapshots.get(5) == orphan
 
 
 @pytest.mark.parametrize(("added", "outcome"), [(frozenset({"a"}), Lost()), (frozenset(), Indeterminate())])
@@ -66,7 +86,7 @@ def test_a_later_snapshot_without_our_files_makes_ours_an_orphan(added, outcome)
     following = table.commit("write +b")
     store.io.delete(store.snapshots.path(1))
     put(store, replace(following, id=6))
-    assert publish(store, OURS, added) == outcome
+    assert publish(store, OURS, BASE, added) == outcome
     assert not store.snapshots.exists(5)
 
 
@@ -78,7 +98,7 @@ def test_a_later_snapshot_that_holds_our_files_follows_ours():
     for number in (1, 2):
         store.io.delete(store.snapshots.path(number))
     put(store, replace(following, id=6))
-    assert publish(store, OURS, frozenset({"a"})) == Published()
+    assert publish(store, OURS, BASE, frozenset({"a"})) == Published()
 
 
 def test_manifest_lists_identify_an_attempt():

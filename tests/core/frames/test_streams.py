@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import InvalidInputError, OutOfRangeError
 from paimon_core.options.lsm import WRITE_BUFFER_SIZE
 from paimon_core.read.table_read import TableRead
@@ -71,7 +72,7 @@ def test_a_stream_is_exported_once_even_if_the_commit_conflicts(tmp_path, monkey
     def conflicting(*_):
         raise OutOfRangeError("the snapshot expired")
 
-    monkeypatch.setattr(Table, "committer", conflicting)
+    monkeypatch.setattr(Publisher, "publish", conflicting)
     with pytest.raises(OutOfRangeError):
         table.write(source)
     assert source.exports == 1

@@ -300,7 +300,7 @@ def test_a_writer_whose_files_were_replaced_goes_on(tmp_path):
         messages = writer.prepare_commit()
         assert messages[0].compact_before
         table.compact(full=True)
-        table.committer().commit(messages, base_id=writer.base_id)
+        table.committer().commit(messages, started_from=writer.started_from)
         assert [row["n"] for row in table.to_arrow().to_pylist()] == [0, 1, 2, 3, 4]
         assert len(live(table)) == 2
         for i in range(5, 12):

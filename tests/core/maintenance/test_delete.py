@@ -17,6 +17,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, UpdateType
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from paimon_core.write.table_write import TableWrite
 from tests.support.draws import draws
@@ -494,12 +495,12 @@ def test_a_delete_ignores_commits_to_other_buckets(tmp_path, monkeypatch):
     assert table.delete("id = 1 and p < 2").id == 3
     assert len(Meddler.others) == 1
     assert table.to_arrow().num_rows == 2
-    assert table.committer().commit(table_rows(table, 1, 5), unchanged_since=3).id == 4
+    assert table.committer().commit(table_rows(table, 1, 5), started_from=StartedFrom(3, guards=Guard.ROWS)).id == 4
     with pytest.raises(CommitConflictError, match="snapshot 4"):
-        table.committer().commit(table_rows(table, 1, 6), unchanged_since=3)
+        table.committer().commit(table_rows(table, 1, 6), started_from=StartedFrom(3, guards=Guard.ROWS))
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
     with pytest.raises(CommitConflictError, match="expired"):
-        table.committer().commit(table_rows(table, 1, 6), unchanged_since=2)
+        table.committer().commit(table_rows(table, 1, 6), started_from=StartedFrom(2, guards=Guard.ROWS))
 
 
 def table_rows(table, partition, key):

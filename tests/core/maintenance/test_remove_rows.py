@@ -4,9 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, UnsupportedError
 from paimon_core.maintenance.remove_rows import RowPositions, remove_rows
 from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from tests.support.tables import files_below
 
@@ -30,10 +33,11 @@ def positions_of(table, filter):
 
 
 def remove(table, positions, read_at=None):
-    snapshot, committer = table.snapshot(), table.committer()
+    snapshot, publisher = table.snapshot(), Publisher(table.store)
     messages = remove_rows(table.store, snapshot, positions)
-    with committer.aborting_on_failure(messages):
-        return committer.commit_as(committer.identity(), messages, statement_read_at=read_at or snapshot.id).snapshot
+    with publisher.publishing(messages):
+        started_from = StartedFrom(read_at or snapshot.id, guards=Guard.STATEMENT)
+        return commit_messages(publisher, messages, started_from=started_from).snapshot
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}])
@@ -78,10 +82,11 @@ def test_statements_exclude_each_other_but_no_appends(tmp_path):
     files = sorted(files_below(table.path))
     with pytest.raises(CommitConflictError, match=f"snapshot {made.id} is of another statement"):
         remove(table, positions_of(table, "k = 101"), read_at)
-    committer = table.committer()
     writer = table.writer()
     writer.write(pa.table({"k": [501], "p": ["a"]}, ROWS))
-    inserted = committer.commit_as(committer.identity(), writer.prepare_commit(), statement_read_at=made.id).snapshot
+    inserted = table.committer().commit(
+        writer.prepare_commit(), started_from=StartedFrom.of(made, Guard.STATEMENT)
+    )
     assert inserted.commit_kind == "APPEND"
     with pytest.raises(CommitConflictError, match=f"snapshot {inserted.id} is of another statement"):
         remove(table, positions_of(table, "k = 101"), made.id)

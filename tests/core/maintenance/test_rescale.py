@@ -5,12 +5,14 @@ import pickle
 import pyarrow as pa
 import pytest
 
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.maintenance.execute import LOCAL
 from paimon_core.maintenance.rescale import RescaleTask
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.row.binary_row import EMPTY_ROW
-from paimon_core.scan.entries import live_entries
+from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.schema.change import SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -105,10 +107,11 @@ def test_rows_changed_since_the_read_are_not_overwritten(tmp_path, change):
     else:
         table.write(orders((77, "v", 7))) if change == "write" else table.compact(full=True)
     before = rows_of(table.to_arrow())
+    where = partitions_predicate(table.store, {EMPTY_ROW})
     with pytest.raises(CommitConflictError, match="files to be rewritten have changed"):
-        table.committer().rewrite(EMPTY_ROW, [], read_at)
+        replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=read_at)
     assert rows_of(table.to_arrow()) == before
-    table.committer().rewrite(EMPTY_ROW, [], table.snapshot())
+    replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=table.snapshot())
     assert table.to_arrow().num_rows == 0
 
 

@@ -5,6 +5,8 @@ from threading import Barrier, Thread
 import pyarrow as pa
 import pytest
 
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.fileio.fileio import join
@@ -305,7 +307,7 @@ def test_a_delete_that_rewrites_files_meets_new_entries(tmp_path):
     assert TableCommit(store).compact([stale])[1] == [stale]
     assert [f.file_name for f in files(table)] == writer_side
     with pytest.raises(CommitConflictError):
-        TableCommit(store).replace_unchanged(None, [], base)
+        replace_files(Publisher(store), None, read_at=base)
 
 
 def test_two_at_a_time_leave_one_index_each(tmp_path):

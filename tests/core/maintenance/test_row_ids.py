@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import CommitConflictError, FileSystemCatalog, InvalidInputError, Schema, Table
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.publisher import Publisher
 
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.string())])
 EVOLUTION = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
@@ -96,7 +96,7 @@ def test_tables_without_data_evolution_are_refused(tmp_path, options, named):
 
 def test_a_writer_of_columns_that_read_the_old_ids_conflicts(tmp_path, monkeypatch):
     table = interleaved(tmp_path)
-    commit = TableCommit._publish
+    commit = Publisher.publish
 
     def late(self, identity, decide, kind, *args):
         if kind == "APPEND" and not raced:
@@ -105,7 +105,7 @@ def test_a_writer_of_columns_that_read_the_old_ids_conflicts(tmp_path, monkeypat
         return commit(self, identity, decide, kind, *args)
 
     raced = []
-    monkeypatch.setattr(TableCommit, "_publish", late)
+    monkeypatch.setattr(Publisher, "publish", late)
     with pytest.raises(CommitConflictError):
         table.update_columns(pa.table({"_ROW_ID": [0], "v": ["lost?"]}))
     assert raced

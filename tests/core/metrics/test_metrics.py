@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import metrics
-from paimon_core.commit import table_commit
+from paimon_core.commit import publisher as publisher_module
+from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.measure import report_compaction
+from paimon_core.commit.overwrite_partitions import overwrite_partitions
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.metrics import CommitMetrics, CompactionMetrics, Metrics, listeners
@@ -164,18 +166,18 @@ def test_append_files_that_are_joined(tmp_path):
 
 def rival(table: Table, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> None:
     """Let another commit take the snapshot id of the next attempts."""
-    publish, left = table_commit.publish, [times]
+    publish, left = publisher_module.publish, [times]
 
-    def late(store, snapshot, added):
+    def late(store, snapshot, base, added):
         if left[0]:
             left[0] -= 1
-            monkeypatch.setattr(table_commit, "publish", publish)
+            monkeypatch.setattr(publisher_module, "publish", publish)
             with _silent():
                 table.write(orders((100 + left[0], "r", 0)))
-            monkeypatch.setattr(table_commit, "publish", late)
-        return publish(store, snapshot, added)
+            monkeypatch.setattr(publisher_module, "publish", late)
+        return publish(store, snapshot, base, added)
 
-    monkeypatch.setattr(table_commit, "publish", late)
+    monkeypatch.setattr(publisher_module, "publish", late)
 
 
 def _silent():
@@ -225,8 +227,8 @@ def test_rejected_compactions_are_counted(tmp_path):
         writer.write(orders((1, "z", 9)))
         messages = writer.prepare_commit()
     table.compact(full=True)
-    committer = table.committer()
-    done = committer.commit_as(committer.identity(), messages)
+    publisher = table.committer().publisher
+    done = commit_messages(publisher, messages)
     [compaction] = done.metrics.compactions
     assert (compaction.rejected, compaction.snapshot_id, compaction.rows_in) == (1, None, 0)
     assert [commit.commit_kind for commit in done.metrics.commits] == ["APPEND"]
@@ -268,9 +270,9 @@ def test_a_commit_of_engines_has_its_metrics(tmp_path):
     with table.writer() as writer:
         writer.write(FIRST)
         messages = writer.prepare_commit()
-    committer = table.committer()
-    assert committer.commit_as(committer.identity(), messages).metrics.commit.rows_added == 4
-    assert committer.overwrite_as(committer.identity(), []).metrics.commit.rows_deleted == 4
+    publisher = table.committer().publisher
+    assert commit_messages(publisher, messages).metrics.commit.rows_added == 4
+    assert overwrite_partitions(publisher, []).metrics.commit.rows_deleted == 4
 
 
 def test_every_snapshot_tells_what_it_changed(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from paimon_core.commit.overwrite_partitions import replace_files
 from paimon_core.errors import CommitConflictError, MissingDependencyError
 from paimon_core.metrics import CommitMetrics, CompactionMetrics, ReadMetrics, ScanMetrics, otel
 from paimon_core.metrics.values import MEASURE
@@ -70,7 +71,7 @@ def test_failures_have_the_class_of_their_error(tmp_path, reader):
     snapshot = table.snapshot()
     table.truncate()
     with pytest.raises(CommitConflictError):
-        table.committer().replace_unchanged(None, messages, snapshot)
+        replace_files(table.committer().publisher, None, messages, read_at=snapshot)
     errors = [p.attributes.get("error.type") for p in points(reader)["paimon.commit.duration"]]
     assert sorted(map(str, errors)) == ["CommitConflictError", "None", "None"]
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.commit.table_commit import TableCommit
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -52,7 +52,7 @@ def test_generated_users_begin_with_the_prefix(tmp_path):
 
 def test_the_time_for_attempts_is_bounded(tmp_path):
     table = append_table(tmp_path / "t", **{"commit.timeout": "3 s"})
-    assert TableCommit(table.store)._retry.timeout == pytest.approx(3)
+    assert Publisher(table.store)._retry.timeout == pytest.approx(3)
 
 
 @pytest.mark.parametrize(("text", "left"), [("true", {1, 9}), ("TRUE", {1, 9}), ("false", {9}), (None, {9})])

@@ -99,6 +99,6 @@ def test_a_base_run_with_deletes_or_late_rows_is_none(tmp_path):
         writer.write(orders((3, "late", 0)))
         late.write(orders(*((i, "old", i) for i in range(OLD))))
         late.compact(full=True)
-        late.committer().commit(writer.prepare_commit(), base_id=writer.base_id)
+        late.committer().commit(writer.prepare_commit(), started_from=writer.started_from)
     assert divided(late) is None
     assert rows_of(late.to_arrow())[3]["v"] == "old"

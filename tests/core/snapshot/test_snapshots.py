@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
+from paimon_core.commit import publisher
+from paimon_core.errors import CommitConflictError, CorruptedError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.branches import branch_root, list_branches
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
 from tests.support.faulty_io import FaultyIO, MemoryIO
+from tests.support.tables import append_table, orders, rows_of
 
 ROOT = "memory://t"
 
@@ -130,3 +132,72 @@ def test_branches_have_their_own_timeline():
     assert Snapshots(io, branch_root(ROOT, "b1")).latest_id() == 1
     with pytest.raises((NotFoundError, OutOfRangeError)):
         Snapshots(io, ROOT).get(1)
+
+
+# ---- snapshots that were built on another history
+
+
+def orphaned(tmp_path):
+    """A table with snapshots 1 and 2, and snapshot 3 of a commit that died while others rolled back."""
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    newest = table.write(orders((2, "b", 2)))
+    orphan = replace(newest, id=3, delta_manifest_list="orphan", parent_delta_manifest_list="rolled back")
+    table.store.io.write(table.store.snapshots.path(3), orphan.to_json())
+    return table, newest, orphan
+
+
+@pytest.mark.parametrize("hint", [None, b"1", b"2", b"3x"])
+def test_an_orphan_is_not_the_newest_snapshot(tmp_path, hint):
+    table, newest, _ = orphaned(tmp_path)
+    path = tmp_path / "t" / "snapshot" / "LATEST"
+    path.unlink() if hint is None else path.write_bytes(hint)
+    assert table.store.snapshots.latest() == newest
+    assert table.store.snapshots.latest_id() == 2
+    assert [row["id"] for row in rows_of(table.to_arrow())] == [1, 2]
+
+
+def test_a_commit_that_an_orphan_blocks_removes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(publisher, "ORPHAN_SECONDS", 0.0)
+    table, _, _ = orphaned(tmp_path)
+    made = table.write(orders((3, "c", 3)))
+    assert made.id == 3
+    assert [row["id"] for row in rows_of(table.to_arrow())] == [1, 2, 3]
+    assert table.verify().sound
+
+
+def test_an_orphan_is_left_alone_while_its_committer_may_remove_it(tmp_path):
+    table, _, orphan = orphaned(tmp_path)
+    impatient = table.with_options({"commit.max-retries": "2", "commit.min-retry-wait": "0 ms"})
+    with pytest.raises(CommitConflictError, match="lost against other writers"):
+        impatient.write(orders((3, "c", 3)))
+    assert table.store.snapshots.get(3) == orphan
+
+
+def test_a_missing_snapshot_below_the_newest_is_refused(tmp_path):
+    """A rollback is in progress, or the file was lost: either history may be the right one."""
+    table, _, _ = orphaned(tmp_path)
+    (tmp_path / "t" / "snapshot" / "LATEST").unlink()
+    table.store.io.delete(table.store.snapshots.path(2))
+    with pytest.raises(OutOfRangeError, match="roll back to snapshot 1, or to 3"):
+        table.store.snapshots.latest()
+
+
+def test_snapshots_of_other_engines_have_no_parent(tmp_path):
+    table, newest, _ = orphaned(tmp_path)
+    foreign = replace(newest, id=3, delta_manifest_list="java", parent_delta_manifest_list=None)
+    table.store.io.write(table.store.snapshots.path(3), foreign.to_json())
+    assert table.store.snapshots.latest() == foreign
+
+
+def test_the_hint_is_set_back_if_a_rollback_removed_the_snapshot(tmp_path):
+    table = append_table(tmp_path / "t")
+    for number in (1, 2):
+        table.write(orders((number, "a", 1)))
+    snapshots = table.store.snapshots
+    table.store.io.delete(snapshots.path(2))
+    snapshots.point_to(2)
+    assert (tmp_path / "t" / "snapshot" / "LATEST").read_text() == "1"
+    table.store.io.delete(snapshots.path(1))
+    snapshots.point_to(1)
+    assert not (tmp_path / "t" / "snapshot" / "LATEST").exists()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.scan.entries import live_entries
@@ -236,23 +237,22 @@ def test_a_column_of_blobs_is_dropped_and_comes_again(tmp_path):
 def test_a_late_replacement_of_blobs_is_a_conflict(tmp_path, monkeypatch, theirs):
     table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
     table.write(rows(b"a", b"b", b"c"))
-    committer = type(table.committer())
-    commit = committer.commit
+    publish = Publisher.publish
 
-    def late(self, *given_values, **named):
-        monkeypatch.setattr(committer, "commit", commit)
+    def late(self, *arguments):
+        monkeypatch.setattr(Publisher, "publish", publish)
         if theirs == "all of them":
             newer = table.alter([AddColumn(f"w{table.snapshot().id}", parse_type("INT"))])
             replaced(newer, row=[0], b=[b"theirs"])
         else:
             replaced(table, row=[1], b=[b"theirs"])
-        return self.commit(*given_values, **named)
+        return self.publish(*arguments)
 
-    monkeypatch.setattr(committer, "commit", late)
+    monkeypatch.setattr(Publisher, "publish", late)
     with pytest.raises(CommitConflictError, match="meanwhile"):
         replaced(table, row=[1], b=[b"mine"])
     assert b"theirs" in by_id(table).values()
-    monkeypatch.setattr(committer, "commit", late)
+    monkeypatch.setattr(Publisher, "publish", late)
     replaced(Table.open(table.path), row=[2], s=["mine"])  # of other columns nobody takes anything back
     assert by_id(table, "s")[2] == "mine"
 

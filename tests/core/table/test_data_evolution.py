@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
 from paimon_core.maintenance.data_evolution import plan_row_ranges, run
 from paimon_core.maintenance.task import PlanRequest
@@ -136,15 +137,14 @@ def test_rows_are_not_deleted(table):
 
 def interrupted(table, monkeypatch, between):
     """An update of v whose commit comes after ``between``."""
-    committer = type(table.committer())
-    commit = committer.commit
+    publish = Publisher.publish
 
-    def late(self, *given_values, **named):
-        monkeypatch.setattr(committer, "commit", commit)
+    def late(self, *arguments):
+        monkeypatch.setattr(Publisher, "publish", publish)
         between()
-        return self.commit(*given_values, **named)
+        return self.publish(*arguments)
 
-    monkeypatch.setattr(committer, "commit", late)
+    monkeypatch.setattr(Publisher, "publish", late)
     return table.update_columns(values(row=[1], v=["mine"]))
 
 

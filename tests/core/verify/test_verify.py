@@ -195,6 +195,13 @@ def metas_with(table, **values):
     assert snapshot.id
 
 
+def put_orphan(table):
+    """Add a snapshot that was built on another history, as a commit leaves it that dies during a rollback."""
+    newest = table.snapshot()
+    orphan = replace(newest, id=newest.id + 1, delta_manifest_list="x", parent_delta_manifest_list="y", time_millis=1)
+    table.store.io.write(table.store.snapshots.path(orphan.id), orphan.to_json())
+
+
 FAULTS = {
     # kind of fault, kind of table, deep, how it is made
     "schema deleted": ("missing-schema", "append", False, lambda t: set_in_snapshot(t, schemaId=9)),
@@ -216,6 +223,7 @@ FAULTS = {
         False,
         lambda t: (t.write(rows(400)), t.write(rows(500)), Path(t.store.snapshots.path(t.snapshot().id - 1)).unlink()),
     ),
+    "snapshot of a dead commit": ("wrong-parent", "append", False, lambda t: put_orphan(t)),
     "hint garbled": ("wrong-hint", "append", False, lambda t: Path(t.path, "snapshot", "LATEST").write_text("x")),
     "hint too large": ("wrong-hint", "append", False, lambda t: Path(t.path, "snapshot", "LATEST").write_text("99")),
     "tag garbled": ("unreadable-tag", "append", False, lambda t: Path(t.store.tags.path("v1")).write_text("{}")),

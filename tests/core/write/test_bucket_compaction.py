@@ -135,7 +135,7 @@ def test_the_parts_of_a_message(tmp_path):
     (made,) = message.compact_after
     assert (made.level, made.row_count, made.file_source, made.delete_row_count) == (3, 3, FileSource.COMPACT, 0)
     assert (made.min_sequence_number, made.max_sequence_number) == (0, 3)
-    snapshot = table.committer().commit([message], base_id=writer.base_id)
+    snapshot = table.committer().commit([message], started_from=writer.started_from)
     assert [s.commit_kind for s in table.snapshots()] == ["APPEND"] * 3 + ["COMPACT"]
     assert (snapshot.total_record_count, snapshot.delta_record_count) == (3, -1)
 
@@ -300,13 +300,13 @@ def test_rows_are_committed_although_their_compaction_was_rejected(tmp_path):
     messages = writer.prepare_commit()
     assert messages[0].compact_after
     table.compact(full=True)
-    snapshot = table.committer().commit(messages, base_id=writer.base_id)
+    snapshot = table.committer().commit(messages, started_from=writer.started_from)
     assert snapshot.commit_kind == "APPEND"
     assert shape(table) == [(0, 1), (5, 2)] or shape(table) == [(0, 1), (3, 2)]
     assert [r["id"] for r in rows_of(table.to_arrow())] == [0, 1, 7]
     lost = messages[0].compact_after[0].file_name
     assert not any(lost in name for name in files_below(tmp_path))
     writer.write(orders((8, "on", 8)))  # the writer looks at the table again, and goes on
-    table.committer().commit(writer.prepare_commit(), base_id=writer.base_id)
+    table.committer().commit(writer.prepare_commit(), started_from=writer.started_from)
     assert [r["id"] for r in rows_of(table.to_arrow())] == [0, 1, 7, 8]
     check_levels(table, most_runs=3)

@@ -13,6 +13,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.table import Table
 from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.routing import KeyShard
@@ -80,7 +81,7 @@ def test_a_key_lives_in_one_partition(engine, data):
                     if part:
                         writer.write(rows(*(r for _, r in part)), [kind for kind, _ in part])
                 messages = writer.prepare_commit()
-            table.committer().commit(messages, base_id=writer.base_id)
+            table.committer().commit(messages, started_from=writer.started_from)
             assert stored(table) == sorted(model.values(), key=str)
             if data.draw(st.booleans()):
                 table.compact(full=True)
@@ -108,10 +109,10 @@ def test_a_second_writer_is_a_conflict_and_writes_again(tmp_path):
         writer.write(rows(("b", 1, 2)))
         messages = writer.prepare_commit()
     table.write(rows(("c", 1, 3)))
-    with pytest.raises(InvalidInputError, match=r"base_id=writer\.base_id"):
+    with pytest.raises(InvalidInputError, match=r"started_from=writer\.started_from"):
         table.committer().commit(messages)
     with pytest.raises(CommitConflictError, match="write again"):
-        table.committer().commit(messages, base_id=writer.base_id)
+        table.committer().commit(messages, started_from=writer.started_from)
     table.committer().abort(messages)
     table.write(rows(("d", 1, 4)))
     assert stored(table) == [("d", 1, 4)]
@@ -120,15 +121,15 @@ def test_a_second_writer_is_a_conflict_and_writes_again(tmp_path):
 def test_writers_of_key_shards(tmp_path):
     table = moving_table(tmp_path / "t")
     table.write(rows(*(("a", k, 0) for k in range(20))))
-    base_id, messages = table.snapshot().id, []
+    base, messages = StartedFrom.of(table.snapshot()), []
     everything = rows(*(("b" if k % 2 else "a", k, 1) for k in range(30)))
     keys = fingerprints(everything.select(["id"]).to_batches()[0])
     for number in range(3):
         mine = everything.filter(pa.array(slots_of(keys.hash32, 3) == number))
-        with table.writer(role=WriterRole(number, 4, shard=KeyShard(number, 3)), base_id=base_id) as writer:
+        with table.writer(role=WriterRole(number, 4, shard=KeyShard(number, 3)), started_from=base) as writer:
             writer.write(mine)
             messages += writer.prepare_commit()
-    table.committer().commit(messages, base_id=base_id)
+    table.committer().commit(messages, started_from=base)
     assert stored(table) == sorted((("b" if k % 2 else "a", k, 1) for k in range(30)), key=str)
 
 
@@ -144,7 +145,7 @@ def test_staged_rows_are_routed_in_order(tmp_path):
     assert stored(table) == [("a", 1, 0), ("b", 2, 0)]
     with table.writer() as writer:
         messages = route_staged(writer, table.store, staged)
-    TableCommit(table.store).commit(messages, base_id=writer.base_id)
+    TableCommit(table.store).commit(messages, started_from=writer.started_from)
     drop_staged(table.store, staged)
     assert stored(table) == [("a", 1, 2), ("b", 3, 4), ("d", 2, 3)]
     assert not any("postpone" in name for name in files_below(tmp_path) - before)

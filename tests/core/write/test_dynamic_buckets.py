@@ -16,6 +16,7 @@ from paimon_core.manifest.entry import ADD
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.table import Table
 from paimon_core.write.hash_bucket_index import PartitionIndex
 from paimon_core.write.routing import KeyShard
@@ -137,10 +138,11 @@ def test_one_writer_over_several_commits(tmp_path):
     with table.writer() as writer:
         for identifier in range(3):
             writer.write(orders(*((i, str(identifier), i) for i in range(2 + identifier))))
-            table.committer("me").commit(writer.prepare_commit(identifier), identifier, base_id=writer.base_id)
+            messages = writer.prepare_commit(identifier)
+            table.committer("me").commit(messages, identifier, started_from=writer.started_from)
         table.write(orders((9, "other", 9)))
         writer.write(orders((9, "mine", 9), (10, "mine", 10)))
-        table.committer("me").commit(writer.prepare_commit(3), 3, base_id=writer.base_id)
+        table.committer("me").commit(writer.prepare_commit(3), 3, started_from=writer.started_from)
     assert check_indexes(table) == {0: 2, 1: 2, 2: 2}
     assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [
         (0, "2"), (1, "2"), (2, "2"), (3, "2"), (9, "mine"), (10, "mine")
@@ -158,16 +160,15 @@ def test_writers_of_one_job_find_the_same_bucket(data):
                 ids = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=12))
                 table.write(orders(*((i, f"alone{job}", i) for i in ids)))
                 model.update((i, f"alone{job}") for i in ids)
-            base = table.snapshot()
-            base_id = 0 if base is None else base.id
+            base = StartedFrom.of(table.snapshot())
             messages = []
             for task in range(3):
                 ids = data.draw(st.lists(st.integers(0, 40), max_size=12))
-                with table.writer(role=WriterRole(task, 8), base_id=base_id) as writer:
+                with table.writer(role=WriterRole(task, 8), started_from=base) as writer:
                     writer.write(orders(*((i, f"task{job}", i) for i in ids)))
                     messages += writer.prepare_commit()
                 model.update((i, f"task{job}") for i in ids)
-            table.committer().commit(messages, base_id=base_id)
+            table.committer().commit(messages, started_from=base)
         if table.snapshot() is not None:
             check_indexes(table)
         assert {r["id"]: r["v"] for r in table.to_arrow().to_pylist()} == model
@@ -183,16 +184,16 @@ def days(path, **options):
 
 def in_tasks(table, day, ids, *, overwrite=False):
     """A job of two tasks that share all keys; returns how many keys each bucket of the day has afterwards."""
-    base = 0 if table.snapshot() is None else table.snapshot().id
+    base = StartedFrom.of(table.snapshot())
     messages = []
     for task in range(2):
-        with table.writer(role=WriterRole(task, 2), base_id=base, overwrite=overwrite) as writer:
+        with table.writer(role=WriterRole(task, 2), started_from=base, overwrite=overwrite) as writer:
             writer.write(pa.table([[day] * len(ids), ids, [f"t{task}"] * len(ids)], schema=DAYS))
             messages += writer.prepare_commit()
     if overwrite:
         table.committer().overwrite(messages, {"p": day})
     else:
-        table.committer().commit(messages, base_id=base)
+        table.committer().commit(messages, started_from=base)
     check_indexes(table)
     split = table.scan(filter=f"p = '{day}'").plan().splits[0]
     return {
@@ -228,18 +229,18 @@ def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
     with tempfile.TemporaryDirectory() as place:
         table, slots, keys = days(f"{place}/t"), 3, set()
         for job in jobs:
-            base = 0 if table.snapshot() is None else table.snapshot().id
+            base = StartedFrom.of(table.snapshot())
             rows = pa.table([[p for p, _ in job], [i for _, i in job], ["v"] * len(job)], schema=DAYS)
             slot = slots_of(hash_rows(encode(rows.select(["id"]).combine_chunks().to_batches()[0])), slots)
             task = (slot + (np.array(rows.column("p").to_pylist()) == "b")) % slots  # each partition begins elsewhere
             messages = []
             for number in range(slots):
                 with table.writer(
-                    role=WriterRole(number, 4, shard=KeyShard(number, slots, slots)), base_id=base
+                    role=WriterRole(number, 4, shard=KeyShard(number, slots, slots)), started_from=base
                 ) as writer:
                     writer.write(rows.filter(pa.array(task == number)))
                     messages += writer.prepare_commit()
-            table.committer().commit(messages, base_id=base)
+            table.committer().commit(messages, started_from=base)
             keys |= set(job)
             check_indexes(table)
         sizes = {at: len(hashes) for at, hashes in indexes_of(table).items()}
@@ -309,7 +310,7 @@ def test_keys_that_another_writer_routed_differently_are_a_conflict(tmp_path):
         messages = writer.prepare_commit()
     table.write(orders((3, "x", 1), (2, "x", 1)))
     with pytest.raises(CommitConflictError, match="another bucket"):
-        table.committer().commit(messages, base_id=writer.base_id)
+        table.committer().commit(messages, started_from=writer.started_from)
     table.committer().abort(messages)
     assert check_indexes(table) == {0: 2, 1: 1}
     with table.writer() as writer:
@@ -317,7 +318,7 @@ def test_keys_that_another_writer_routed_differently_are_a_conflict(tmp_path):
         messages = writer.prepare_commit()
     table.overwrite(orders((7, "x", 1)))
     with pytest.raises(CommitConflictError, match="overwritten"):
-        table.committer().commit(messages, base_id=writer.base_id)
+        table.committer().commit(messages, started_from=writer.started_from)
 
 
 def test_entries_of_hash_indexes_are_as_java_has_them(tmp_path):

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.publisher import Publisher
 from paimon_core.table import Table
 from tests.core.write.test_bucket_compaction import table_in_memory
 from tests.support.compaction import only_levels
@@ -28,7 +30,7 @@ def commit_at_once(table: Table, writes: list[list[Row]], order: list[int]) -> N
             )
         messages.append(writer.prepare_commit())
     for number in order:
-        table.committer().commit(messages[number], base_id=writers[number].base_id)
+        table.committer().commit(messages[number], started_from=writers[number].started_from)
         writers[number].close()
 
 
@@ -126,7 +128,7 @@ def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
     table.compact(full=True)
     other = table.writer()
     other.write(orders((0, "others", 1), (5, "others", 1), (6, "others", 1)))
-    late = other.base_id, other.prepare_commit()
+    late = other.started_from, other.prepare_commit()
     table.write(orders(*((7, f"newer {n}", n) for n in range(9))))
     table.compact(full=True)
     with table.writer() as writer:  # it goes on from here, and compacts above the file that is there
@@ -134,11 +136,11 @@ def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
         messages = writer.prepare_commit()
     (made,) = messages[0].compact_after
     assert 0 < made.level < only_levels(table).max_level
-    table.committer().commit(late[1], base_id=late[0])  # rows older than those of the writer, as numbers go
+    table.committer().commit(late[1], started_from=late[0])  # rows older than those of the writer, as numbers go
     other.close()
     table.compact(full=True)
-    before, committer = len(table.snapshots()), table.committer()
-    done = committer.commit_as(committer.identity(), messages, base_id=writer.base_id)
+    before, publisher = len(table.snapshots()), Publisher(table.store)
+    done = commit_messages(publisher, messages, started_from=writer.started_from)
     assert [s.commit_kind for s in table.snapshots()][before:] == ["APPEND"]
     assert len(done.rejected) == 1
     table.compact(full=True)
@@ -167,10 +169,10 @@ def test_rows_are_merged_in_order_or_not_at_all(producer):
         one.write(orders((1, "new", 1)))
         other.write(orders((2, "new", 2)))
         other.write(orders((1, None, 2)))  # the second number: that of the first is smaller
-        ready = [(writer.base_id, writer.prepare_commit()) for writer in (one, other)]
+        ready = [(writer.started_from, writer.prepare_commit()) for writer in (one, other)]
     assert ready[1][1][0].compact_before
     for base, messages in ready:
-        table.committer().commit(messages, base_id=base)
+        table.committer().commit(messages, started_from=base)
     expected = [{"id": 1, "v": "new", "n": 2}, {"id": 2, "v": "new", "n": 2}]
     assert rows_of(table.to_arrow()) == expected
     table.compact(full=True)

@@ -154,7 +154,7 @@ def test_the_first_writer_decides_the_number_of_buckets(tmp_path):
     dealt = compact_postponed._route_postponed(other.store, None)
     table.write(orders((2, "b", 1)))
     with pytest.raises(CommitConflictError, match=r"1 buckets.*3 buckets|3 buckets.*1 buckets"):
-        other.committer().commit(messages, base_id=writer.base_id)
+        other.committer().commit(messages, started_from=writer.started_from)
     assert other.committer().compact(dealt)[0] is None
     assert other.compact() is not None
     assert [r["id"] for r in rows_of(table.to_arrow())] == [2, 7]

@@ -169,7 +169,7 @@ def test_a_writer_kept_open_numbers_its_next_rows_behind_those_of_others(tmp_pat
     with table.writer(**how) as kept_open:
         for number in range(3):
             kept_open.write(orders((1, f"kept open {number}", number)))
-            table.committer("me").commit(kept_open.prepare_commit(number), number, base_id=kept_open.base_id)
+            table.committer("me").commit(kept_open.prepare_commit(number), number, started_from=kept_open.started_from)
             assert value_of(table, 1) == f"kept open {number}"
             for _ in range(3):
                 table.write(orders((1, f"another {number}", number)))
@@ -182,8 +182,8 @@ def test_a_writer_reads_the_table_with_its_first_rows(tmp_path):
         for n in range(3):
             table.write(orders((1, "another", n)))
         opened_early.write(orders((1, "opened early", 9)))
-        table.committer().commit(opened_early.prepare_commit(), base_id=opened_early.base_id)
-        assert opened_early.base_id == 3
+        table.committer().commit(opened_early.prepare_commit(), started_from=opened_early.started_from)
+        assert opened_early.started_from.snapshot_id == 3
     assert value_of(table, 1) == "opened early"
 
 
@@ -193,7 +193,7 @@ def test_rows_of_an_append_writer_kept_open_come_after_those_of_others(tmp_path)
     with table.writer() as kept_open:
         for number in range(3):
             kept_open.write(orders((1, "kept open", number)))
-            table.committer().commit(kept_open.prepare_commit(), base_id=kept_open.base_id)
+            table.committer().commit(kept_open.prepare_commit(), started_from=kept_open.started_from)
             table.write(orders(*((1, "another", number) for _ in range(5))))
     found = table.to_arrow()["v"].to_pylist()
     assert found == (["kept open"] + ["another"] * 5) * 3
@@ -203,7 +203,7 @@ def test_a_writer_kept_open_refuses_a_partition_that_got_another_number_of_bucke
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.default-bucket-num": "2"})
     with table.writer() as kept_open:
         kept_open.write(orders((1, "a", 1)))
-        table.committer().commit(kept_open.prepare_commit(), base_id=kept_open.base_id)
+        table.committer().commit(kept_open.prepare_commit(), started_from=kept_open.started_from)
         table.with_options({"postpone.default-bucket-num": "3"}).overwrite(orders((1, "b", 2)))
         kept_open.write(orders((1, "c", 3)))
         with pytest.raises(CommitConflictError, match=r"with 3 buckets.*with 2"):

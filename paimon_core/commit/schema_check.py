@@ -1,0 +1,60 @@
+"""Checks that the table which a writer opened is still the table at that place, with columns that its rows fit."""
+
+from paimon_core.errors import NotFoundError, TableChangedError
+from paimon_core.schema.continuity import why_not_continued
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+def current_schema_id(store: FileStore) -> int:
+    """Return the id of the newest schema of the table, which rows written with ``store.schema`` must fit.
+
+    Cost: one listing and one or two small reads. Raises TableChangedError if the table was dropped, renamed,
+    created again or replaced since the writer opened it, or altered so that the rows no longer fit.
+    """
+    latest, ours = store.schemas.latest(), store.schema
+    if latest is None or latest.id < ours.id:
+        raise _another_table(store)
+    stored = latest if latest.id == ours.id else _stored(store)
+    if stored is None or stored.time_millis != ours.time_millis:
+        raise _another_table(store)
+    reason = None if latest.id == ours.id else why_not_continued(stored, latest)
+    if reason is not None:
+        raise TableChangedError(
+            f"rows written with schema {ours.id} of {store.root} do not fit schema {latest.id}: {reason}; open the "
+            "table and write again"
+        )
+    return latest.id
+
+
+def is_same_table(store: FileStore) -> bool:
+    """Return True if the schema that the writer opened is still at its place: the table was not dropped or moved."""
+    stored = _stored(store)
+    return stored is not None and stored.time_millis == store.schema.time_millis
+
+
+def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:
+    """Raise TableChangedError if rows of ``snapshot`` may have columns that ``store.schema`` does not know.
+
+    A commit that writes rows again, as an UPDATE does, would lose the values of these columns.
+    """
+    if snapshot is not None and snapshot.schema_id > store.schema.id:
+        raise TableChangedError(
+            f"{store.root} has schema {snapshot.schema_id} since snapshot {snapshot.id}, but this statement was "
+            f"planned with schema {store.schema.id}, and would lose the values of columns added since: run it again"
+        )
+
+
+def _stored(store: FileStore) -> TableSchema | None:
+    """Return the version of the schema that the writer opened, as it is stored now; `None`: it is gone."""
+    try:
+        return store.schemas.read(store.schema.id)
+    except NotFoundError:
+        return None
+
+
+def _another_table(store: FileStore) -> TableChangedError:
+    return TableChangedError(
+        f"the table at {store.root} was dropped, renamed or created again since it was opened: open it and write again"
+    )

@@ -1,0 +1,247 @@
+"""A commit follows the history, the table and the schema it started from, whatever another process does in between.
+
+Before each storage call of an operation another process runs to its end: it rolls the table back, drops it, creates it
+again, renames or replaces it. Afterwards the operation is in the table as a whole, or not at all and it said so.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from paimon_core.catalog.staged import StagedTable
+from paimon_core.errors import CommitConflictError, CommitUnknownError, NotFoundError, TableChangedError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.schema.change import AddColumn
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
+from paimon_core.table import Table
+from tests.support.draws import points
+from tests.support.faulty_io import FaultyIO, MemoryIO
+from tests.support.tables import ORDERS, orders, rows_of
+
+pytestmark = pytest.mark.drawn
+
+ROOT = "memory://w/t"
+FAST = {"commit.min-retry-wait": "0 ms", "commit.max-retry-wait": "0 ms", "commit.sync": "false"}
+KINDS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "append": ([], {}),
+    "append with vectors": ([], {"deletion-vectors.enabled": "true"}),
+    "keyed": (["id"], {"bucket": "1", "num-sorted-run.compaction-trigger": "3"}),
+    "keyed with vectors": (["id"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
+    "keyed with lookup": (["id"], {"bucket": "1", "changelog-producer": "lookup"}),
+    "dynamic buckets": (["id"], {"bucket": "-1"}),
+}
+FIRST, SECOND, THIRD = (orders(*((i, f"v{n}", n) for i in ids)) for n, ids in ((1, (1, 2, 9)), (2, (2, 3)), (3, (4,))))
+OTHERS = orders((50, "other", 5))
+
+
+class Interrupted(FaultyIO):
+    """Lets another process run to its end before call number ``at``."""
+
+    def __init__(self, inner: MemoryIO, at: int, other: Callable[[MemoryIO], object]) -> None:
+        super().__init__(inner)
+        self._at, self._other, self._store = at, other, inner
+        self.created_before = False
+        """The operation had created a snapshot by then."""
+
+    def _call(self, verb: str, path: str, act: Callable[[], Any], half: Callable[[], object] | None = None) -> Any:
+        with self._lock:
+            number = len(self.log)
+            if number == self._at:
+                self.created_before = any(v == "create_exclusive" and "/snapshot/" in p for v, p in self.log)
+                self._other(self._store)
+            self.log.append((verb, path))
+        return act()
+
+
+def open_table(io: FileIO, root: str = ROOT) -> Table:
+    schema = Schemas(io, root).latest()
+    assert schema is not None
+    return Table(FileStore(io, root, schema))
+
+
+def base(kind: str) -> MemoryIO:
+    io = MemoryIO()
+    keys, options = KINDS[kind]
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=keys, options={**FAST, **options}))
+    open_table(io).write(FIRST)
+    open_table(io).tags.create("first")
+    for rows in (SECOND, THIRD):
+        open_table(io).write(rows)
+    return io
+
+
+def write(table: Table) -> None:
+    table.write(orders((9, "new", 9), (10, "new", 9)))
+
+
+def overwrite(table: Table) -> None:
+    table.overwrite(orders((9, "new", 9)))
+
+
+def delete(table: Table) -> None:
+    table.delete("id = 9")
+
+
+def compact(table: Table) -> None:
+    table.compact(full=True)
+
+
+OPERATIONS = {"write": write, "overwrite": overwrite, "delete": delete, "compact": compact}
+
+
+def shown(io: FileIO) -> list[Any]:
+    return rows_of(open_table(io).to_arrow())
+
+
+def after(io: MemoryIO, operation: Callable[[Table], None]) -> list[Any]:
+    """The rows if the operation runs alone now."""
+    copy = io.copy()
+    operation(open_table(copy))
+    return shown(copy)
+
+
+def roll_back(io: MemoryIO) -> None:
+    open_table(io).rollback_to("first")
+
+
+def roll_back_and_write(io: MemoryIO) -> None:
+    """Others commit after the rollback, until the ids are in use again."""
+    open_table(io).rollback_to("first")
+    for number in range(3):
+        open_table(io).write(orders((50 + number, "other", 5)))
+
+
+def open_table_directory(io: MemoryIO) -> list[str]:
+    """The snapshots at the place of the table."""
+    return [path for path in io.files if path.startswith(f"{ROOT}/snapshot/snapshot-")]
+
+
+def check_snapshots(io: MemoryIO) -> None:
+    """Every snapshot is readable, and verification finds nothing."""
+    table = open_table(io)
+    ids = [snapshot.id for snapshot in table.snapshots()]
+    assert ids == list(range(1, len(ids) + 1))
+    for number in ids:
+        table.to_arrow(snapshot_id=number)
+    assert table.verify().faults == ()
+
+
+def calls_of(kind: str, operation: Callable[[Table], None]) -> int:
+    io = FaultyIO(base(kind))
+    operation(open_table(io))
+    return io.calls
+
+
+def run(io: Interrupted, operation: Callable[[Table], None]) -> Exception | None:
+    try:
+        operation(open_table(io))
+    except (CommitConflictError, CommitUnknownError, NotFoundError) as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("other", [roll_back, roll_back_and_write], ids=["rollback", "rollback and commits"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rolled_back_rows_do_not_return(kind, operation, other):
+    started = base(kind)
+    alone = started.copy()
+    other(alone)
+    before, done = shown(alone), after(alone, OPERATIONS[operation])
+    for at in points(range(1, calls_of(kind, OPERATIONS[operation]))):
+        store = started.copy()
+        io = Interrupted(store, at, other)
+        error = run(io, OPERATIONS[operation])
+        assert not isinstance(error, CommitUnknownError), at
+        allowed = [before] if error is not None else [done, before] if io.created_before else [done]
+        assert shown(store) in allowed, (at, error)
+        check_snapshots(store)
+
+
+def drop(io: MemoryIO) -> None:
+    io.delete_directory(ROOT)
+
+
+def drop_and_create(io: MemoryIO) -> None:
+    io.delete_directory(ROOT)
+    create_table(io, ROOT, Schema(ORDERS, options=FAST))
+
+
+def drop_and_create_and_write(io: MemoryIO) -> None:
+    drop_and_create(io)
+    open_table(io).write(OTHERS)
+
+
+def rename(io: MemoryIO) -> None:
+    io.rename_directory(ROOT, "memory://w/renamed")
+
+
+@pytest.mark.parametrize("other", [drop, drop_and_create, drop_and_create_and_write, rename])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_a_dropped_table_does_not_return(rows, operation, other):
+    """``rows``: the number of snapshots of the table before."""
+
+    def begin() -> MemoryIO:
+        io = MemoryIO()
+        create_table(io, ROOT, Schema(ORDERS, options=FAST), lambda: 1)
+        for one in (FIRST, SECOND, THIRD)[:rows]:
+            open_table(io).write(one)
+        return io
+
+    dry = FaultyIO(begin())
+    OPERATIONS[operation](open_table(dry))
+    for at in points(range(2, dry.calls)):
+        store = begin()
+        io = Interrupted(store, at, other)
+        error = run(io, OPERATIONS[operation])
+        if other in (drop, rename):
+            assert not Schemas(store, ROOT).ids()
+            assert not open_table_directory(store), at
+        else:
+            expected = rows_of(OTHERS) if other is drop_and_create_and_write else []
+            assert shown(store) == expected, (at, error)
+            check_snapshots(store)
+        if other is rename:
+            moved = rows_of(open_table(store, "memory://w/renamed").to_arrow())
+            alone = begin()
+            allowed = [shown(alone), after(alone, OPERATIONS[operation])]
+            assert moved in (allowed if isinstance(error, CommitUnknownError) else allowed[: 1 + (error is None)])
+
+
+def replace_table(io: MemoryIO) -> None:
+    """REPLACE TABLE by one with other columns, and one row."""
+    table = open_table(io)
+    schema = Schema(ORDERS.append(ORDERS.field("v").with_name("w")).remove(1), options=FAST)
+    staged = StagedTable.prepare(table.store, schema, table.schema)
+    staged.publish()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("kind", ["append", "keyed"])
+def test_a_replaced_table_gets_no_rows_of_the_old_one(kind, operation):
+    for at in points(range(2, calls_of(kind, OPERATIONS[operation]))):
+        store = base(kind)
+        io = Interrupted(store, at, replace_table)
+        error = run(io, OPERATIONS[operation])
+        assert error is None or isinstance(error, TableChangedError), at
+        assert shown(store) == [], (at, error)
+        assert error is not None or io.created_before or operation in ("compact", "delete"), at
+        assert open_table(store).verify().faults == ()
+
+
+def test_a_new_column_keeps_its_values_in_rows_that_are_deleted_from(tmp_path):
+    """A table object that was opened before ADD COLUMN rewrites files with the column."""
+    table = Table.create(str(tmp_path / "t"), Schema(ORDERS, options=FAST))
+    stale = Table.open(str(tmp_path / "t"))
+    altered = table.alter([AddColumn("new", "BIGINT")])
+    altered.write(orders((1, "a", 1), (2, "b", 2)).append_column("new", [[7, 8]]))
+    try:
+        stale.delete("id = 1")
+    except TableChangedError:
+        return
+    assert Table.open(str(tmp_path / "t")).to_arrow(columns=["id", "new"]).to_pylist() == [{"id": 2, "new": 8}]
