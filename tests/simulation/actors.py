@@ -24,6 +24,7 @@ from paimon_core.errors import (
     PaimonError,
     UnsupportedError,
 )
+from paimon_core.scan.position import ALL, Position
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
@@ -32,7 +33,7 @@ from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from tests.simulation.effects import Insert, Overwrite, Remove, Restore, Row, Update, Upsert, key_of, normal, shown
 from tests.simulation.oracle import SHOWS_ALL, STRUCTURAL, Line, Oracle, Record, Violation
-from tests.simulation.plan import Op
+from tests.simulation.plan import STALE_WRITES_HIDE, Op
 from tests.simulation.scheduler import START, Client, Killed, Scheduler, Stopped
 from tests.simulation.store import File
 
@@ -74,6 +75,8 @@ class World:
     numbers: dict[int, int] = field(default_factory=dict)
     alone: bool = False
     """True while an operation runs that must be alone."""
+    positions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """The stored position of the stream of a client."""
     running: dict[int, int] = field(default_factory=dict)
     """When each running operation began, by client."""
 
@@ -176,6 +179,15 @@ def write_late(world: World, op: Op, record: Record) -> None:
     publisher = table.committer().publisher
     with publisher.publishing(messages):
         commit_messages(publisher, messages, started_from=writer.started_from)
+
+
+def write_stale(world: World, op: Op, record: Record) -> None:
+    """A write by a process that has opened the table some time before."""
+    table = world.open(op, record)
+    rows = world.rows(op, table.schema)
+    record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    world.scheduler.wait(1 + int(op.other * 100))
+    table.write(arrow(rows, table))
 
 
 def sink(world: World, op: Op, record: Record) -> None:
@@ -473,6 +485,27 @@ def travel(world: World, op: Op, record: Record) -> None:
     _check_read(world, record, table, by_id(rows.to_pylist(), schema), [world.oracle.own_rows(file)])
 
 
+def stream(world: World, op: Op, record: Record) -> None:
+    """The next batch of a stream, from the position that the client has stored."""
+    client = world.scheduler.current
+    table = world.open(op, record)
+    stored = world.positions.pop(client, None)  # after an error the stream begins again
+    reader = table.stream(ignore_deletes=True)
+    if stored is not None:
+        reader.restore(stored)
+    before = Position.from_json(reader.checkpoint())
+    rows = by_id([row for batch in reader.to_batches() for row in batch.to_pylist()], table.schema)
+    world.positions[client] = reader.checkpoint()
+    after = Position.from_json(reader.checkpoint())
+    if world.keyed or not after.fingerprint:
+        return
+    begins = before.scan_snapshot and before.index != ALL
+    expected = world.oracle.added(after.fingerprint, "" if begins else before.fingerprint)
+    if expected is not None and list(rows) != expected:
+        texts = shown(rows, table.schema), shown(expected, table.schema)
+        raise Violation(f"{record}: the stream had {texts[0]} up to snapshot {after.snapshot_id}, not {texts[1]}")
+
+
 def _check_read(world: World, record: Record, table: Table, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
     if list(rows) not in states:
         schema = table.schema
@@ -502,13 +535,16 @@ KINDS: Final[dict[str, Run]] = {
     "rollback": rollback,
     "sink": sink,
     "statement": statement,
+    "stream": stream,
     "tag": tag,
     "travel": travel,
     "update_columns": update_columns,
     "write": write,
     "write_branch": write_branch,
     "write_late": write_late,
+    "write_stale": write_stale,
 }
+_CHANGING = frozenset(KINDS) - {"alter", "delete_tag", "read", "stream", "tag", "travel"}
 _MOVES = frozenset({"drop", "rename", "fast_forward", "replace", "clone", "delete_branch", "branch"})
 
 
@@ -531,6 +567,25 @@ def perform(world: World, client: Client, op: Op) -> None:
         record.faults = client.faults
         del world.running[client.number]
     world.oracle.end(record)
+    _check_visible(world, record)
+
+
+def _check_visible(world: World, record: Record) -> None:
+    """Check that the rows of a write show, if nothing else still runs that changes rows or files.
+
+    With deletion vectors, rows of a table with a primary key show when they are compacted, which a write does.
+    """
+    writes = record.op.kind in ("write", "write_stale") and record.outcome == "ok" and not record.faults
+    altered = any(one.op.kind == "alter" for one in world.oracle.records.values())
+    if altered and STALE_WRITES_HIDE:
+        return
+    running = any(one.ended is None and one.op.kind in _CHANGING for one in world.oracle.records.values())
+    if not (world.keyed and writes) or running:
+        return
+    line = world.line(record.op.table)
+    schema, newest = world.oracle.newest_schema(line), line.sound
+    if schema is not None and newest is not None and world.oracle.hides_rows(newest, schema):
+        raise Violation(f"{record}: acknowledged, and hidden until somebody compacts")
 
 
 def _check_error(world: World, record: Record, error: Exception, faults: int) -> None:

@@ -34,15 +34,21 @@ def _check(world: World, client: Client) -> None:
 def _check_table(world: World, client: Client, name: str) -> None:
     try:
         table = world.catalog.table(f"db.{name}")
-        _check_sound(table)
-        _check_readable(world, table)
+        if not any(line.broken & _numbers(line) for line in world.oracle.lines.values()):  # else by the next commit
+            _check_sound(table)
+            _check_readable(world, table)
         _check_writable(world, client, name)
+        _check_sound(table)
         world.scheduler.time += _DAYS
         table.remove_orphan_files(older_than=world.scheduler.now)
         _check_files(table)
         _check_readable(world, table)
     except (PaimonError, OSError) as error:
         raise Violation(f"at the end: {type(error).__name__}: {error}") from error
+
+
+def _numbers(line: Line) -> set[int]:
+    return {file.number for file in line.snapshots.values()}
 
 
 def _check_sound(table: Table) -> None:

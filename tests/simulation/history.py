@@ -1,7 +1,7 @@
 """One history: the plan of a seed is carried out, and the oracle checks it."""
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
@@ -37,6 +37,11 @@ class _NotingStorage(SimulatedStorage):
     """Notes which schema file an operation has read last."""
 
     world: World
+
+    def inside(self, directories: Sequence[str]) -> SimulatedStorage:
+        found = super().inside(directories)
+        found.world = self.world
+        return found
 
     def read(self, path: str) -> bytes:
         data = super().read(path)

@@ -17,6 +17,9 @@ ALONE = frozenset({"fast_forward", "delete_branch", "rollback", "drop", "rename"
 rules of the oracle when they meet writers. A kind is removed from this set when the engine allows it."""
 UNHURT = frozenset({"fast_forward", "delete_branch", "drop", "rename", "replace"})
 """Kinds of operations that are not atomic: what a fault leaves of them breaks the rules."""
+STALE_WRITES_HIDE = True
+"""With deletion vectors, a write through a table that was opened before ALTER TABLE may be hidden until somebody else
+compacts. To be set to False when the engine shows or refuses such a write."""
 
 
 @dataclass(frozen=True, slots=True)

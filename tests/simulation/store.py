@@ -24,11 +24,14 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
+from paimon_core.fileio import storage
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import FileStatus, OutputStream
 
 T = TypeVar("T")
+MISSING: type[OSError] = getattr(storage, "MissingDirectoryError", FileNotFoundError)
+"""The error of a write into a directory that must not be made."""
 Flavour = Literal["local", "object"]
 WAREHOUSES: dict[Flavour, str] = {"local": "/simulated/w", "object": "s3://simulated/w"}
 
@@ -177,9 +180,18 @@ class Stepper(Protocol):
 class SimulatedStorage:
     """The storage of one disk, which gives the turn to the scheduler at every request."""
 
-    def __init__(self, disk: Disk, stepper: Stepper) -> None:
-        self._disk, self._stepper = disk, stepper
+    def __init__(self, disk: Disk, stepper: Stepper, fixed: Sequence[str] = ()) -> None:
+        self._disk, self._stepper, self._fixed = disk, stepper, tuple(fixed)
         self._local = disk.flavour == "local"
+
+    def inside(self, directories: Sequence[str]) -> "SimulatedStorage":
+        """Return the storage that makes none of these directories."""
+        return type(self)(self._disk, self._stepper, directories) if self._local else self
+
+    @property
+    def renames_atomically(self) -> bool:
+        """True if a directory is renamed in one step."""
+        return self._local
 
     # ---- files
 
@@ -281,6 +293,9 @@ class SimulatedStorage:
         return found.data
 
     def _put(self, path: str, data: bytes) -> None:
+        missing = [top for top in self._fixed if path.startswith(top + "/") and not self._disk.is_directory(top)]
+        if missing:
+            raise MISSING(f"{path} cannot be written: there is no directory {missing[0]}")
         self._disk.put(path, data, self._stepper.now, self._stepper.operation)
 
     def _remove(self, path: str) -> bool:
@@ -376,6 +391,15 @@ class SimulatedIO(FileIO):
     def _storage(self, path: str) -> Any:
         return self._simulated
 
+    def inside(self, *directories: str) -> "SimulatedIO":
+        """Return the same files, but none of these directories is made."""
+        return SimulatedIO(self._simulated.inside(directories))
+
+    @property
+    def renames_atomically(self) -> bool:
+        """True if a directory is renamed in one step."""
+        return self._simulated.renames_atomically
+
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -408,6 +432,9 @@ class GodStorage:
 
     def list(self, directory: str) -> "list[FileStatus]":
         return list(_statuses(self._disk, directory.rstrip("/"), directory))
+
+    def inside(self, directories: Sequence[str]) -> "GodStorage":
+        return self
 
     def why_no_commit(self) -> str | None:
         return "the oracle only reads"

@@ -13,18 +13,19 @@ from tests.simulation.plan import NO_FAULTS, Profile
 from tests.simulation.shrink import shrink
 
 KINDS = ("append", "vectors", "keys", "keys, vectors", "keys, lookup", "keys, dynamic")
-ROWS = {"write": 4, "write_late": 2, "sink": 2, "overwrite": 1, "delete": 2, "statement": 2, "restore": 1}
+WRITES = {"write": 4, "write_late": 2, "write_stale": 2, "sink": 2}
+ROWS = {**WRITES, "overwrite": 1, "delete": 2, "statement": 2, "restore": 1}
 FILES = {"compact": 1, "compact_fully": 1, "expire": 2, "orphans": 1}
 BRANCHES = {"branch": 2, "write_branch": 2, "delete_branch": 1, "fast_forward": 1}
 TIMELINE = {"rollback": 1, "tag": 2, "delete_tag": 1, **BRANCHES}
 PLACES = {"alter": 2, "replace": 1, "drop": 1, "create": 1, "rename": 1, "clone": 1}
-READS = {"read": 2, "travel": 1}
+READS = {"read": 2, "travel": 1, "stream": 2}
 EVOLUTION = {"write": 3, "update_columns": 3, "overwrite": 1, "alter": 1, "rollback": 1}
 PROFILES = {
     "everything": Profile({**ROWS, **FILES, **TIMELINE, **PLACES, **READS}, KINDS),
     "commits": Profile({**ROWS, **FILES, **READS}, KINDS),
     "timeline": Profile({**TIMELINE, "write": 4, "sink": 2, "overwrite": 1, "expire": 2, **READS}, KINDS),
-    "places": Profile({**PLACES, "write": 4, "write_late": 2, "sink": 1, **READS}, KINDS),
+    "places": Profile({**PLACES, "write": 4, "write_late": 2, "write_stale": 2, "sink": 1, **READS}, KINDS),
     "columns": Profile({**EVOLUTION, **FILES, **READS}, ("evolution",)),
 }
 SHARD = 5_000
