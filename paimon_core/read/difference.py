@@ -15,11 +15,11 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.difference import DiffSplit
 from paimon_core.scan.split import DataSplit
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.columns import free_name
 from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from paimon_core.types.selection import take_rows
 from paimon_core.types.system_fields import VALUE_KIND
 
-_SIDE = "_SIDE"
 _BEFORE, _AFTER = 0, 1
 
 
@@ -35,33 +35,38 @@ def difference_batches(
     schema = store.schema
     on_keys = None if predicate is None else restrict(predicate, set(schema.primary_keys))
     read = TableRead(store, schema.fields, on_keys, forgiving=True)
+    side = free_name("_SIDE", schema.names)
     runs = [
-        *(_run(read, one, _BEFORE) for one in split.before),
-        *(_run(read, one, _AFTER) for one in split.after),
+        *(_run(read, one, side, _BEFORE) for one in split.before),
+        *(_run(read, one, side, _AFTER) for one in split.after),
     ]
     order = MergeOrder(tuple(schema.trimmed_primary_keys), by_run=True)
-    for table in merge_runs(runs, order, _Difference(tuple(schema.names))):
+    for table in merge_runs(runs, order, _Difference(side, tuple(schema.names))):
         yield from table.to_batches()
 
 
-def _run(read: TableRead, split: DataSplit, side: int) -> Iterator[pa.RecordBatch]:
+def _run(read: TableRead, split: DataSplit, column: str, side: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one bucket in key order, each key once, with a first column that names the side."""
     value = pa.scalar(side, pa.int8())
-    schema = pa.schema([pa.field(_SIDE, pa.int8()), *read.schema])
+    schema = pa.schema([pa.field(column, pa.int8()), *read.schema])
     for batch in read.to_batches(split):
         yield pa.RecordBatch.from_arrays([pa.repeat(value, batch.num_rows), *batch.columns], schema=schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The fold of one or two rows of a key: the rows that differ, with their kinds. ``compared``: names of columns."""
+    """The fold of one or two rows of a key: the rows that differ, with their kinds.
 
+    ``side``: the name of the column of sides; ``compared``: names of columns.
+    """
+
+    side: str
     compared: tuple[str, ...]
 
     def __call__(self, window: Window) -> pa.Table:
         """Return the rows of the window that are changes; -U precedes +U."""
         starts, ends = window.starts, window.ends
-        sides = window.column(_SIDE).to_numpy()
+        sides = window.column(self.side).to_numpy()
         kinds = np.where(sides == _BEFORE, np.int8(DELETE), np.int8(INSERT))
         first = starts[ends - starts == 2]
         kinds[first], kinds[first + 1] = UPDATE_BEFORE, UPDATE_AFTER
@@ -69,7 +74,7 @@ class _Difference:
         same = self._same(window, first)
         changed[same] = changed[same + 1] = False
         rows = window.take(np.flatnonzero(changed))
-        return rows.drop_columns([_SIDE]).add_column(0, VALUE_KIND.name, pa.array(kinds[changed]))
+        return rows.drop_columns([self.side]).add_column(0, VALUE_KIND.name, pa.array(kinds[changed]))
 
     def _same(self, window: Window, first: np.ndarray) -> np.ndarray:
         """Return those positions whose row equals the row after it in all compared columns."""

@@ -1,6 +1,7 @@
 """Columns by name: the exact name first, else the name with case folded."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.types.datatype import DataField
@@ -19,6 +20,13 @@ class ColumnNames:
     def positions(self, name: str) -> list[int]:
         """Return the position of `name`, or else the positions of all names that differ from `name` in case only."""
         return [self._exact[name]] if name in self._exact else self._folded.get(name.lower(), [])
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return `name`, or `name` and the smallest number from 1 on that make a name unlike all `taken` ones in any case."""
+    lower = {other.lower() for other in taken}
+    choices = chain([name], (f"{name}_{number}" for number in count(1)))
+    return next(choice for choice in choices if choice.lower() not in lower)
 
 
 def matching_positions(wanted: Iterable[str], given: Sequence[str]) -> list[list[int]]:

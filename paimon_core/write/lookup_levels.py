@@ -24,15 +24,14 @@ from paimon_core.read.sections import ReadFile, file_reader
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.columns import free_name
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND
-
-ROW_LOCATION = "_WHERE"
-"""A number for each row of a higher level that encodes its file and position; -1: a row of the compacted files."""
 
 _FILE_AT = 40  # bits of a row position in a file
 _POSITION_MASK = (1 << _FILE_AT) - 1
 RowLocations = npt.NDArray[np.int64]
+"""A number for each row of a higher level that encodes its file and position; -1: a row of the compacted files."""
 
 
 def sections_with_higher_levels(
@@ -96,6 +95,8 @@ class LookupFiles:
         self._number = {file.file_name: number for number, file in enumerate(files)}
         self._range = _key_range(store, compacted.files)
         self._columns = compacted.fields
+        self.location = free_name("_LOCATION", (field.name for field in compacted.fields))
+        """The name of the column of row locations."""
         self._open: dict[int, _PositionReader] = {}
 
     @staticmethod
@@ -114,7 +115,7 @@ class LookupFiles:
         fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
         keys = file_reader(self._store, self._bucket, fields, self._range, self._vectors)
         whole = arrow_schema(self._columns)
-        schema = whole.append(pa.field(LEVEL, pa.int8())).append(pa.field(ROW_LOCATION, pa.int64()))
+        schema = whole.append(pa.field(LEVEL, pa.int8())).append(pa.field(self.location, pa.int64()))
 
         def reading(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
             number = self._number.get(file.file_name)
@@ -123,7 +124,7 @@ class LookupFiles:
                 if number is None:
                     locations = pa.repeat(pa.scalar(-1, pa.int64()), batch.num_rows)
                 else:
-                    locations = pa.array(batch.column(ROW_POSITION.name).to_numpy() + (number << _FILE_AT))
+                    locations = pa.array(batch.column(batch.num_columns - 1).to_numpy() + (number << _FILE_AT))
                 yield pa.RecordBatch.from_arrays([*_with_columns(batch, whole), level, locations], schema=schema)
 
         return reading

@@ -11,8 +11,9 @@ from paimon_core.merge.result import all_true
 from paimon_core.merge.row_kinds import VALUE_KIND, is_retract_batch
 from paimon_core.merge.segments import any_of, last, numbered
 from paimon_core.merge.window import Window
+from paimon_core.types.columns import free_name
 from paimon_core.types.selection import only_chunk, take_rows
-from paimon_core.write.lookup_levels import ROW_LOCATION, LookupFiles
+from paimon_core.write.lookup_levels import LookupFiles
 
 _GROUP = "_GROUP"
 Groups = npt.NDArray[np.bool_]
@@ -40,10 +41,11 @@ class _ChangelogCollector:
             return self._engine.fold(Window(rows, window.order, window.starts, window.merged))
         number = np.zeros(rows.num_rows, np.int64)
         number[window.at(np.arange(window.num_rows))] = numbered(window.starts, window.num_rows)
-        marked = rows.append_column(_GROUP, pa.array(number))
+        group = free_name(_GROUP, rows.column_names)
+        marked = rows.append_column(group, pa.array(number))
         made = self._engine.fold(Window(marked, window.order, window.starts, window.merged))
-        groups = made.column(_GROUP).to_numpy()
-        made = made.drop_columns([_GROUP]).combine_chunks()
+        groups = made.column(group).to_numpy()
+        made = made.drop_columns([group]).combine_chunks()
         if not made.num_rows and not (old >= 0).any():
             return made
         old_groups = np.flatnonzero(counting & (old >= 0))
@@ -95,7 +97,8 @@ class LookupChangelogMerge(_ChangelogCollector):
         found = pick_high_level(window)
         rows = found if self._lookups is None else self._look_up(found, self._lookups)
         if not rows.num_groups:
-            return window.rows.slice(0, 0).drop_columns([LEVEL, ROW_LOCATION])
+            added = [LEVEL] if self._lookups is None else [LEVEL, self._lookups.location]
+            return window.rows.slice(0, 0).drop_columns(added)
         levels = levels_of(rows)
         leaves_level_0 = any_of(levels == 0, rows.starts)
         old = _row_indices(rows, last(levels > 0, rows.starts))
@@ -111,7 +114,7 @@ class LookupChangelogMerge(_ChangelogCollector):
             compacted = any_of(levels <= self._level, window.starts)
         sizes = window.ends - window.starts
         matches = np.flatnonzero(np.repeat(compacted, sizes) & (levels > self._level))
-        locations = only_chunk(window.rows, ROW_LOCATION).to_numpy()[window.at(matches)]
+        locations = only_chunk(window.rows, lookups.location).to_numpy()[window.at(matches)]
         if len(matches):
             self.superseded.append(locations)
         if not compacted.any():
@@ -120,9 +123,9 @@ class LookupChangelogMerge(_ChangelogCollector):
         is_higher = levels_of(groups) > self._level
         if not self._needs_old or not len(matches):
             groups = groups.filter(~is_higher)
-            return Window(groups.rows.drop_columns([ROW_LOCATION]), groups.order, groups.starts)
+            return Window(groups.rows.drop_columns([lookups.location]), groups.order, groups.starts)
         higher = lookups.rows(locations).append_column(LEVEL, pa.array(lookups.level(locations)))
-        lower = take_rows(window.rows.drop_columns([ROW_LOCATION]), groups.at(np.flatnonzero(~is_higher)))
+        lower = take_rows(window.rows.drop_columns([lookups.location]), groups.at(np.flatnonzero(~is_higher)))
         rows = pa.concat_tables([lower, higher.select(lower.column_names).cast(lower.schema)]).combine_chunks()
         order = np.where(is_higher, lower.num_rows + np.cumsum(is_higher) - 1, np.cumsum(~is_higher) - 1)
         return Window(rows, order, groups.starts)
