@@ -1,7 +1,7 @@
 """The shuffle that brings rows to the task that owns their bucket, before a write."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +22,7 @@ from paimon_spark.report import reporting
 from paimon_spark.types import spark_schema
 
 TASK_COLUMN = "__paimon_task"
-_SHUFFLE = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
+_SHUFFLE = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?_*")
 typed_arrow_udf: Any = arrow_udf  # the type of arrow_udf requires an argument for which it prints a warning
 
 
@@ -52,7 +52,7 @@ def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame],
     def shuffle(frame: DataFrame) -> DataFrame:
         if partitioner is None:
             return frame
-        name = TASK_COLUMN + partitioner.column_suffix
+        name = _name_of_column(partitioner, (*frame.columns, *table.schema.names))
         if not partitioner.fields:
             single = frame.repartition(1)
             return single.withColumn(name, F.lit(0)) if partitioner.column_suffix else single
@@ -109,13 +109,27 @@ def _sum_of_buckets(
     return sum(found[1:], found[0]) % F.lit(tasks)
 
 
-def find_shuffle(columns: Sequence[str]) -> tuple[str, int, int] | None:
+def _name_of_column(partitioner: BucketPartitioner, taken: Iterable[str]) -> str:
+    """Return a free name for the column of task numbers; from the suffix the writer learns the partitioner."""
+    lower, name = {other.lower() for other in taken}, TASK_COLUMN + partitioner.column_suffix
+    while name.lower() in lower:
+        name += "_"
+    return name
+
+
+def find_shuffle(columns: Sequence[str], of_table: Iterable[str]) -> tuple[str, int, int] | None:
     """Return the name of the column that `clustered` added, the number of tasks, and the slots of a partition.
 
     `slots == 0`: keys may move between partitions. `None`: `clustered` added no column.
+
+    Args:
+        columns: the names of a DataFrame's columns.
+        of_table: the names of the table's columns, none of which is that column.
     """
-    found = [(name, int(match[1]), int(match[2] or 0)) for name in columns if (match := _SHUFFLE.fullmatch(name))]
-    return found[0] if found else None
+    known = {name.lower() for name in of_table}
+    others = (name for name in reversed(columns) if name.lower() not in known)
+    found = ((name, int(match[1]), int(match[2] or 0)) for name in others if (match := _SHUFFLE.fullmatch(name)))
+    return next(found, None)
 
 
 def _column(frame: DataFrame, field: DataField) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.internals import is_classic, map_in_arrow, optimized
+from paimon_spark.internals import is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
@@ -100,7 +100,7 @@ def run_tasks(
     spark = frame.sparkSession
     ended = spark.sparkContext.accumulator([], _Ended()) if is_classic(spark) else None
     names = frame.columns
-    numbered = frame.toDF(*(f"c{n}" for n in range(len(names))))  # mapInArrow fails for a name with a dot
+    numbered = renamed(frame, [f"c{n}" for n in range(len(names))])  # mapInArrow fails for a name with a dot
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         result: object

@@ -5,9 +5,11 @@
 ``paimon_spark/sql/java`` use are checked by their compiler.
 """
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -16,6 +18,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import EMPTY_RESPONSE, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.pandas import functions as arrow_functions
 from pyspark.sql.types import StructType
@@ -28,7 +31,7 @@ from paimon_spark.report import as_in_worker
 _SQL = "org.apache.spark.sql"
 NAMES: Mapping[str, tuple[str, ...]] = {
     f"{_SQL}.classic.SparkSession": ("sessionState", "conf", "parseDataType"),
-    f"{_SQL}.classic.Dataset": ("queryExecution", "sparkSession"),
+    f"{_SQL}.classic.Dataset": ("queryExecution", "sparkSession", "selectExpr", "toDF"),
     f"{_SQL}.internal.SessionState": ("conf", "executePlan", "catalogManager", "newHadoopConf"),
     f"{_SQL}.internal.SQLConf": ("getAllConfs",),
     f"{_SQL}.connector.catalog.CatalogManager": ("isCatalogRegistered", "currentCatalog", "currentNamespace"),
@@ -101,6 +104,40 @@ def optimized(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
 
+@lru_cache(maxsize=8)
+def _json_reader(gateway: Any) -> tuple[Any, Any]:
+    """Return the reader of JSON that Spark ships, and Java's class of arrays of texts."""
+    mapper = gateway.jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    return mapper, gateway.jvm.java.lang.Class.forName("[Ljava.lang.String;")
+
+
+def _java_texts(spark: SparkSession, texts: Iterable[str]) -> Any:
+    """Return a Java array of texts. Cost: one call, however many there are."""
+    mapper, kind = _json_reader(gateway_of(spark))
+    return mapper.readValue(json.dumps(list(texts)), kind)
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column for a text of Spark's SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+    """Return ``frame.selectExpr(*texts)``. Cost in a classic session: a few calls of Java, however many texts."""
+    spark = frame.sparkSession
+    if not is_classic(spark):
+        return frame.selectExpr(*texts)
+    return DataFrame(java_rows(frame).selectExpr(_java_texts(spark, texts)), spark)
+
+
+def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return ``frame.toDF(*names)``. Cost in a classic session: a few calls of Java, however many names."""
+    spark = frame.sparkSession
+    if not is_classic(spark):
+        return frame.toDF(*names)
+    return DataFrame(java_rows(frame).toDF(_java_texts(spark, names)), spark)
+
+
 _vectorized_udf: Any = vars(arrow_functions).get("vectorized_udf")  # the stubs of PySpark do not name it
 
 
@@ -110,11 +147,12 @@ def map_in_arrow(
     """Return `frame.mapInArrow(function, schema)`, in a classic session also without pandas.
 
     PySpark asks for pandas there, because it makes the function with `pandas_udf`; neither driver nor worker uses it.
+    Spark hands all columns to the function, as long as its expression names them: one struct saves a call for each.
     """
     if _vectorized_udf is None or not is_classic(frame.sparkSession):
         return frame.mapInArrow(function, schema)
     made = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
-    column = made(*(frame[f"`{name}`"] for name in frame.columns))
+    column = made(F.expr(f"struct({', '.join(map(quoted, frame.columns))})"))
     return DataFrame(java_rows(frame).mapInArrow(column._jc, False, None), frame.sparkSession)
 
 

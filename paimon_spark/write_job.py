@@ -60,7 +60,7 @@ class WriteJob:
         kind = request.row_kind_column
         self._row_kind = None if kind is None else row_kind_name(kind, schema)
         self._mode = bucket_mode(table.schema)
-        self._shuffle = _shuffle(self._mode, schema)
+        self._shuffle = _shuffle(self._mode, schema, table.schema.names)
         self._extra = [name for name in (self._row_kind, self._shuffle and self._shuffle[0]) if name is not None]
         hidden = {*self._extra, *((ROW_ID.name,) if keeps_row_ids else ())}
         column_positions(tuple(name for name in schema.names if name not in hidden), table.schema)
@@ -152,7 +152,8 @@ def row_kind_name(column: str, schema: StructType) -> str:
     return find_column(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
 
 
-def _shuffle(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:
+def _shuffle(mode: BucketMode, schema: StructType, of_table: Sequence[str]) -> tuple[str, int, int] | None:
     """Return the shuffle by `clustered` that the columns show; `None`: no shuffle, or one for another bucket mode."""
-    found = find_shuffle(schema.names) if mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC) else None
+    dynamic = mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC)
+    found = find_shuffle(schema.names, of_table) if dynamic else None
     return found if found is not None and bool(found[2]) == (mode is BucketMode.HASH_DYNAMIC) else None

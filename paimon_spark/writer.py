@@ -56,13 +56,13 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
         table = Table.create(address.path, new, address.storage_options, ignore_if_exists=True)
     _check_same_layout(table, request)
     if request.merge_rules is not None:
-        table = merge_columns(table, _columns(request, schema), request.merge_rules)
+        table = merge_columns(table, _columns(request, schema, table), request.merge_rules)
     return with_changed_options(table, request.options)
 
 
-def _columns(request: WriteRequest, schema: StructType) -> StructType:
+def _columns(request: WriteRequest, schema: StructType, table: Table) -> StructType:
     """Return the columns of a DataFrame that are stored: neither row kinds nor the shuffle by `clustered`."""
-    shuffle = find_shuffle(schema.names)
+    shuffle = find_shuffle(schema.names, table.schema.names)
     kind = None if request.row_kind_column is None else row_kind_name(request.row_kind_column, schema)
     hidden = (kind, None if shuffle is None else shuffle[0])
     return StructType([field for field in schema.fields if field.name not in hidden])

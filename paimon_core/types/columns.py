@@ -23,10 +23,20 @@ class ColumnNames:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return `name`, or `name` and the smallest number from 1 on that make a name unlike all `taken` ones in any case."""
+    """Return `name`, or `name` and the smallest number that make a name that no taken one equals in any case."""
     lower = {other.lower() for other in taken}
     choices = chain([name], (f"{name}_{number}" for number in count(1)))
     return next(choice for choice in choices if choice.lower() not in lower)
+
+
+def free_prefix(prefix: str, taken: Iterable[str]) -> str:
+    """Return `prefix`, or `prefix`, the smallest number and "_" that no taken name begins with in any case.
+
+    Any number of names with this prefix are free.
+    """
+    lower = [other.lower() for other in taken]
+    choices = chain([prefix], (f"{prefix}{number}_" for number in count(1)))
+    return next(choice for choice in choices if not any(other.startswith(choice.lower()) for other in lower))
 
 
 def matching_positions(wanted: Iterable[str], given: Sequence[str]) -> list[list[int]]:

@@ -61,10 +61,11 @@ def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
 def _files(frame: Any, keys: tuple[str, ...], name: str) -> list[SourceFile]:
     """Return the files of a table that have rows, with their partition, as texts."""
     values = [F.col(_quoted(key)).cast("string").alias(f"p{i}") for i, key in enumerate(keys)]
+    about = frame.metadataColumn("_metadata")  # whatever columns the table has
     of_file = [
-        F.col("_metadata.file_path").alias("path"),
-        F.col("_metadata.file_size").alias("size"),
-        F.unix_millis(F.col("_metadata.file_modification_time")).alias("modified"),
+        about["file_path"].alias("path"),
+        about["file_size"].alias("size"),
+        F.unix_millis(about["file_modification_time"]).alias("modified"),
     ]
     try:
         rows = frame.select(*of_file, *values).distinct().collect()

@@ -28,7 +28,7 @@ def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
         if clause.action == "delete":
             check_delete(schema, "MERGE INTO")
         if clause.action == "update" and clause.values is not None:
-            check_updates(schema, set(clause.values), "MERGE INTO")
+            check_updates(schema, clause.values.names, "MERGE INTO")
 
 
 def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:

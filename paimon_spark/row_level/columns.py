@@ -17,6 +17,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
+from paimon_core.types.columns import free_name
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_spark.clustered import TASK_COLUMN, typed_arrow_udf
@@ -39,7 +40,8 @@ def by_range(rows: DataFrame, ranges: RowRanges) -> DataFrame:
     row_id = F.col(ROW_ID.name)
     known = typed_arrow_udf(reporting(task_of), IntegerType())(row_id)
     task = F.when(row_id.isNotNull(), known).otherwise(F.pmod(F.spark_partition_id(), F.lit(tasks)))
-    shuffled = rows.withColumn(TASK_COLUMN, task).repartitionById(tasks, TASK_COLUMN).drop(TASK_COLUMN)
+    name = free_name(TASK_COLUMN, rows.columns)
+    shuffled = rows.withColumn(name, task).repartitionById(tasks, name).drop(name)
     return shuffled.sortWithinPartitions(ROW_ID.name)
 
 

@@ -1,5 +1,6 @@
 """The builder of a MERGE, in the shape of Delta's."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,13 +10,14 @@ from pyspark.sql.types import StructType
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.merge import MergeRules
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.columns import matching_positions
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_merge
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import merge
 from paimon_spark.row_level.target import Target
-from paimon_spark.row_level.values import as_column, assigned, column_name, stored_by_name
+from paimon_spark.row_level.values import SourceValues, as_column, assigned, column_name
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "matched", "not matched", "not matched by source"
 Values = Mapping[str, str | Column]
@@ -157,28 +159,28 @@ class MergeBuilder:
     def _clause(self, when: _When, schema: TableSchema) -> Clause:
         condition = as_column(when.condition)
         if when.every:
-            values = self._all(schema)
-            keys = schema.primary_keys if when.action == "update" else ()
-            changed = {name: value for name, value in values.items() if name not in keys}
-            return Clause(
-                when.rows, when.action, condition, changed, {key: values[key] for key in keys if key in values}
-            )
+            positions = self._positions(schema)
+            keys = {name: positions[name] for name in schema.primary_keys if name in positions}
+            keys = keys if when.action == "update" else {}
+            changed = {name: position for name, position in positions.items() if name not in keys}
+            return Clause(when.rows, when.action, condition, SourceValues(changed, keys))
         given = None if when.values is None else assigned(schema, when.values, self._alias)
         return Clause(when.rows, when.action, condition, given)
 
-    def _all(self, schema: TableSchema) -> dict[str, Column]:
+    def _positions(self, schema: TableSchema) -> dict[str, int]:
         """Return the source's column for each column of the table; with changes of the schema it may lack some."""
-        by_name = {field.name.lower(): field for field in self._source.schema.fields}
-        missing = [f.name for f in schema.fields if f.name.lower() not in by_name]
+        given = self._source.columns
+        found = dict(zip(schema.names, matching_positions(schema.names, given), strict=True))
+        missing = [name for name, positions in found.items() if not positions]
         if missing and self._merge_rules is None:
             raise InvalidInputError(
-                f"the source has no column for {', '.join(missing)} (it has {self._source.columns}): give the values "
-                "one by one"
+                f"the source has no column for {', '.join(missing)} (it has {given}): give the values one by one"
             )
-        found = {}
-        for field in schema.fields:
-            own = by_name.get(field.name.lower())
-            if own is not None:
-                value = self._source["`" + own.name.replace("`", "``") + "`"]
-                found[field.name] = stored_by_name(value, own.dataType, field)
-        return found
+        twice = {name for name, number in Counter(given).items() if number > 1}
+        several = [name for name, own in found.items() if len(own) > 1 or twice.intersection(given[n] for n in own)]
+        if several:
+            raise InvalidInputError(
+                f"several columns of the source are called {', '.join(several)} (it has {given}): give the values one "
+                "by one"
+            )
+        return {name: positions[0] for name, positions in found.items() if positions}

@@ -1,17 +1,21 @@
 """The rows that a statement writes, each with its kind: ``-D``, ``+U``, ``+I``, or empty for a row that stays."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from paimon_core.types.columns import free_prefix
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_spark.row_level.target import IN_TARGET, TargetRows
+from paimon_spark.internals import select_texts
+from paimon_spark.row_level.target import TargetRows
+from paimon_spark.row_level.texts import NumberedRows, stored, text_of
+from paimon_spark.row_level.values import NewValues, OnlyIf, SourceValues
 
 DELETED, UPDATED, INSERTED, MATCHED = "-D", "+U", "+I", ""
 SEVERAL = "MERGE INTO: several source rows match one row of the target; make the source unique by the columns of ON"
-_SOURCE, _ACTION, _NUMBER = "__paimon_source", "__paimon_action", "__paimon_number"
+_PREFIX = "__paimon_"
 _KINDS = {"update": UPDATED, "delete": DELETED, "insert": INSERTED}
 
 Changes = Callable[[TargetRows], DataFrame]
@@ -23,30 +27,41 @@ class Clause:
     """A WHEN of MERGE.
 
     ``rows``: "matched", "not matched" or "not matched by source"; ``action``: "update", "delete" or "insert";
-    ``values``: the new value of each column that changes, `None`: the clause deletes. ``keys``: the value that columns
-    of the primary key must have already; the job fails for another.
+    ``values``: the new values of the columns that change, `None`: the clause deletes.
     """
 
     rows: str
     action: str
     condition: Column | None
-    values: Mapping[str, Column] | None
-    keys: Mapping[str, Column] = field(default_factory=dict)
+    values: NewValues | None
 
 
 def deleted_rows(target: TargetRows, condition: Column | None) -> DataFrame:
     """Return the rows that DELETE writes; only their positions if they have some."""
     found = target.where(condition)
+    rows = NumberedRows.of(found.frame)
     columns = () if target.positions else target.columns
-    return found.frame.select(*map(found.column, (*columns, *target.positions)), F.lit(DELETED).alias(ROW_KIND.name))
+    texts = found.texts()
+    selected = {name: texts[name] for name in (*columns, *target.positions)}
+    return rows.selected({**selected, ROW_KIND.name: text_of(DELETED)})
 
 
-def updated_rows(target: TargetRows, condition: Column | None, values: Mapping[str, Column]) -> DataFrame:
+def updated_rows(target: TargetRows, condition: Column | None, values: NewValues) -> DataFrame:
     """Return the rows that UPDATE writes."""
     found = target.where(condition)
-    columns = [target.changed(name, values.get(name)).alias(name) for name in target.columns]
-    positions = map(found.column, target.positions)
-    return found.frame.select(*columns, *positions, F.lit(UPDATED).alias(ROW_KIND.name))
+    prefix = free_prefix(_PREFIX, found.frame.columns)
+    names = {name: f"{prefix}{number}" for number, name in enumerate(values.names)}
+    texts = found.texts()
+    rows = NumberedRows.of(values.added(found.frame, names, None))
+    added = {name: f"c{number}" for number, name in enumerate(rows.schema.names)}
+    columns = {}
+    for name in target.columns:
+        value = added[names[name]] if name in names else None
+        if value is not None and not values.typed:
+            value = stored(value, rows.type_of(value), target.fields[name])
+        columns[name] = target.changed(name, texts[name], value)
+    positions = {name: texts[name] for name in target.positions}
+    return rows.selected({**columns, **positions, ROW_KIND.name: text_of(UPDATED)})
 
 
 @dataclass(frozen=True)
@@ -64,7 +79,7 @@ class Merge:
         return not matched or (len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None)
 
     @property
-    def _shows_matched(self) -> bool:
+    def shows_matched(self) -> bool:
         """True if matched rows that stay are needed, to find those that several source rows match."""
         return not self.may_repeat and all(c.condition is not None for c in self.clauses if c.rows == "matched")
 
@@ -74,62 +89,131 @@ class Merge:
         A row with a position may be in it several times: the writer counts it. Without positions, a target row that
         several source rows match fails the job.
         """
-        joined = self._joined(target)
-        columns = [self._decided(target, name).alias(name) for name in target.columns]
-        kind = F.lit(MATCHED)  # element_at(kinds, NULL) would be no NULL: in ANSI mode Spark takes it for a kind
-        for number, clause in enumerate(self.clauses):
-            kind = F.when(F.col(_ACTION) == number, F.lit(_KINDS[clause.action])).otherwise(kind)
-        wanted = F.col(_ACTION).isNotNull()
+        return _Joined.of(self, target).changed_rows()
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """The rows of target and source of a MERGE, each with the number of the clause that decides, NULL: none.
+
+    ``action``: the column of that number; ``both``: a condition, true for a row of the target with one of the source;
+    ``values``: for each clause the new value of each column, with the column's type; ``keys``: for each clause the
+    value that columns of the primary key must have already.
+    """
+
+    merge: Merge
+    target: TargetRows
+    rows: NumberedRows
+    action: str
+    both: str
+    values: Sequence[dict[str, str]]
+    keys: Sequence[dict[str, str]]
+
+    @staticmethod
+    def of(merge: Merge, target: TargetRows) -> "_Joined":
+        """Join the rows, and evaluate the new values of each clause for the rows about which it decides."""
+        own, others = target.frame.columns, merge.source.columns
+        prefix = free_prefix(_PREFIX, [*own, *others])
+        action, frame = f"{prefix}action", _joined(merge, target, prefix)
+        names: list[dict[str, str]] = []
+        for number, clause in enumerate(merge.clauses):
+            by_source = clause.values is None or isinstance(clause.values, SourceValues)
+            columns = () if clause.values is None or by_source else clause.values.names
+            names.append({name: f"{prefix}{number}_{n}" for n, name in enumerate(columns)})
+            if clause.values is not None:
+                frame = clause.values.added(frame, names[-1], OnlyIf(action, number))
+        rows = NumberedRows.of(frame)
+        at = {name: f"c{n}" for n, name in enumerate(rows.schema.names)}
+        first = len(own) + 1  # of the source
+        in_target, in_source = f"c{len(own)}", f"c{first + len(others)}"
+        values, keys = [], []
+        for clause, added in zip(merge.clauses, names, strict=True):
+            if isinstance(clause.values, SourceValues):
+                added = {name: f"c{first + n}" for name, n in clause.values.positions.items()}
+                known = {name: f"c{first + n}" for name, n in clause.values.keys.items()}
+            else:
+                added, known = {name: at[free] for name, free in added.items()}, {}
+            typed = clause.values is not None and clause.values.typed
+            values.append(added if typed else _stored_all(added, rows, target))
+            keys.append(_stored_all(known, rows, target))
+        both = f"{in_target} IS NOT NULL AND {in_source} IS NOT NULL"
+        return _Joined(merge, target, rows, at[action], both, values, keys)
+
+    def changed_rows(self) -> DataFrame:
+        """Return the rows that MERGE writes."""
+        target, checked, wanted = self.target, self, f"{self.action} IS NOT NULL"
         if not target.positions:
-            return self._checked(target, joined).where(wanted).select(*columns, kind.alias(ROW_KIND.name))
-        if self._shows_matched:
-            wanted = wanted | _both()
-        return joined.where(wanted).select(*columns, *map(target.column, target.positions), kind.alias(ROW_KIND.name))
+            checked = self._checked()
+            wanted = f"{checked.action} IS NOT NULL"
+        elif self.merge.shows_matched:
+            wanted = f"{wanted} OR {self.both}"
+        texts = target.texts()
+        columns = {name: checked._decided(name, texts[name]) for name in target.columns}
+        positions = {name: texts[name] for name in target.positions}
+        numbered = enumerate(clause.action for clause in self.merge.clauses)
+        kinds = " ".join(f"WHEN {number} THEN {text_of(_KINDS[action])}" for number, action in numbered)
+        kind = f"CASE {checked.action} {kinds} ELSE {text_of(MATCHED)} END"
+        rows = NumberedRows(checked.rows.frame.where(wanted), checked.rows.schema)
+        return rows.selected({**columns, **positions, ROW_KIND.name: kind})
 
-    def _joined(self, target: TargetRows) -> DataFrame:
-        """Return the rows of target and source, with the number of the clause that decides, NULL: none."""
-        kinds = {clause.rows for clause in self.clauses}
-        how = {(False, False): "inner", (True, False): "right", (False, True): "left", (True, True): "full"}
-        source = self.source.withColumn(_SOURCE, F.lit(True))
-        joined = target.frame.join(
-            source, self.condition, how["not matched" in kinds, "not matched by source" in kinds]
-        )
-        here = {"matched": (True, True), "not matched": (False, True), "not matched by source": (True, False)}
-        action = F.lit(None).cast("int")
-        for number, clause in reversed(list(enumerate(self.clauses))):
-            in_target, in_source = here[clause.rows]
-            applies = F.col(IN_TARGET).isNotNull() if in_target else F.col(IN_TARGET).isNull()
-            applies = applies & (F.col(_SOURCE).isNotNull() if in_source else F.col(_SOURCE).isNull())
-            if clause.condition is not None:
-                applies = applies & F.coalesce(clause.condition, F.lit(False))
-            action = F.when(applies, F.lit(number)).otherwise(action)
-        return joined.withColumn(_ACTION, action)
-
-    def _checked(self, target: TargetRows, joined: DataFrame) -> DataFrame:
+    def _checked(self) -> "_Joined":
         """Return the rows so that each target row is there once; the job fails for one that several rows match."""
-        unmatched = F.when(_both(), F.lit(None)).otherwise(F.col(_NUMBER))
-        of_row = Window.partitionBy(*map(target.column, target.identity), unmatched)
-        numbered = joined.withColumn(_NUMBER, F.monotonically_increasing_id())
-        if self.may_repeat:
-            if not any(clause.rows == "matched" for clause in self.clauses):
-                return joined
-            first = F.row_number().over(of_row.orderBy(_NUMBER)) == 1
-            return numbered.withColumn(_NUMBER, first).where(F.col(_NUMBER))
-        matches = F.sum(_both().cast("int")).over(of_row)
-        checked = F.when(matches > 1, F.raise_error(F.lit(SEVERAL)).cast("int")).otherwise(F.col(_ACTION))
-        return numbered.withColumn(_ACTION, checked)
+        merge, frame = self.merge, self.rows.frame
+        if merge.may_repeat and not any(clause.rows == "matched" for clause in merge.clauses):
+            return self
+        texts = self.target.texts()
+        identity = ", ".join(texts[name] for name in self.target.identity)
+        frame = select_texts(frame, ["*", "monotonically_increasing_id() AS number"])
+        of_row = f"PARTITION BY {identity}, CASE WHEN NOT ({self.both}) THEN number END"
+        if merge.may_repeat:
+            first = f"row_number() OVER ({of_row} ORDER BY number) AS nth"
+            frame, action = select_texts(frame, ["*", first]).where("nth = 1"), self.action
+        else:
+            matches = f"sum(CAST({self.both} AS INT)) OVER ({of_row}) AS matches"
+            several = f"matches > 1 THEN CAST(raise_error({text_of(SEVERAL)}) AS INT)"
+            frame, action = select_texts(frame, ["*", matches]), "action"
+            frame = select_texts(frame, ["*", f"CASE WHEN {several} ELSE {self.action} END AS action"])
+        return _Joined(
+            merge, self.target, NumberedRows(frame, self.rows.schema), action, self.both, self.values, self.keys
+        )
 
-    def _decided(self, target: TargetRows, name: str) -> Column:
+    def _decided(self, name: str, old: str) -> str:
         """Return the value of a column after the clause that decides about the row."""
-        found = target.column(name)
-        for number, clause in enumerate(self.clauses):
-            value = None if clause.values is None else clause.values.get(name)
+        cases = []
+        for number, clause in enumerate(self.merge.clauses):
+            value = self.values[number].get(name)
             if clause.action == "update":
-                value = target.changed(name, value, clause.keys.get(name))
-            if value is not None:
-                found = F.when(F.col(_ACTION) == number, value).otherwise(found)
-        return found
+                value = self.target.changed(name, old, value, self.keys[number].get(name))
+            if value is not None and value != old:
+                cases.append(f"WHEN {number} THEN {value}")
+        return f"CASE {self.action} {' '.join(cases)} ELSE {old} END" if cases else old
 
 
-def _both() -> Column:
-    return F.col(IN_TARGET).isNotNull() & F.col(_SOURCE).isNotNull()
+def _joined(merge: Merge, target: TargetRows, prefix: str) -> DataFrame:
+    """Return the rows of target and source, and columns of these names.
+
+    The columns are: of the target, ``target`` (true for its rows), of the source, ``source`` (true for its rows), and
+    ``action``, the number of the clause that decides, NULL: none. `prefix`: of the names of added columns.
+    """
+    in_target, in_source = f"{prefix}target", f"{prefix}source"
+    kinds = {clause.rows for clause in merge.clauses}
+    how = {(False, False): "inner", (True, False): "right", (False, True): "left", (True, True): "full"}
+    joined = target.frame.withColumn(in_target, F.lit(True)).join(
+        merge.source.withColumn(in_source, F.lit(True)),
+        merge.condition,
+        how["not matched" in kinds, "not matched by source" in kinds],
+    )
+    here = {"matched": (True, True), "not matched": (False, True), "not matched by source": (True, False)}
+    action = F.lit(None).cast("int")
+    for number, clause in reversed(list(enumerate(merge.clauses))):
+        tests = zip((in_target, in_source), here[clause.rows], strict=True)
+        applies = F.expr(" AND ".join(f"{name} IS {'NOT ' if there else ''}NULL" for name, there in tests))
+        if clause.condition is not None:
+            applies = applies & F.coalesce(clause.condition, F.lit(False))
+        action = F.when(applies, F.lit(number)).otherwise(action)
+    return joined.withColumn(f"{prefix}action", action)
+
+
+def _stored_all(values: dict[str, str], rows: NumberedRows, target: TargetRows) -> dict[str, str]:
+    """Return numbered columns with the types of the columns whose new values they are."""
+    return {name: stored(value, rows.type_of(value), target.fields[name]) for name, value in values.items()}

@@ -1,6 +1,6 @@
 """DELETE, UPDATE and MERGE of one table: checked, then written."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
@@ -15,6 +15,7 @@ from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_delete, check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
 from paimon_spark.row_level.target import Target, TargetRows
+from paimon_spark.row_level.values import NewValues
 from paimon_spark.row_level.write import Work, change_rows
 
 
@@ -41,21 +42,19 @@ def delete(
     return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 
-def update(
-    target: Target, condition: Column | None, values: Mapping[str, Column], progress: Progress | None = None
-) -> RowChanges:
+def update(target: Target, condition: Column | None, values: NewValues, progress: Progress | None = None) -> RowChanges:
     """Give columns new values in the rows for which a condition is true; `None`: in all.
 
     Args:
         target: the table.
         condition: of the rows.
-        values: by the column's own name, and of its type.
+        values: the new values.
         progress: as of `change_rows`.
 
     Raises UnsupportedError if the new values would not show.
     """
-    check_updates(target.table.schema, set(values), "UPDATE")
-    columns = frozenset(values)
+    columns = frozenset(values.names)
+    check_updates(target.table.schema, columns, "UPDATE")
     work = Work("UPDATE", lambda rows: updated_rows(_only(rows, target, columns), condition, values), columns)
     return change_rows(target, work, progress)
 
@@ -63,7 +62,8 @@ def update(
 def merge(target: Target, merging: Merge, progress: Progress | None = None) -> RowChanges:
     """Run a MERGE. UnsupportedError for a clause that would not show, InvalidInputError for ambiguous source rows."""
     check_merge(target.table.schema, merging.clauses)
-    columns = {name for clause in merging.clauses if clause.action == "update" for name in clause.values or ()}
+    updates = (clause.values for clause in merging.clauses if clause.action == "update")
+    columns = {name for values in updates if values is not None for name in values.names}
     inserts = any(clause.action == "insert" for clause in merging.clauses)
 
     def changes(rows: TargetRows) -> DataFrame:

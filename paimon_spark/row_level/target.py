@@ -5,22 +5,19 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import shows_all
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
-from paimon_core.scan.projection import metadata_fields, readable_fields
+from paimon_core.scan.projection import readable_fields
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
-from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX
+from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX, ROW_KIND
+from paimon_spark.row_level.texts import text_of
 from paimon_spark.types import spark_schema
-
-IN_TARGET = "__paimon_target"
-"""A column that is true in every row of the target, and so shows after a join which rows are of it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,7 @@ class TargetRows:
     Args:
         frame: the table's columns, and further ones.
         columns: the names of the table's columns.
+        fields: the table's columns by name.
         positions: names of the further columns, which say where a row is stored; none if rows have a primary key.
         identity: names of the columns that no two rows share.
         sequence: names of the columns by which a newer row replaces an older one.
@@ -39,15 +37,16 @@ class TargetRows:
 
     frame: DataFrame
     columns: tuple[str, ...]
+    fields: Mapping[str, DataField]
     positions: tuple[str, ...]
     identity: tuple[str, ...]
     sequence: tuple[str, ...] = ()
     descending: bool = False
     left_out: frozenset[str] = frozenset()
 
-    def column(self, name: str) -> Column:
-        """Return the column, also after a join."""
-        return self.frame["`" + name.replace("`", "``") + "`"]
+    def texts(self) -> dict[str, str]:
+        """Return the column of each name in the numbered rows of `frame`, or of rows that begin with its columns."""
+        return {name: f"c{number}" for number, name in enumerate(self.frame.columns)}
 
     def where(self, condition: Column | None) -> "TargetRows":
         """Return the rows for which the condition is true; `None`: all rows."""
@@ -55,30 +54,28 @@ class TargetRows:
             return self
         return replace(self, frame=self.frame.where(condition))
 
-    def changed(self, name: str, value: Column | None, key: Column | None = None) -> Column:
+    def changed(self, name: str, old: str, value: str | None, key: str | None = None) -> str:
         """Return the value of a column in a changed row.
 
         The job fails if the new row would not replace the old one: if its sequence is smaller, or its key another.
 
         Args:
             name: of the column.
+            old: its value.
             value: the new one; `None`: the column keeps its value.
             key: the value that the column must have already; `None`: any.
         """
-        old = self.column(name)
         if value is None and name in self.left_out:
-            return F.when(F.lit(False), old)
+            return f"CASE WHEN false THEN {old} END"
         if value is None:
-            return old if key is None else _only_if(old.eqNullSafe(key), old, f"MERGE INTO cannot change key {name}")
+            return old if key is None else _only_if(f"{old} <=> {key}", old, f"MERGE INTO cannot change key {name}")
         if name in self.left_out:
-            shows = value.isNotNull() | old.isNull()
+            shows = f"{value} IS NOT NULL OR {old} IS NULL"
             value = _only_if(shows, value, f"column {name} cannot become NULL: partial-update would not show it")
         if name not in self.sequence:
             return value
-        follows = value <= old if self.descending else value >= old
-        return _only_if(
-            old.isNull() | follows, value, f"the new value of sequence field {name} is older than that of the row"
-        )
+        follows = f"{old} IS NULL OR {value} {'<=' if self.descending else '>='} {old}"
+        return _only_if(follows, value, f"the new value of sequence field {name} is older than that of the row")
 
 
 class RowAccess:
@@ -151,8 +148,9 @@ class Target:
             frame = self.spark.read.format("paimon").options(**given).schema(fields).load() if small is None else small
         identity = tuple(schema.primary_keys) or names
         return TargetRows(
-            self.bind(frame.withColumn(IN_TARGET, F.lit(True))),
+            self.bind(frame),
             columns,
+            {field.name: field for field in schema.fields},
             names,
             identity,
             schema.options.value(SEQUENCE_FIELD),
@@ -175,19 +173,26 @@ def position_fields(table: Table) -> tuple[DataField, ...]:
     """
     schema = table.schema
     if schema.primary_keys:
-        return ()
-    if table.store.traits.data_evolution:
-        return (ROW_ID,)
-    hidden = {FILE_PATH, ROW_INDEX} - set(metadata_fields(schema))
-    if hidden:
-        names = ", ".join(sorted(field.name for field in hidden))
+        found: tuple[DataField, ...] = ()
+    elif table.store.traits.data_evolution:
+        found = (ROW_ID,)
+    else:
+        found = (FILE_PATH, ROW_INDEX, *((ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()))
+    check_added_names(table, *found, ROW_KIND)
+    return found
+
+
+def check_added_names(table: Table, *fields: DataField) -> None:
+    """Raise UnsupportedError for a table with a column that, in any case, is called as one that a statement adds."""
+    added = {field.name.lower() for field in fields}
+    hiding = [name for name in table.schema.names if name.lower() in added]
+    if hiding:
         raise UnsupportedError(
-            f"rows of {table.path} cannot be changed: its columns {names} hide where a row is stored; rename them"
+            f"rows of {table.path} cannot be changed: its columns {', '.join(hiding)} hide where a row is stored, or "
+            "how it changes; rename them"
         )
-    tracked = (ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()
-    return (FILE_PATH, ROW_INDEX, *tracked)
 
 
-def _only_if(condition: Column, value: Column, message: str) -> Column:
+def _only_if(condition: str, value: str, message: str) -> str:
     """Return the value; the job fails unless the condition is true."""
-    return F.when(condition, value).otherwise(F.raise_error(F.lit(message)))
+    return f"CASE WHEN {condition} THEN {value} ELSE raise_error({text_of(message)}) END"

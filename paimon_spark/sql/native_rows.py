@@ -81,9 +81,8 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
-    own = ["`" + field.name.replace("`", "``") + "`" for field in table.schema.fields]
     known = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
-    return rows.select(*own, *(known[name].alias(name) for name in positions))
+    return rows.select("*", *(known[name].alias(name) for name in positions))
 
 
 def native_frame(jvm: Jvm, sizes: Mapping[str, int], fields: Sequence[DataField], answers: FilesFunction) -> DataFrame:

@@ -6,10 +6,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.columns import free_prefix
 from paimon_core.types.row_kind import is_retract
+from paimon_spark.internals import quoted
 from paimon_spark.types import spark_schema
-
-_ADDS, _KEY = "__paimon_adds", "__paimon_key"
 
 
 def with_newer_rows(base: DataFrame, newer: pa.Table, schema: TableSchema) -> DataFrame:
@@ -23,18 +23,15 @@ def with_newer_rows(base: DataFrame, newer: pa.Table, schema: TableSchema) -> Da
     if not newer.num_rows:
         return base
     kinds = newer.column(0).combine_chunks().to_numpy(zero_copy_only=False)
-    rows = newer.drop_columns(newer.column_names[0]).append_column(_ADDS, pa.array(~is_retract(kinds)))
-    fields = StructType([*spark_schema(schema.fields).fields, StructField(_ADDS, BooleanType(), False)])
+    prefix = free_prefix("__paimon_", schema.names)
+    adds = f"{prefix}adds"
+    rows = newer.drop_columns(newer.column_names[0]).append_column(adds, pa.array(~is_retract(kinds)))
+    fields = StructType([*spark_schema(schema.fields).fields, StructField(adds, BooleanType(), False)])
     frame = base.sparkSession.createDataFrame(rows, fields)
-    columns = [_quoted(field.name) for field in schema.fields]
     key = schema.primary_keys
-    keys = frame.select(*(F.col(_quoted(name)).alias(f"{_KEY}{n}") for n, name in enumerate(key)))
+    keys = frame.select(*(F.col(quoted(name)).alias(f"{prefix}key{n}") for n, name in enumerate(key)))
     same: Column = F.lit(True)
     for n, name in enumerate(key):
-        same = same & (base[_quoted(name)] == keys[f"{_KEY}{n}"])
+        same = same & (base[quoted(name)] == keys[f"{prefix}key{n}"])
     remaining = base.join(F.broadcast(keys), same, "left_anti")
-    return remaining.select(*columns).union(frame.where(F.col(_ADDS)).select(*columns))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return remaining.union(frame.where(adds).drop(adds))

@@ -19,9 +19,10 @@ from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_core.write.align import align, column_positions
-from paimon_spark.clustered import TASK_COLUMN, shuffle_for
+from paimon_spark.clustered import find_shuffle, shuffle_for
 from paimon_spark.frame_write import run_tasks, runner_for
 from paimon_spark.options import WriteRequest
+from paimon_spark.row_level.target import check_added_names
 from paimon_spark.write_job import TaskWrites, WriteJob
 from paimon_spark.writer import PaimonWriter
 
@@ -31,7 +32,9 @@ class _Matching:
 
     def __init__(self, table: Table, predicate: Predicate, schema: StructType) -> None:
         self._table, self._predicate = table, predicate
-        self._names = [name for name in schema.names if name != ROW_KIND.name and not name.startswith(TASK_COLUMN)]
+        shuffle = find_shuffle(schema.names, table.schema.names)
+        added = {ROW_KIND.name, *(shuffle or ())[:1]}
+        self._names = [name for name in schema.names if name not in added]
         self._positions = column_positions(self._names, table.schema)
 
     def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -88,6 +91,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
 
 def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predicate: Predicate) -> None:
     """Write a row of kind -D for every row that matches, before the new rows of its bucket."""
+    check_added_names(table, ROW_KIND)
     sequence = table.schema.options.value(SEQUENCE_FIELD)
     if sequence:
         raise UnsupportedError(

@@ -60,6 +60,17 @@ def test_all_tasks_give_a_key_the_same_bucket(spark, path):
     assert sum(check_indexes(Table.open(path)).values()) == 60
 
 
+@pytest.mark.parametrize("bucket", ["2", pytest.param("-1", marks=pytest.mark.more)])
+def test_columns_that_are_called_like_that_of_a_shuffle_are_written(spark, path, bucket):
+    names = ["__paimon_task", "__paimon_TASK_of_8", "__paimon_task_of_3_by_3"]
+    frame = spark.range(9).selectExpr("id", *(f"id + {n} AS `{name}`" for n, name in enumerate(names)))
+    save(frame.limit(0), path, primary_key="id", bucket=bucket)
+    save(frame.transform(paimon_spark.clustered(path, tasks=3)), path)
+    save(frame.where("id > 4"), path)
+    found = sorted(tuple(row.values()) for row in Table.open(path).to_arrow().to_pylist())
+    assert found == [(k, k, k + 1, k + 2) for k in range(9)]
+
+
 @pytest.mark.more
 def test_clustered_gives_each_bucket_to_one_task(spark, path):
     def clustered(frame):

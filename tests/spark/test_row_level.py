@@ -59,6 +59,70 @@ def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, wareh
     assert rows_of(table) == [(1, "s1", 50), (5, "old v5", 5), (6, "v6", 6), (9, "s9", 9)]
 
 
+NESTED = (
+    "id INT, s STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<a: INT, b: STRING>>, m MAP<STRING, STRUCT<a: INT, b: STRING>>"
+)
+REORDERED = {
+    "s": "named_struct('B', '7', 'a', 70)",
+    "l": "array(named_struct('b', '8', 'a', 80), NULL)",
+    "m": "map('k', named_struct('b', '9', 'a', 90))",
+}
+
+
+def nested(spark, path):
+    values = [(1, (1, "1"), [(1, "1")], {"k": (1, "1")}), (2, None, None, None)]
+    spark.createDataFrame(values, NESTED).coalesce(1).write.format("paimon").mode("append").save(path)
+    return paimon_spark.PaimonTable.forPath(spark, path)
+
+
+def nested_rows(path):
+    return {row["id"]: (row["s"], row["l"], row["m"]) for row in Table.open(path).to_arrow().to_pylist()}
+
+
+@pytest.mark.everywhere
+@pytest.mark.parametrize("how", ["update", pytest.param("merge", marks=pytest.mark.more)])
+def test_fields_of_structs_are_assigned_by_name(spark, warehouse, how):
+    path = f"{warehouse}/db.db/t"
+    changed = nested(spark, path)
+    if how == "update":
+        changed.update("id = 1", {**REORDERED, "l": F.expr(REORDERED["l"])})
+    else:
+        source = spark.sql("SELECT 1 AS id, " + ", ".join(f"{value} AS {name}" for name, value in REORDERED.items()))
+        merge = changed.alias("t").merge(source.alias("s"), "t.id = s.id")
+        merge.whenMatchedUpdate(set={"t.s": "s.s", "l": F.col("s.l"), "m": "s.m"}).execute()
+    assert nested_rows(path) == {
+        1: ({"a": 70, "b": "7"}, [{"a": 80, "b": "8"}, None], [("k", {"a": 90, "b": "9"})]),
+        2: (None, None, None),
+    }
+
+
+@pytest.mark.more
+def test_fields_of_structs_are_assigned_by_name_to_a_schema_that_grows(spark, warehouse):
+    path = f"{warehouse}/db.db/t"
+    changed = nested(spark, path).alias("t")
+    values = "named_struct('c', 5, 'b', '7', 'a', 70)"
+    source = spark.sql(f"SELECT 1 AS id, {values} AS s, array({values}) AS l, map('k', {values}) AS m").alias("s")
+    merge = changed.merge(source, "t.id = s.id").withSchemaEvolution()
+    merge.whenMatchedUpdate(set={"s": "s.s", "l": "s.l", "m": "s.m"}).execute()
+    part = {"a": 70, "b": "7", "c": 5}
+    assert nested_rows(path) == {1: (part, [part], [("k", part)]), 2: (None, None, None)}
+
+
+def test_values_that_do_not_fit_a_struct_are_refused_by_its_path(spark, warehouse):
+    path = f"{warehouse}/db.db/t"
+    changed = nested(spark, path)
+    for values, error, named in (
+        ({"s": "named_struct('b', 'x')"}, InvalidInputError, r"new value of s lacks a: it has the fields \['b'\]"),
+        ({"l": "array(named_struct('a', 1))"}, InvalidInputError, "new value of l.element lacks b"),
+        ({"m": "map('k', named_struct('a', 1, 'b', 'x', 'c', 1))"}, InvalidInputError, "m.value has c, which the"),
+        ({"s": "named_struct('a', 1L << 40, 'b', 'x')"}, Exception, "'s.a' of type int cannot hold 1099511627776"),
+        ({"l": "array(named_struct('a', 'x', 'b', 'x'))"}, Exception, "'l.element.a' of type int cannot hold x"),
+    ):
+        with pytest.raises(error, match=named):
+            changed.update("id = 1", values)
+    assert Table.open(path).snapshot().id == 1
+
+
 @pytest.mark.more
 def test_changed_rows_keep_their_ids(spark, warehouse):
     table, changed = create(spark, warehouse, "tracked")

@@ -117,15 +117,16 @@ class PaimonRowLevelRule extends Rule {
     if (found instanceof View && found.resolved()) {
       checkNoView(verb, (View) found);
     }
-    if (!(found instanceof DataSourceV2Relation) || !plan.resolved() || plan.missingInput().nonEmpty()) {
-      return plan;  // what is missing are metadata columns, with which Spark has yet to read the table
-    }
-    DataSourceV2Relation relation = (DataSourceV2Relation) found;
-    if (!(relation.table() instanceof PaimonTable)) {
+    if (!isOurs(found) || !plan.childrenResolved()) {
       return plan;
     }
+    DataSourceV2Relation relation = (DataSourceV2Relation) found;
+    LogicalPlan uncast = (LogicalPlan) plan.transformExpressions(new WithoutInsertedCasts());
+    if (!uncast.resolved() || uncast.missingInput().nonEmpty()) {
+      return plan;  // what is missing are metadata columns, with which Spark has yet to read the table
+    }
     RowLevelPlan.checkAssigned(plan);
-    LogicalPlan complete = complete((LogicalPlan) plan.transformExpressions(new WithoutInsertedCasts()));
+    LogicalPlan complete = complete(uncast);
     if (complete == null) {
       return plan;
     }
@@ -183,7 +184,11 @@ class PaimonRowLevelRule extends Rule {
   }
 }
 
-/** Takes out the casts that Spark added without a check, so that completing adds them with one. */
+/**
+ * Takes out the casts that Spark added without a check, so that completing adds them with one.
+ *
+ * Spark casts structs by position, and cannot resolve a cast of fields that are in another order; completing goes by name.
+ */
 class WithoutInsertedCasts extends AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {
     if (!(node instanceof Assignment) || !(((Assignment) node).value() instanceof Cast)) {

@@ -1,7 +1,10 @@
 package paimon.python;
 
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -10,7 +13,10 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
@@ -30,6 +36,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.ExpressionColumnNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -107,11 +114,6 @@ public class RowLevelPlan {
     return PaimonScanBuilder.trees(conditions);
   }
 
-  /** Return the assignments of UPDATE. */
-  public Object[] assignments() {
-    return assignments(((UpdateTable) plan).assignments(), false);
-  }
-
   /** Return the source of MERGE INTO as a DataFrame. */
   public Dataset source(SparkSession session) {
     return frame(session, ((MergeIntoTable) plan).sourceTable());
@@ -123,34 +125,78 @@ public class RowLevelPlan {
   }
 
   /**
-   * Return the clauses of MERGE INTO, in their order: which rows ("matched", "not matched", "not matched by source"),
-   * the action ("update", "delete", "insert"), the condition or null, the assignments or null.
+   * Return the clauses of MERGE INTO, in their order, as a JSON list.
+   *
+   * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert") and
+   * the names of the columns that get a value; null: none.
    */
-  public Object[] clauses() {
+  public String clauses() {
     MergeIntoTable merge = (MergeIntoTable) plan;
     ArrayList found = new ArrayList();
     add("matched", merge.matchedActions(), found);
     add("not matched", merge.notMatchedActions(), found);
     add("not matched by source", merge.notMatchedBySourceActions(), found);
-    return found.toArray();
+    return Trees.json(found);
+  }
+
+  /** Return the condition of a clause of MERGE INTO; null: there is none. */
+  public Column condition(int clause) {
+    return column(action(clause).condition());
+  }
+
+  /** Return the names of the columns that UPDATE gives a value, as a JSON list. */
+  public String assigned() {
+    return Trees.json(names(assignments(0)));
+  }
+
+  /**
+   * Return the rows with the new values of a clause, or of UPDATE, as further columns.
+   *
+   * @param names a JSON object: the name of the further column, by the column that gets the value
+   * @param decision the column with the number of the clause that decides about a row; null: every row gets the values
+   */
+  public Dataset withValues(SparkSession session, Dataset rows, int clause, String names, String decision) {
+    LogicalPlan child = rows.queryExecution().analyzed();
+    ArrayList projected = new ArrayList(CollectionConverters.asJava(child.output()));
+    Expression applies = null;
+    for (int i = 0; i < projected.size(); i++) {
+      Attribute column = (Attribute) projected.get(i);
+      if (column.name().equals(decision)) {
+        applies = new EqualTo(column, new Literal(Integer.valueOf(clause), DataTypes.IntegerType));
+      }
+    }
+    Map wanted = (Map) Trees.parsed(names);
+    List given = assignments(clause);
+    for (int i = 0; i < given.size(); i++) {
+      Assignment assignment = (Assignment) given.get(i);
+      Expression value = assignment.value();
+      if (applies != null) {
+        value = new If(applies, value, new Literal(null, value.dataType()));
+      }
+      String name = (String) wanted.get(((Attribute) assignment.key()).name());
+      projected.add(new Alias(value, name, NamedExpression$.MODULE$.newExprId(), empty(), Option.empty(), empty()));
+    }
+    return frame(session, new Project(CollectionConverters.asScala(projected).toSeq(), child));
   }
 
   /** Return the DataFrame with the target's columns under the identities that the statement's columns refer to. */
   public Dataset bind(SparkSession session, Dataset rows) {
     LogicalPlan child = rows.queryExecution().analyzed();
     List output = CollectionConverters.asJava(child.output());
-    List wanted = CollectionConverters.asJava(target.output());
+    HashMap wanted = new HashMap();
+    Iterator columns = CollectionConverters.asJava(target.output()).iterator();
+    while (columns.hasNext()) {
+      Attribute column = (Attribute) columns.next();
+      wanted.put(column.name(), column);
+    }
     ArrayList projected = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
       Attribute column = (Attribute) output.get(i);
-      NamedExpression named = column;
-      for (int j = 0; j < wanted.size(); j++) {
-        Attribute known = (Attribute) wanted.get(j);
-        if (known.name().equals(column.name())) {
-          named = new Alias(column, known.name(), known.exprId(), known.qualifier(), Option.empty(), empty());
-        }
-      }
-      projected.add(named);
+      Attribute known = (Attribute) wanted.get(column.name());
+      projected.add(
+          known == null
+              ? (NamedExpression) column
+              : new Alias(column, known.name(), known.exprId(), known.qualifier(), Option.empty(), empty()));
     }
     return frame(session, new Project(CollectionConverters.asScala(projected).toSeq(), child));
   }
@@ -159,21 +205,45 @@ public class RowLevelPlan {
     List given = CollectionConverters.asJava(actions);
     for (int i = 0; i < given.size(); i++) {
       MergeAction action = (MergeAction) given.get(i);
-      Column condition = column(action.condition());
-      if (action instanceof DeleteAction) {
-        found.add(new Object[] {rows, "delete", condition, null});
-      } else if (action instanceof UpdateAction) {
-        found.add(new Object[] {rows, "update", condition, assignments(((UpdateAction) action).assignments(), false)});
-      } else if (action instanceof InsertAction) {
-        found.add(new Object[] {rows, "insert", condition, assignments(((InsertAction) action).assignments(), true)});
-      } else {
+      boolean updates = action instanceof UpdateAction;
+      if (!updates && !(action instanceof DeleteAction) && !(action instanceof InsertAction)) {
         throw new UnsupportedOperationException("MERGE INTO with " + action.nodeName() + " on a Paimon table");
       }
+      Object names = action instanceof DeleteAction ? null : names(assignments(action));
+      String kind = names == null ? "delete" : updates ? "update" : "insert";
+      found.add(new Object[] {rows, kind, names});
     }
   }
 
-  /** Return pairs of a column's name and its new value. Unless `whole`, a column that keeps its value is left out. */
-  private Object[] assignments(Seq assignments, boolean whole) {
+  private MergeAction action(int clause) {
+    MergeIntoTable merge = (MergeIntoTable) plan;
+    ArrayList all = new ArrayList(CollectionConverters.asJava(merge.matchedActions()));
+    all.addAll(CollectionConverters.asJava(merge.notMatchedActions()));
+    all.addAll(CollectionConverters.asJava(merge.notMatchedBySourceActions()));
+    return (MergeAction) all.get(clause);
+  }
+
+  /** Return the assignments of a clause of MERGE INTO, or of UPDATE, as `changing` does. */
+  private List assignments(int clause) {
+    return plan instanceof UpdateTable ? changing(((UpdateTable) plan).assignments(), false) : assignments(action(clause));
+  }
+
+  private List assignments(MergeAction action) {
+    return action instanceof InsertAction
+        ? changing(((InsertAction) action).assignments(), true)
+        : changing(((UpdateAction) action).assignments(), false);
+  }
+
+  private static List names(List assignments) {
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < assignments.size(); i++) {
+      found.add(((Attribute) ((Assignment) assignments.get(i)).key()).name());
+    }
+    return found;
+  }
+
+  /** Return the assignments of the table's columns. Unless `whole`, a column that keeps its value is left out. */
+  private List changing(Seq assignments, boolean whole) {
     List given = CollectionConverters.asJava(assignments);
     ArrayList found = new ArrayList();
     for (int i = 0; i < given.size(); i++) {
@@ -182,10 +252,10 @@ public class RowLevelPlan {
         continue;  // Spark completes the assignments by all columns with which it reads the table
       }
       if (whole || !assignment.key().semanticEquals(assignment.value()) && !equated(assignment)) {
-        found.add(new Object[] {((Attribute) assignment.key()).name(), column(assignment.value())});
+        found.add(assignment);
       }
     }
-    return found.toArray();
+    return found;
   }
 
   /** Return True if ON says that the column equals its new value already. */

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -16,6 +16,7 @@ from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
+from paimon_spark.row_level.values import NewValues, OnlyIf
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import Tree, exact_predicate
 from paimon_spark.sql.target_access import DriverAccess
@@ -53,9 +54,9 @@ class RowLevelStatement:
         return whole_partitions(json.loads(self.plan.trees()), self.table)
 
     @property
-    def values(self) -> dict[str, Column]:
-        """The new value of each column that UPDATE changes."""
-        return _values(self.plan.assignments())
+    def values(self) -> NewValues:
+        """The new values of UPDATE."""
+        return _StatedValues(self, 0, json.loads(self.plan.assigned()))
 
     @property
     def source(self) -> DataFrame:
@@ -65,10 +66,11 @@ class RowLevelStatement:
     @property
     def clauses(self) -> list[Clause]:
         """The clauses of MERGE INTO, in their order."""
-        return [
-            Clause(rows, action, _column(condition), None if values is None else _values(values))
-            for rows, action, condition, values in self.plan.clauses()
-        ]
+        found = []
+        for number, (rows, action, names) in enumerate(json.loads(self.plan.clauses())):
+            values = None if names is None else _StatedValues(self, number, names)
+            found.append(Clause(rows, action, _column(self.plan.condition(number)), values))
+        return found
 
     @property
     def target(self) -> Target:
@@ -86,6 +88,27 @@ class RowLevelStatement:
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""
         return self.jvm.frame(self.plan.bind(self.session, java_rows(rows)))
+
+
+@dataclass(frozen=True)
+class _StatedValues(NewValues):
+    """The new values of a clause of a statement: Spark has cast them to the types of the columns."""
+
+    typed: ClassVar[bool] = True
+    statement: RowLevelStatement
+    clause: int
+    columns: Sequence[str]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that get a value."""
+        return self.columns
+
+    def added(self, rows: DataFrame, names: Mapping[str, str], only_if: OnlyIf | None) -> DataFrame:
+        """See `NewValues`."""
+        stated, decision = self.statement, None if only_if is None else only_if.column
+        made = stated.plan.withValues(stated.session, java_rows(rows), self.clause, json.dumps(dict(names)), decision)
+        return stated.jvm.frame(made)
 
 
 def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | None:
@@ -125,7 +148,3 @@ def merge_rows(statement: RowLevelStatement) -> Counts:
 
 def _column(found: Any) -> Column | None:
     return None if found is None else Column(found)
-
-
-def _values(assignments: Any) -> dict[str, Column]:
-    return {str(name): Column(value) for name, value in assignments}

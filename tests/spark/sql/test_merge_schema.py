@@ -172,5 +172,5 @@ def test_fields_of_structs_in_a_fluent_merge_are_matched_by_name(spark, tmp_path
         {"id": 1, "s": part, "l": [part], "m": [("k", [part])], "k": [(part, 1)]}
     ]
     fewer = spark.sql("SELECT 1 AS id, named_struct('b', 20) AS s, NULL AS l, NULL AS m, NULL AS k").alias("s")
-    with pytest.raises(InvalidInputError, match=r"the source's s has the fields \['b'\]"):
+    with pytest.raises(InvalidInputError, match=r"new value of s lacks a: it has the fields \['b'\]"):
         PaimonTable.forPath(spark, path).alias("t").merge(fewer, "t.id = s.id").whenMatchedUpdateAll().execute()

@@ -1,10 +1,12 @@
 """DELETE, UPDATE and MERGE INTO in SQL, on tables with a primary key."""
 
+import datetime
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
 
@@ -468,3 +470,106 @@ def test_a_text_filter_deletes_where_spark_reads_the_rows(sql, monkeypatch):
     assert asked[0] is not None
     assert table.delete("f = 3").num_deleted_rows == 1  # which Python reads
     assert (len(asked), sql("SELECT i FROM t")) == (1, [(4,)])
+
+
+NESTED = "s STRUCT<a: INT, b: DATE>, l ARRAY<STRUCT<a: INT, b: DATE>>, m MAP<STRING, STRUCT<a: INT, b: DATE>>"
+
+
+@pytest.mark.versions
+def test_fields_of_structs_are_assigned_by_name(sql):
+    """Neither INT nor DATE casts to the other, so an assignment by position fails."""
+    sql(f"CREATE TABLE t (id INT, {NESTED})")
+    sql("INSERT INTO t (id) VALUES (1), (2)")
+    value = "named_struct('b', DATE '2020-01-02', 'a', 7)"
+    assert sql(f"UPDATE t SET s = {value}, l = array({value}), m = map('k', {value}) WHERE id = 1") == [(1,)]
+    source = f"(SELECT id, {value} AS s, array({value}) AS l, map('k', {value}) AS m FROM VALUES (2), (3) AS v(id)) s"
+    merge = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET s = s.s, l = s.l, m = s.m"
+    assert sql(f"{merge} WHEN NOT MATCHED THEN INSERT *") == [(2, 1, 0, 1)]
+    part = (7, datetime.date(2020, 1, 2))
+    assert sql("SELECT * FROM t ORDER BY id") == [(k, part, [part], {"k": part}) for k in (1, 2, 3)]
+    for column, path, wrong in (
+        ("s", "`s`.`b`", "named_struct('a', 7)"),
+        ("l", "`l`.`element`.`b`", "array(named_struct('a', 7))"),
+        ("m", "`m`.`value`.`b`", "map('k', named_struct('a', 7))"),
+    ):
+        for statement in (
+            f"UPDATE t SET {column} = {wrong}",
+            f"MERGE INTO t USING (SELECT 1 AS id, {wrong} AS {column}) s ON t.id = s.id "
+            f"WHEN MATCHED THEN UPDATE SET {column} = s.{column}",
+        ):
+            with pytest.raises(AnalysisException, match=f"Cannot find data for the output column {path}"):
+                sql(statement)
+
+
+@pytest.mark.more
+def test_structs_of_a_schema_that_grows_are_assigned_by_name(sql):
+    sql(f"CREATE TABLE t (id INT, {NESTED})")
+    sql("INSERT INTO t (id) VALUES (1)")
+    value = "named_struct('c', 'x', 'b', DATE '2020-01-02', 'a', 7)"
+    source = f"(SELECT 1 AS id, {value} AS s, array({value}) AS l, map('k', {value}) AS m) s"
+    sql(f"""MERGE WITH SCHEMA EVOLUTION INTO t USING {source} ON t.id = s.id
+        WHEN MATCHED THEN UPDATE SET s = s.s, l = s.l, m = s.m""")
+    part = (7, datetime.date(2020, 1, 2), "x")
+    assert sql("SELECT * FROM t") == [(1, part, [part], {"k": part})]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """A function that counts the calls of Java, without the releases of objects, while another one runs."""
+    sent = []
+    send = ClientServerConnection.send_command
+
+    def counted(self, command):
+        if not command.startswith("m\nd\n"):
+            sent.append(command)
+        return send(self, command)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+
+    def count(run):
+        sent.clear()
+        run()
+        return len(sent)
+
+    return count
+
+
+def statements(sql, name, source):
+    """Statements on a table whose columns are those of a source, each as a function."""
+    table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.{name}").alias("t")
+    merge = f"MERGE INTO {name} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET"
+    fluent = table.merge(sql.spark.table(source).alias("s"), "t.id = s.id")
+    return {
+        "UPDATE": lambda: sql(f"UPDATE {name} SET c1 = 7 WHERE id = 1"),
+        "MERGE": lambda: sql(f"{merge} c1 = s.c1"),
+        "MERGE *": lambda: sql(f"{merge} * WHEN NOT MATCHED THEN INSERT *"),
+        "DELETE": lambda: sql(f"DELETE FROM {name} WHERE id = 2"),
+        "update": lambda: table.update("id = 1", {"c1": "8"}),
+        "merge": lambda: fluent.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
+        "delete": lambda: table.delete("id = 1"),
+    }
+
+
+CALLS = [
+    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "", id="keys"),
+    pytest.param("'bucket' = '-1'", "", id="append", marks=pytest.mark.more),
+    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "tasks", id="keys, tasks", marks=pytest.mark.more),
+    pytest.param("'deletion-vectors.enabled' = 'true'", "tasks", id="vectors, tasks", marks=pytest.mark.more),
+]
+
+
+@pytest.mark.parametrize(("options", "writer"), CALLS)
+def test_the_calls_of_java_do_not_grow_with_the_columns(sql, calls, monkeypatch, options, writer):
+    if writer:
+        monkeypatch.setattr("paimon_spark.sql.target_access.few_changes", lambda rows: None)
+    counts = {}
+    for name, columns in (("warm", 2), ("narrow", 4), ("wide", 64)):
+        values = ", ".join(f"id AS c{n}" for n in range(columns))
+        types = ", ".join(f"c{n} INT" for n in range(columns))
+        sql(f"CREATE TABLE {name} (id INT NOT NULL, {types}) TBLPROPERTIES ({options})")
+        sql(f"INSERT INTO {name} SELECT id, {values} FROM VALUES (1), (2) AS v(id)")
+        sql.spark.sql(f"SELECT id, {values} FROM VALUES (1), (3) AS v(id)").createOrReplaceTempView("source")
+        counts[name] = {kind: calls(run) for kind, run in statements(sql, name, "source").items()}
+        assert [row[0] for row in sql(f"SELECT id FROM {name}")] == [3]
+    more = {kind: counts["wide"][kind] - counts["narrow"][kind] for kind in counts["wide"]}
+    assert max(more.values()) < 10, counts
