@@ -579,8 +579,8 @@ class Table:
 
         For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
         It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay. Raises
-        InvalidInputError for ids that the table does not have, CommitConflictError if others changed the same columns
-        of the same files meanwhile.
+        InvalidInputError for ids that the table does not have, UnsupportedError if it has deletion vectors,
+        CommitConflictError if others changed the same columns of the same files meanwhile.
         """
         return self._expired(update_columns(self._writable(), arrow_table(data)))
 

@@ -138,9 +138,7 @@ class Publisher:
 
     # ---- the loop
 
-    def _attempt_until_published(
-        self, identity: Identity, decide: Decide, attempts: CommitAttempts
-    ) -> Snapshot | None:
+    def _attempt_until_published(self, identity: Identity, decide: Decide, attempts: CommitAttempts) -> Snapshot | None:
         """Attempt the commit until it is published; the arguments and the result are those of `publish`."""
         try:
             while True:

@@ -8,7 +8,7 @@ not rewrite blob files.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from paimon_core.commit.clean_up import delete_written_files
 from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.publisher import Publisher
+from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.datafile.spec import DataFileSpec
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
@@ -72,13 +73,16 @@ class RowRanges:
     """The row ranges of one snapshot, in the order of their row ids. It pickles: tasks replace columns of one each."""
 
     ranges: tuple[tuple[BucketLocation, RowRangeFiles], ...]
+    with_vectors: frozenset[str] = frozenset()
+    """The files that have deletion vectors."""
 
     @staticmethod
     def of(store: FileStore, snapshot: Snapshot) -> "RowRanges":
         """Return the ranges; OutOfRangeError if the snapshot has expired."""
         with raise_if_expired(store, snapshot):
             found = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
-        return RowRanges(tuple(sorted(found, key=lambda found: found[1][0].first_row_id or 0)))
+            with_vectors = _files_with_vectors(store, snapshot)
+        return RowRanges(tuple(sorted(found, key=lambda found: found[1][0].first_row_id or 0)), with_vectors)
 
     def numbers(self, row_ids: np.ndarray) -> np.ndarray:
         """Return the number of the range of each row id (``int64``). REQUIRES: rows have these ids."""
@@ -90,6 +94,8 @@ class RowRanges:
     ) -> CommitMessage:
         """Write new values of some columns of rows of one range; return the message. After an error no file is left.
 
+        Raises UnsupportedError if the table has deletion vectors.
+
         Args:
             store: of the table.
             number: of the range.
@@ -97,6 +103,7 @@ class RowRanges:
             new: of the changed rows, of these columns and their types.
         """
         location, group = self.ranges[number]
+        _check_no_vectors(store, self.with_vectors)
         message = CommitMessage(*location)
         try:
             for columns, files in _parts(store, group, fields):
@@ -120,8 +127,8 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
     ``data`` holds ``_ROW_ID`` and the columns to change, by name. Values of other rows of the same files are copied to
     the new files. Raises InvalidInputError for ids that the table does not have and for values that its columns cannot
-    hold, CommitConflictError if others changed the same columns of the same files meanwhile, OutOfRangeError if the
-    snapshot that was read expired meanwhile.
+    hold, UnsupportedError for a table with deletion vectors, CommitConflictError if others changed the same columns of
+    the same files meanwhile, OutOfRangeError if the snapshot that was read expired meanwhile.
     """
     check_writable(store.schema)
     fields, new = _changes(store, data)
@@ -147,6 +154,7 @@ def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataF
     """Return the files to write for rows with these ascending ids; InvalidInputError for an id that no row has."""
     touched: list[_Work] = []
     found = np.zeros(len(ids), bool)
+    _check_no_vectors(store, _files_with_vectors(store, snapshot))
     for location, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
         for group in groups:
             low, high = _among(ids, group)
@@ -157,6 +165,20 @@ def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataF
     if not found.all():
         raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
     return touched
+
+
+def _files_with_vectors(store: FileStore, snapshot: Snapshot | None) -> frozenset[str]:
+    return frozenset(stored_vectors(store, vector_entries(store, snapshot)))
+
+
+def _check_no_vectors(store: FileStore, with_vectors: Collection[str]) -> None:
+    """Raise UnsupportedError if a file of the table has a deletion vector."""
+    if with_vectors:
+        raise UnsupportedError(
+            f"columns of {store.root} cannot be replaced: {len(with_vectors)} of its files have deletion vectors, such "
+            f"as {min(with_vectors)}, and the table could not be read once columns of the same rows are in several "
+            "files. Overwrite the table, or these partitions, with their rows"
+        )
 
 
 def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
@@ -262,14 +284,20 @@ class RowRangeCompactTask(BucketFiles):
 def plan_row_ranges(store: FileStore, request: PlanRequest = ALL_DUE) -> list[RowRangeCompactTask]:
     """Return the tasks that are due: each makes one file, up to the target size, of files of consecutive row ranges.
 
-    Blob files are not compacted. A full request also compacts fewer than ``compaction.min.file-num`` files.
+    Blob files are not compacted, nor are row ranges with deletion vectors. A full request also compacts fewer than
+    ``compaction.min.file-num`` files.
     """
     request, policy = request.at_snapshot(store), append_compaction_policy(store)
     least = 2 if request.full else max(2, policy.min_files)
+    with_vectors = _files_with_vectors(store, request.snapshot)
     return [
         RowRangeCompactTask(*bucket, group)
         for bucket, files in live_files(store, request).items()
-        for group in _adjacent_files(group_by_row_range(files), policy.target_size, policy.target_rows)
+        for group in _adjacent_files(
+            [group for group in group_by_row_range(files) if not any(f.file_name in with_vectors for f in group)],
+            policy.target_size,
+            policy.target_rows,
+        )
         if len(group) >= least
     ]
 

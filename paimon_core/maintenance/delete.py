@@ -268,6 +268,7 @@ def replace_rows(
 
     Raises the errors of `delete_rows`.
     """
+
     def attempt() -> Snapshot | None:
         snapshot = store.snapshots.latest()
         deleting = _messages(store, snapshot, predicate, runner)

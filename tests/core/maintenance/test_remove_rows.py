@@ -84,9 +84,7 @@ def test_statements_exclude_each_other_but_no_appends(tmp_path):
         remove(table, positions_of(table, "k = 101"), read_at)
     writer = table.writer()
     writer.write(pa.table({"k": [501], "p": ["a"]}, ROWS))
-    inserted = table.committer().commit(
-        writer.prepare_commit(), started_from=StartedFrom.of(made, Guard.STATEMENT)
-    )
+    inserted = table.committer().commit(writer.prepare_commit(), started_from=StartedFrom.of(made, Guard.STATEMENT))
     assert inserted.commit_kind == "APPEND"
     with pytest.raises(CommitConflictError, match=f"snapshot {inserted.id} is of another statement"):
         remove(table, positions_of(table, "k = 101"), made.id)
