@@ -34,15 +34,24 @@ class HistoryExpired(Exception):
 class CommitSearch:
     """The search of one commit for its own snapshot; every call continues where the one before ended.
 
+    Once a rollback has replaced the snapshots that were checked, all are checked again.
+
     ``checked_until``: id of the newest snapshot that need not be checked. ``None``: no snapshot that exists at the
-    first call can be ours.
+    first call can be ours. ``fingerprint``: that of this snapshot; ``None``: unknown.
     """
 
     identity: Identity
     kind: str
     checked_until: int | None
+    fingerprint: str | None = None
     own_manifest_lists: set[str] = field(default_factory=set)  # delta manifest lists of this run's attempts
     some_expired: bool = False  # snapshots that could have been ours expired before they were checked
+
+    @staticmethod
+    def of(identity: Identity, kind: str, checked_until: int | None) -> "CommitSearch":
+        """Return the search for the snapshot of a commit, as the attributes say."""
+        known = checked_until is not None and checked_until == identity.after
+        return CommitSearch(identity, kind, checked_until, identity.after_fingerprint if known else None)
 
     def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
         """Return the snapshot of this commit if one up to ``latest`` is; ``None``: no snapshot so far is.
@@ -50,7 +59,8 @@ class CommitSearch:
         If an earlier run can have made the commit from other files (``identity.after``), its snapshot raises
         AlreadyCommitted; HistoryExpired is raised if some snapshots that could be it have expired.
         """
-        after, self.checked_until = self.checked_until, 0 if latest is None else latest.id
+        after = 0 if self._rolled_back(snapshots, latest) else self.checked_until
+        self.checked_until, self.fingerprint = (0, None) if latest is None else (latest.id, latest.fingerprint)
         if latest is None or after is None or after >= latest.id:
             return None
         found = 0
@@ -66,6 +76,16 @@ class CommitSearch:
         if self.identity.after is not None and self.some_expired:
             raise HistoryExpired(after, bool(self.own_manifest_lists))
         return None
+
+    def _rolled_back(self, snapshots: Snapshots, latest: Snapshot | None) -> bool:
+        """Return True if the last snapshot that was checked has left the history by other means than expiry."""
+        after = self.checked_until
+        if not after or latest is None:
+            return False
+        if after > latest.id:
+            return True
+        now = latest if after == latest.id else snapshots.find(after) if self.fingerprint is not None else None
+        return now is not None and self.fingerprint not in (None, now.fingerprint)
 
     def _matches(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot is of this commit, and of the kind that is searched for.

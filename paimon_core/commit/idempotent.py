@@ -84,9 +84,10 @@ class IdempotentCommits:
             return False
         if self._intents.is_finished(number):
             return True
-        latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=intent.base)
+        latest = self._store.snapshots.latest()
+        identity = Identity(self._user, number, after=intent.base, after_fingerprint=intent.fingerprint)
         try:
-            CommitSearch(identity, CommitKind.APPEND, intent.base).find(self._store.snapshots, latest)
+            CommitSearch.of(identity, CommitKind.APPEND, intent.base).find(self._store.snapshots, latest)
         except AlreadyCommitted:
             return True
         except HistoryExpired:
@@ -162,29 +163,33 @@ class IdempotentCommits:
             self._intents.finish(number, snapshot.id)
         return snapshot
 
-    def _publish(self, write: "_Write", after: int) -> Snapshot | None:
+    def _publish(self, write: "_Write", after: Intent) -> Snapshot | None:
         try:
             return self._publish_after(write, after)
         except HistoryExpired as expired:
             if expired.attempted:  # then the files may be in the table
-                raise CommitUnknownError(self._history_expired(write.number, after)) from expired
-            self._resolve_unknown(OutOfRangeError(self._history_expired(write.number, after)))
-        return self._publish_after(write, self._store.snapshots.latest_id() or 0)
+                raise CommitUnknownError(self._history_expired(write.number, after.base)) from expired
+            self._resolve_unknown(OutOfRangeError(self._history_expired(write.number, after.base)))
+        return self._publish_after(write, self._intent_now())
 
-    def _publish_after(self, write: "_Write", after: int) -> Snapshot | None:
-        identity = self._publisher.identity(write.number, None, write.watermark, after)
+    def _intent_now(self) -> Intent:
+        newest = self._store.snapshots.latest()
+        return Intent(0, self._source) if newest is None else Intent(newest.id, self._source, newest.fingerprint)
+
+    def _publish_after(self, write: "_Write", after: Intent) -> Snapshot | None:
+        identity = self._publisher.identity(write.number, None, write.watermark, after.base, after.fingerprint)
         if write.replaces:
             return overwrite_partitions(self._publisher, write.messages, write.partition, identity).snapshot
         return commit_messages(self._publisher, write.messages, identity, write.started_from).snapshot
 
-    def _begin(self, number: int) -> int:
-        """Return the id of a snapshot that is older than any snapshot of this commit; 0: the table was empty.
+    def _begin(self, number: int) -> Intent:
+        """Return the intent of this commit, whose base is older than any snapshot of the commit.
 
         Raises _Skipped if the commit is certainly done.
         """
         if not 0 <= number < BATCH:
             raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
-        newest = self._store.snapshots.latest_id() or 0  # REQUIRES: read before the intents (module docstring)
+        now = self._intent_now()  # REQUIRES: read before the intents (module docstring)
         begun = self._intents.numbers()
         last = begun[-1] if begun else self._last_in_snapshots(number)
         if last == number and not begun:
@@ -199,13 +204,13 @@ class IdempotentCommits:
         if number in begun:
             intent = self._intents.find(number)
         else:
-            intent = self._intents.begin(number, Intent(newest, self._source))
+            intent = self._intents.begin(number, now)
         for old in begun:
             if old < number:
                 self._intents.forget(old)
         if intent is None:  # another process is past this number
             raise _Skipped
-        return intent.base
+        return intent
 
     def _last_in_snapshots(self, number: int) -> int:
         """Return the last number in the snapshots of a user without intents; ``-1``: none, as before number 0."""

@@ -1,9 +1,9 @@
 """Intents of idempotent commits: files that a commit writes before it publishes anything (format 10.7).
 
 ``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: any
-snapshot of commit ``n`` is newer than ``base``. An optional ``"maker"`` names the source of the number, if several
-sources share one user. The file is created exclusively and never changed, so two processes that commit the same number
-use the same base.
+snapshot of commit ``n`` is newer than ``base``. ``"fingerprint"`` is that of the base, because a rollback may give its
+id to another snapshot. An optional ``"maker"`` names the source of the number, if several sources share one user. The
+file is created exclusively and never changed, so two processes that commit the same number use the same base.
 
 ``landed-<n>`` beside it is written as soon as the snapshot of the commit is known, and saves later attempts the search.
 The files of lower numbers are deleted when a new number is begun. Other engines ignore the directory, because it is
@@ -28,11 +28,13 @@ class Intent:
     """The intent of one commit.
 
     ``base``: id of the newest snapshot that no attempt of the commit can have made. ``source``: who numbered the
-    commit; ``None``: the user has one source only.
+    commit; ``None``: the user has one source only. ``fingerprint``: that of the base; ``None``: unknown, or the table
+    had no snapshot.
     """
 
     base: int
     source: str | None = None
+    fingerprint: str | None = None
 
 
 def newest_open(io: FileIO, root: str) -> int | None:
@@ -71,18 +73,20 @@ class Intents:
         try:
             record = json.loads(data)
             version, base, source = record["version"], record["base"], record.get("maker")
+            fingerprint = record.get("fingerprint")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
             raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")
-        return Intent(base, source)
+        return Intent(base, source, fingerprint)
 
     def begin(self, number: int, intent: Intent) -> Intent | None:
         """Create the intent of ``number`` if it is absent; return the intent that is valid, as `find` does.
 
         This is another than ``intent`` if another process has begun the same commit.
         """
-        record = {"version": _VERSION, "base": intent.base} | ({"maker": intent.source} if intent.source else {})
+        optional = {"maker": intent.source, "fingerprint": intent.fingerprint}
+        record = {"version": _VERSION, "base": intent.base} | {key: text for key, text in optional.items() if text}
         path = self._files.path(number)
         return intent if self.io.create_exclusive(path, json.dumps(record).encode()) else self.find(number)
 

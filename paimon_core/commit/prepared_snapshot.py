@@ -22,7 +22,8 @@ class Identity:
     """The identity of a commit: equal in all its attempts, so that a commit whose response was lost can be recognised.
 
     ``watermark``: epoch milliseconds. ``after``: id of the newest snapshot that no earlier run of the commit, with
-    other files, can have made; ``None``: no run can have had other files.
+    other files, can have made; ``None``: no run can have had other files. ``after_fingerprint``: its fingerprint;
+    ``None``: unknown, or there was no snapshot.
     """
 
     user: str
@@ -30,6 +31,7 @@ class Identity:
     properties: Mapping[str, str] = field(default_factory=dict)
     watermark: int | None = None
     after: int | None = None
+    after_fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

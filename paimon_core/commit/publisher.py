@@ -75,6 +75,7 @@ class Publisher:
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
         after: int | None = None,
+        after_fingerprint: str | None = None,
     ) -> Identity:
         """Return the identity of a commit of this user.
 
@@ -84,8 +85,10 @@ class Publisher:
             watermark: epoch milliseconds to store in the snapshot.
             after: id of a snapshot after which an earlier run, with other files, can have made this commit. Then
                 `publish` raises AlreadyCommitted, or HistoryExpired if some snapshots since then have expired.
+            after_fingerprint: the fingerprint of that snapshot; `None`: unknown, or there was no snapshot.
         """
-        return Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
+        number = BATCH if identifier is None else identifier
+        return Identity(self.user, number, properties or {}, watermark, after, after_fingerprint)
 
     def publish(
         self, identity: Identity, decide: Decide, kind: str, messages: Sequence[CommitMessage] = ()
@@ -101,7 +104,7 @@ class Publisher:
         Raises CommitConflictError (nothing changed), TableChangedError (the same, and the table must be opened again)
         or CommitUnknownError (files kept: check before retrying).
         """
-        attempts = CommitAttempts(CommitSearch(identity, kind, self._checked_until(identity, kind)), self._retry)
+        attempts = CommitAttempts(CommitSearch.of(identity, kind, self._checked_until(identity, kind)), self._retry)
         report = CommitReport(self.store, identity, kind, messages)
         try:
             made = self._attempt_until_published(identity, decide, attempts)

@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "search of a repeated batch",
-        [Edit("paimon_core.commit.idempotent:IdempotentCommits._begin", "return intent.base", "return newest")],
+        [Edit("paimon_core.commit.idempotent:IdempotentCommits._begin", "return intent\n", "return now\n")],
         _profile({"sink": 4, "write": 1}, _APPEND, faults=MANY_FAULTS),
     ),
     Mutant(

@@ -274,3 +274,17 @@ def test_the_number_of_another_source_is_no_repetition(io):
     assert batch(io, 1, source="query a").id == 2
     assert batch(io, 2, source="query b").id == 3
     assert numbers(io) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("commits_after", [0, 1, 4])
+def test_a_batch_that_is_repeated_after_a_rollback_lands_once(io, monkeypatch, commits_after):
+    """The ids up to the base of its intent are used again, so its snapshot may be below that base."""
+    others(io, 4)
+    table = table_at(io)
+    Intents(io, table.store.branch_root, USER).begin(0, Intent(4, None, table.snapshot().fingerprint))
+    table.rollback_to(1)
+    monkeypatch.setattr(Intents, "finish", lambda *_: None)  # the process died before it could note the success
+    batch(io, 0)
+    others(io, commits_after)
+    batch(io, 0)
+    assert numbers(io) == [0]
