@@ -90,6 +90,10 @@ def _batches(
         return counted(rows, batch_rows)
     source.seek(0)
     with as_corrupted(path):
+        file = paorc.ORCFile(source)
+        if _has_ambiguous_name(fields, file.schema.names):
+            return decoded(_whole_stripes(file, fields, batch_rows), path)
+        source.seek(0)
         import pyarrow.dataset as pads  # noqa: PLC0415 - imports pandas: half a second, which only ORC readers pay
 
         fragment = pads.OrcFileFormat().make_fragment(source)
@@ -98,6 +102,24 @@ def _batches(
             columns=[f.name for f in fields], batch_size=batch_rows, use_threads=False, batch_readahead=2
         )
     return (batch for batch in decoded(batches, path) if batch.num_rows)
+
+
+def _has_ambiguous_name(fields: Sequence[DataField], stored: Sequence[str]) -> bool:
+    """Return True if Arrow may take the name of a column for the path of a nested field.
+
+    Arrow finds columns by their names, with dots between the names of nested fields: `a.b` may be a column, and the
+    field `b` of the column `a`. Arrow decodes the field, and returns NULL for the column.
+    """
+    return any(f.name.startswith(f"{other}.") for f in fields if "." in f.name for other in stored)
+
+
+def _whole_stripes(file: Any, fields: Sequence[DataField], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows as stored, from stripes of which all columns are decoded. Memory: a decoded stripe."""
+    names = [f.name for f in fields]
+    for number in range(file.nstripes):
+        stripe = file.read_stripe(number).select(names)
+        for start in range(0, stripe.num_rows, batch_rows):
+            yield stripe.slice(start, batch_rows)
 
 
 def _finish(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:

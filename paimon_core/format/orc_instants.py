@@ -39,7 +39,7 @@ def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
     source.seek(0)
     reader = pyorc.Reader(source, converters=_CONVERTERS)
     names = list(reader.schema.fields)
-    firsts = [reader.schema.find_column_id(name) for name in names]  # the ids of nested columns follow
+    firsts = [reader.schema[name].column_id for name in names]  # the ids of nested columns follow
     requested = {f.name for f in fields}
     columns = zip(names, firsts, [*firsts[1:], None], strict=True)
     return any(_column_beyond(reader, first, end) for name, first, end in columns if name in requested)
@@ -70,9 +70,11 @@ def read_micros(source: Any, columns: Sequence[DataField], start: int) -> list[p
     Memory: the whole columns. Time: one Python integer for each value.
     """
     source.seek(0)
+    names = list(pyorc.Reader(source).schema.fields)
+    source.seek(0)
     reader = pyorc.Reader(
         source,
-        column_names=[f.name for f in columns],
+        column_indices=[names.index(f.name) for f in columns],  # a name may also be the path of a nested field
         struct_repr=pyorc.StructRepr.DICT,
         converters=_CONVERTERS,
     )

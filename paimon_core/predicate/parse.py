@@ -3,9 +3,9 @@
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
 
 Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``X'00ff'``, TRUE, FALSE, NULL, ``DATE '...'``,
-``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column with the name of a keyword must be between backticks.
-A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash makes the next
-character literal.
+``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a dot must be
+between backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash
+makes the next character literal.
 """
 
 import datetime as dt
@@ -155,6 +155,10 @@ class _Parser:
         kind, token, _ = self._token()
         if kind not in ("word", "name") or self._word() in _RESERVED:
             self._fail("expected the name of a column")
+        if kind == "word" and "." in token:
+            self._fail(
+                "fields of structs cannot be filtered, and a name with a dot needs backticks around it, as in `a.b`"
+            )
         self._at += 1
         return token[1:-1].replace("``", "`") if kind == "name" else token
 

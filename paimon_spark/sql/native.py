@@ -5,7 +5,7 @@ must have the columns of the query under the same names, ids and types, or not a
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ from paimon_core.scan.table_scan import Plan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import ColumnNames
-from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
+from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import session_state
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.types import spark_schema
@@ -49,6 +49,10 @@ OPTIONS = {
     "mergeSchema": "false",
 }
 """Options of Spark's scan: no calendar but Gregory's, and a file that is missing or damaged is an error."""
+ALL_ROW_GROUPS = {
+    f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")
+}
+"""Options of Spark's scan of Parquet by which no filter leaves out row groups."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class NativeFiles:
     kind: str
     sizes: Mapping[str, int]
     of: int
+    ambiguous: bool = False
+    """Two columns of a file may have the same path, see `has_ambiguous_paths`: no filter may leave out row groups."""
 
     def __str__(self) -> str:
         return f"native: {len(self.sizes)} of {self.of} {_SPOKEN[self.kind]} files"
@@ -128,7 +134,12 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     reason = unsuitable_columns(store.schema, columns, kind)
     if reason is None and first is not None and not _is_reachable(jvm, first):
         reason = f"Spark's JVM cannot read {first}"
-    return reason or NativeFiles(kind, sizes, found.files_in_partitions)
+    if reason is not None:
+        return reason
+    others = {file.schema_id for split in found.splits for file in split.files} - {store.schema.id}
+    schemas = [store.schema, *map(store.schemas.get, others)]
+    ambiguous = any(has_ambiguous_paths(schema.fields) for schema in schemas)
+    return NativeFiles(kind, sizes, found.files_in_partitions, ambiguous)
 
 
 def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> Division | None:
@@ -162,6 +173,7 @@ def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> s
             "columns": whole.json(),
             "required": columns.json(),
             "options": OPTIONS,
+            "pushes": not files.ambiguous,
         }
     )
 
@@ -197,7 +209,42 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
             return f"Spark reads a column of type {by_name[name].type} otherwise from {_SPOKEN[kind]} files"
         if kind == "orc" and name.startswith(_POSITIONAL):
             return f"Spark finds columns such as {name} by position in ORC files"
+        if kind == "orc" and any("`" in part for part in _names_within(by_name[name])):
+            return f"Spark finds no ORC columns with a backtick in their names, as {name} has"
     return None
+
+
+def has_ambiguous_paths(fields: Sequence[DataField]) -> bool:
+    """Return True if the names of two stored columns may be equal once dots join the names of each path.
+
+    The column `a.b` and the field `b` of the column `a` are such columns. Parquet's reader looks up dictionaries and
+    bloom filters by these joined names, so a filter on one column leaves out row groups by the values of the other.
+    """
+    names = [field.name for field in fields]
+    dotted = [name for name in names if "." in name]
+    return any(name.startswith(f"{other}.") for name in dotted for other in names) or any(
+        has_ambiguous_paths(row.fields) for field in fields for row in _rows_within(field.type)
+    )
+
+
+def _rows_within(type_: DataType) -> Iterator[RowType]:
+    """Yield the structs of a type that are not inside another struct of the type."""
+    match type_:
+        case RowType():
+            yield type_
+        case MapType():
+            yield from _rows_within(type_.key)
+            yield from _rows_within(type_.value)
+        case ArrayType() | MultisetType():
+            yield from _rows_within(type_.element)
+
+
+def _names_within(field: DataField) -> Iterator[str]:
+    """Yield the names of a column and of all fields inside the column."""
+    yield field.name
+    for row in _rows_within(field.type):
+        for inner in row.fields:
+            yield from _names_within(inner)
 
 
 def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Iterable[str]) -> str | None:

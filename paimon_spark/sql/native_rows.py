@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
@@ -24,7 +24,7 @@ from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.native import OPTIONS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.newer_rows import with_newer_rows
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
@@ -35,13 +35,10 @@ _METADATA = "_metadata"
 _LOCAL = "^file:(//)?(?=/)"
 """What Spark writes before the path of a local file, and the engine does not."""
 _POSITIONS = {FILE_PATH.name, ROW_INDEX.name}
-_ALL_ROW_GROUPS = {
-    f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")
-}
-"""Options for columns of floats and moments. To leave out row groups, Spark's reader takes -0.0 and 0.0 for different
-numbers, trusts bounds that other writers made without NaN, and moves old dates of filters: see ``NativeFiles.java``."""
 _FLOATS = ("FLOAT", "DOUBLE")
 _READ_WHOLE = (*_FLOATS, "DATE", "TIMESTAMP")
+"""Types of columns whose filters leave out no row groups. Spark's reader takes -0.0 and 0.0 for different numbers,
+trusts bounds that other writers made without NaN, and moves old dates of filters: see ``NativeFiles.java``."""
 
 
 @dataclass
@@ -70,12 +67,12 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         found = native_target(spark, table, snapshot, positions)
         if isinstance(found, str):
             return None
-        jvm, sizes = Jvm(spark), found.files.sizes
-        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(sizes)))
+        jvm = Jvm(spark)
+        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(found.files.sizes)))
         if any(_decoded(path) != path_of(uri) for path, uri in shown.items()):
             return None
         scan = _scan(table, snapshot)
-        rows = native_frame(jvm, sizes, table.schema.fields, FilesFunction(scan))
+        rows = native_frame(jvm, found.files, table.schema.fields, FilesFunction(scan))
         if found.newer:
             rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
@@ -85,19 +82,19 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
     return rows.select("*", *(known[name].alias(name) for name in positions))
 
 
-def native_frame(jvm: Jvm, sizes: Mapping[str, int], fields: Sequence[DataField], answers: FilesFunction) -> DataFrame:
+def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], answers: FilesFunction) -> DataFrame:
     """Return the rows of Parquet files as Spark reads them; ``_metadata`` has their file and their position in it.
 
     Args:
         jvm: of the session.
-        sizes: bytes by the path of a file.
+        files: the files.
         fields: the columns.
         answers: knows which files filters leave out.
     """
-    whole = any(root in str(field.type) for field in fields for root in _READ_WHOLE)
-    options = OPTIONS | (_ALL_ROW_GROUPS if whole else {})
+    whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
+    options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
     columns, session = jvm.struct(spark_schema(fields)), java_session(jvm.spark)
-    made = jvm.own("NativeRows").of(session, json.dumps(sizes), columns, jvm.map(options), jvm.function(answers))
+    made = jvm.own("NativeRows").of(session, json.dumps(files.sizes), columns, jvm.map(options), jvm.function(answers))
     return jvm.frame(made)
 
 

@@ -44,7 +44,8 @@ public class NativeFiles {
    * Spark's scan of files.
    *
    * @param described "format": "parquet" or "orc"; "files": bytes by path; "columns" of the files that a query can ask
-   *     for and those "required", as Spark's JSON; "options" of Spark's data source
+   *     for and those "required", as Spark's JSON; "options" of Spark's data source; "pushes": true if filters may
+   *     leave out row groups
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
    */
   static Scan of(SparkSession spark, Map described, Expression[] filters) {
@@ -59,7 +60,8 @@ public class NativeFiles {
             : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
     builder.pruneColumns(Trees.struct((String) described.get("required")));
     ArrayList pushed = new ArrayList();
-    for (int i = 0; i < filters.length; i++) {
+    boolean pushes = ((Boolean) described.get("pushes")).booleanValue();
+    for (int i = 0; pushes && i < filters.length; i++) {
       if (!namesFloats(filters[i]) && !hasOldMoment(filters[i]) && !(orc && hasNull(filters[i]))) {
         pushed.add(filters[i]);
       }

@@ -15,6 +15,7 @@ from paimon_core.format.orc import OrcFormat
 from paimon_core.format.orc_instants import beyond_nanoseconds
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
 from tests.support.samples import fields_of
 
 ORC = OrcFormat()
@@ -159,3 +160,45 @@ def test_slices_of_rows_with_nulls():
 def test_types_that_orc_lacks_are_refused(type_text):
     with pytest.raises(UnsupportedError, match=r"'c0'.*ORC"):
         encode(fields_of([type_text]))
+
+
+DOTTED = {
+    "a.b": [10, 20, None],
+    "a": [{"b": 100, "c.d": 1, "e`f": {"g.h": 5}}, None, {"b": None, "c.d": 2, "e`f": {"g.h": 6}}],
+    "a.c": [{"d": 7}, {"d": 8}, None],
+    "q`r": [3, 4, 5],
+    "l": [[{"m.n": 1}], [], None],
+    "l.element": [9, 8, 7],
+}
+
+
+def dotted():
+    """A file whose columns are also paths of nested fields, and its columns."""
+    table = pa.table(DOTTED)
+    sink = pa.BufferOutputStream()
+    with paorc.ORCWriter(sink) as writer:
+        writer.write(table)
+    types = ["BIGINT", "ROW<b BIGINT, `c.d` BIGINT, `e``f` ROW<`g.h` BIGINT>>", "ROW<d BIGINT>", "BIGINT"]
+    types += ["ARRAY<ROW<`m.n` BIGINT>>", "BIGINT"]
+    fields = [DataField(i, name, f.type) for i, (name, f) in enumerate(zip(DOTTED, fields_of(types), strict=True))]
+    return sink.getvalue(), {f.name: f for f in fields}
+
+
+@pytest.mark.parametrize("names", [[name] for name in DOTTED] + [["a.b", "a"], ["a.c", "a.b"], [*DOTTED]])
+@pytest.mark.parametrize("batch_rows", [1, 1000])
+def test_columns_whose_names_are_paths_of_nested_fields(names, batch_rows):
+    data, fields = dotted()
+    found = read(data, [fields[name] for name in names], batch_rows)
+    assert found.to_pydict() == {name: DOTTED[name] for name in names}
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_years_beyond_nanoseconds_in_column_with_dot(monkeypatch, wraps):
+    monkeypatch.setattr(orc, "_WRAPS_TIMESTAMPS", wraps)
+    moments = [dt.datetime(1, 1, 1), None, USUAL]
+    sink = io.BytesIO()
+    with pyorc.Writer(sink, pyorc.Struct(**{"t.x": pyorc.Timestamp(), "t": pyorc.Struct(x=pyorc.Int())})) as writer:
+        for moment in moments:
+            writer.write((None if moment is None else moment.replace(tzinfo=UTC), (5,)))
+    (kind,) = fields_of(["TIMESTAMP(6)"])
+    assert read(sink.getvalue(), [DataField(0, "t.x", kind.type)]).to_pydict() == {"t.x": moments}

@@ -86,7 +86,7 @@ def test_any_name_and_literal_reads_back(name, value, op):
         ("a = 1.50 AND b = 1.5e0", (col("a") == Decimal("1.5")) & (col("b") == 1.5)),
         ("a = X'00fF'", col("a") == b"\x00\xff"),
         ("a = DOUBLE 'NaN' OR a = DOUBLE '-Infinity'", (col("a") == math.nan) | (col("a") == -math.inf)),
-        ("größe > 1 AND s.t = 2", (col("größe") > 1) & (col("s.t") == 2)),
+        ("größe > 1 AND `s.t` = 2", (col("größe") > 1) & (col("s.t") == 2)),
     ],
 )  # fmt: skip
 def test_texts_of_predicates(text, expected):
@@ -107,6 +107,9 @@ def test_texts_of_predicates(text, expected):
         ("a LIKE 5", "expected a pattern"),
         ("in = 3", "expected the name of a column, at 'in'"),
         ('"a" = 1', "expected the name of a column, at '\"'"),
+        ("a = 1 AND s.t = 2", "a name with a dot needs backticks.*at 's.t', character 11"),
+        ("5 < s.t", "fields of structs cannot be filtered"),
+        ("s.t", "fields of structs cannot be filtered"),
         ("a NOT 5", "expected IN, BETWEEN or LIKE"),
         ("a + 1 = 2", r"expected a comparison, at '\+'"),
         ("a = DATE '2024-13-01'", "not a DATE"),

@@ -19,6 +19,7 @@ from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql import few_rows
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native import NativeFiles
 from paimon_spark.sql.native_rows import FilesFunction, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.sql.test_native import TYPES
@@ -391,7 +392,8 @@ def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
         def matching(self, trees):
             return json.dumps(list(sizes))
 
-    frame = native_frame(Jvm(spark), sizes, [DataField(0, "d", DOUBLE)], AllFiles())
+    files = NativeFiles("parquet", sizes, len(sizes))
+    frame = native_frame(Jvm(spark), files, [DataField(0, "d", DOUBLE)], AllFiles())
     assert frame.where("d > 100").count() == 1
     assert frame.where("d = 0.0D").count() == 1
 
