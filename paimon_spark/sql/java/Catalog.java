@@ -35,6 +35,7 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
     PaimonDivideRule.install(Sessions.active(null));
+    PaimonTranslationRule.install(Sessions.active(null));
   }
 
   public String name() {

@@ -82,8 +82,16 @@ class PaimonScanBuilder
     return Trees.json(described);
   }
 
+  /** Spark's translation of a filter; none if Spark has no form for it, or its translation fails. */
   private static Option translated(Expression filter) {
-    return filter.deterministic() ? DataSourceV2Strategy$.MODULE$.translateFilterV2(filter) : Option.empty();
+    if (!filter.deterministic()) {
+      return Option.empty();
+    }
+    try {
+      return DataSourceV2Strategy$.MODULE$.translateFilterV2(filter);
+    } catch (AssertionError failed) { // see PaimonTranslationRule
+      return Option.empty();
+    }
   }
 
   public Predicate[] pushedFilters() {

@@ -28,6 +28,7 @@ public class PathTable implements SupportsRead {
   /** The rows of the table as a DataFrame: Spark asks for the scan when it plans a query. */
   public Object rows(Object session) {
     PaimonDivideRule.install((SparkSession) session);
+    PaimonTranslationRule.install((SparkSession) session);
     return Dataset$.MODULE$.ofRows(
         (SparkSession) session, DataSourceV2Relation$.MODULE$.create(this, Option.empty(), Option.empty()));
   }
