@@ -1,7 +1,7 @@
 """`FileIO`: the methods by which the engine reads and writes all bytes of a table."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +11,10 @@ from paimon_core.fileio.local import LocalStorage
 from paimon_core.fileio.paths import absolute, join, scheme_of
 from paimon_core.fileio.remote import RemoteStorage, open_filesystem
 from paimon_core.fileio.s3 import SCHEMES, is_amazon, is_s3_option, s3_arguments
-from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream, Storage
+from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, MissingDirectoryError, OutputStream, Storage
 
-__all__ = ["UNKNOWN_MODIFIED", "FileIO", "FileStatus", "OutputStream", "absolute", "join"]
+__all__ = ["UNKNOWN_MODIFIED", "FileIO", "FileStatus", "MissingDirectoryError", "OutputStream", "absolute", "join"]
+_ATOMIC = frozenset({"file", "hdfs", "viewfs"})
 
 
 class FileIO:
@@ -27,8 +28,8 @@ class FileIO:
     hides the options: they may hold credentials.
     """
 
-    def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
-        self._url = url
+    def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None, fixed: Sequence[str] = ()) -> None:
+        self._url, self._fixed = url, tuple(fixed)
         self._options = dict(storage_options or {})
         self._storages: dict[str, Storage] = {}
         self._process = os.getpid()
@@ -37,6 +38,24 @@ class FileIO:
     def of(cls, path: str, storage_options: Mapping[str, Any] | None = None) -> "FileIO":
         """Return the FileIO of a warehouse, table or file, without any I/O."""
         return cls(path, storage_options)
+
+    def inside(self, *directories: str) -> "FileIO":
+        """Return a FileIO that makes no directory of these, nor their parents.
+
+        A write into a missing one raises MissingDirectoryError. So a writer does not bring a directory back that was
+        dropped or renamed. Stores without directories ignore the call, and so do subclasses that do not override it.
+        """
+        if type(self) is not FileIO or scheme_of(self._url) != "file" or directories == self._fixed:
+            return self
+        found = FileIO(self._url, self._options, directories)
+        found._storages = {store: storage for store, storage in self._storages.items() if store != "file"}
+        found._process = self._process
+        return found
+
+    @property
+    def renames_atomically(self) -> bool:
+        """True if `rename_directory` is one step on the store of the URL: local disks and HDFS."""
+        return scheme_of(self._url) in _ATOMIC
 
     def read(self, path: str) -> bytes:
         """Return the whole content of a file."""
@@ -142,7 +161,7 @@ class FileIO:
     def _make_storage(self, path: str) -> Storage:
         scheme = scheme_of(path)
         if scheme == "file":
-            return LocalStorage()
+            return LocalStorage(self._fixed)
         if scheme in SCHEMES:
             arguments = s3_arguments(self._options)
             return RemoteStorage(open_filesystem("s3://", arguments), None, is_amazon(arguments))
@@ -154,10 +173,10 @@ class FileIO:
         return RemoteStorage(open_filesystem(path, options), reason)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"url": self._url, "options": self._options}
+        return {"url": self._url, "options": self._options, "fixed": self._fixed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._url, self._options = state["url"], state["options"]
+        self._url, self._options, self._fixed = state["url"], state["options"], state["fixed"]
         self._storages, self._process = {}, os.getpid()
 
     def __eq__(self, other: object) -> bool:

@@ -5,23 +5,30 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
-from paimon_core.fileio.durable import make_directories, sync_all
+from paimon_core.fileio.durable import make_directories, sync_all, sync_directory
 from paimon_core.fileio.exclusive import NO_HARD_LINKS, link_exclusive, temporary_name
 from paimon_core.fileio.paths import join, local_path, scheme_of
-from paimon_core.fileio.storage import FileStatus, OutputStream
+from paimon_core.fileio.storage import FileStatus, MissingDirectoryError, OutputStream
 
 T = TypeVar("T")
 _NO_LINK = NO_HARD_LINKS | {errno.EXDEV}
+_TRIES = 5  # to make a directory that others remove
 _NOT_REMOVED = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY}
 
 
 class LocalStorage:
-    """The storage of the local file system and of everything mounted in it."""
+    """The storage of the local file system and of everything mounted in it.
+
+    Args:
+        fixed: directories that writes do not make; see `FileIO.inside`.
+    """
+
+    def __init__(self, fixed: Sequence[str] = ()) -> None:
+        self._fixed = tuple(os.path.normpath(local_path(directory)) for directory in fixed)
 
     def read(self, path: str) -> bytes:
         """Return the whole file."""
@@ -46,7 +53,7 @@ class LocalStorage:
         if not may_link or os.path.islink(old):  # a link to a symbolic link may lead nowhere
             return False
         try:
-            _with_parents(new, lambda: os.link(old, new), make_directories)
+            self._with_parents(new, lambda: os.link(old, new), synced=True)
         except OSError as error:
             if error.errno not in _NO_LINK:
                 raise
@@ -58,7 +65,7 @@ class LocalStorage:
         target = local_path(path)
         temporary = temporary_name(target)
         try:
-            with _with_parents(target, lambda: open(temporary, "wb"), make_directories) as file:
+            with self._with_parents(target, lambda: open(temporary, "wb"), synced=True) as file:
                 for part in parts:
                     file.write(part)
                 if synced:
@@ -72,13 +79,13 @@ class LocalStorage:
     def create(self, path: str) -> OutputStream:
         """Open a new file under its final name: nobody reads the file before a commit names it."""
         target = local_path(path)
-        stream: OutputStream = _with_parents(target, lambda: pa.OSFile(target, "wb"))
+        stream: OutputStream = self._with_parents(target, lambda: pa.OSFile(target, "wb"))
         return stream
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file by hard link, see `link_exclusive`; sync the directories made for it."""
         target = local_path(path)
-        return _with_parents(target, lambda: link_exclusive(target, data), make_directories)
+        return self._with_parents(target, lambda: link_exclusive(target, data), synced=True)
 
     def sync(self, paths: Sequence[str], root: str) -> None:
         """Sync the files and their directories, up to the root."""
@@ -115,7 +122,10 @@ class LocalStorage:
             os.unlink(local_path(path))
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, if it exists."""
+        """Remove a directory with everything in it, if it exists; of a symbolic link only the link."""
+        if os.path.islink(local_path(path)):
+            self.delete(path)
+            return
         try:
             shutil.rmtree(local_path(path))
         except FileNotFoundError:
@@ -136,27 +146,62 @@ class LocalStorage:
         """Rename a directory, atomically within one file system. Raises FileExistsError if the target exists."""
         if self.exists(target):
             raise FileExistsError(f"cannot rename {source} to {target}: the target exists")
-        new = local_path(target)
-        _with_parents(new, lambda: os.rename(local_path(source), new))
+        old, new = local_path(source), local_path(target)
+        try:
+            self._with_parents(new, lambda: os.rename(old, new), synced=True)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise FileExistsError(f"cannot rename {source} to {target}: the target exists") from error
+        for parent in {os.path.dirname(old), os.path.dirname(new)}:
+            sync_directory(parent)
 
     def why_no_commit(self) -> str | None:
         """Return `None`: a hard link lets one of several writers win."""
         return None
 
+    def _with_parents(self, path: str, action: Callable[[], T], *, synced: bool = False) -> T:
+        """Run an action; if the directory of ``path`` is missing, make it and run the action again.
 
-_make: Callable[[str], None] = partial(os.makedirs, exist_ok=True)
+        This is cheaper than making the directory every time. Another process may remove an empty directory in between.
 
-
-def _with_parents(path: str, action: Callable[[], T], make: Callable[[str], None] = _make) -> T:
-    """Run an action; if the directory of `path` is missing, make it and run the action again.
-
-    This is cheaper than making the directory every time. `make`: makes a directory and its parents.
-    """
-    try:
-        return action()
-    except FileNotFoundError:
+        Args:
+            path: the file that the action makes.
+            action: the action, which raises FileNotFoundError without the directory.
+            synced: sync the directories that are made.
+        """
         parent = os.path.dirname(path)
-        if not parent:
-            raise
-        make(parent)
-        return action()
+        tries = 0
+        while True:
+            try:
+                return action()
+            except FileNotFoundError:
+                if tries == _TRIES or not parent:
+                    raise
+            tries += 1
+            self._make(parent, path, synced=synced)
+
+    def _make(self, directory: str, path: str, *, synced: bool) -> None:
+        """Make a directory and its missing parents, but none that is fixed. Raises MissingDirectoryError."""
+        inner = os.path.normpath(directory)
+        tops = [top for top in self._fixed if inner == top or inner.startswith(os.path.join(top, ""))]
+        if not tops:
+            make_directories(directory) if synced else os.makedirs(directory, exist_ok=True)
+            return
+        top = max(tops, key=len)
+        level = top
+        try:
+            os.stat(top)
+            for name in os.path.relpath(inner, top).split(os.sep) if inner != top else ():
+                level = os.path.join(level, name)
+                with suppress(FileExistsError):
+                    os.mkdir(level)
+                    if synced:
+                        sync_directory(os.path.dirname(level))
+        except FileNotFoundError:
+            if os.path.isdir(top):
+                return  # an empty directory between both was removed: the caller tries again
+            raise MissingDirectoryError(
+                f"{path} cannot be written: there is no directory {top}. The table, database or branch there was "
+                "dropped or renamed: open it by its name"
+            ) from None

@@ -143,6 +143,7 @@ class RemoteStorage:
             if not self.exists(source):
                 raise FileNotFoundError(errno.ENOENT, "no such directory", source)
             if self._has_directories:
+                self._make_parents(target)
                 self._fs.mv(self._key(source), self._key(target), recursive=True)
                 return
             old, new = self._key(source).rstrip("/"), self._key(target).rstrip("/")

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from paimon_core.errors import NotFoundError
+
 UNKNOWN_MODIFIED = 2**63 - 1
 """The modification time of a file whose store reports none: such a file never counts as old."""
 
@@ -20,6 +22,13 @@ class FileStatus:
     size: int
     is_directory: bool
     modified_ms: int
+
+
+class MissingDirectoryError(NotFoundError, FileNotFoundError):
+    """A write into a directory that is missing and must not be made, because its table or branch was dropped.
+
+    Nothing was written. It is an ``OSError`` as every failure of a store, and says what a `NotFoundError` says.
+    """
 
 
 class OutputStream(Protocol):

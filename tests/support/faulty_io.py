@@ -46,13 +46,32 @@ class FaultyIO(FileIO):
         self.at = at
         self.mode = mode
         self.log: list[tuple[str, str]] = []
-        self.frozen = False
+        self._death: list[tuple[str, str]] = []
         self._lock = threading.Lock()
 
     @property
     def calls(self) -> int:
         """Calls seen so far."""
         return len(self.log)
+
+    @property
+    def frozen(self) -> bool:
+        """True after a death."""
+        return bool(self._death)
+
+    def inside(self, *directories: str) -> "FaultyIO":
+        """Return a view of this io: it shares the counter, the log and the death."""
+        inner = self.inner.inside(*directories)
+        if inner is self.inner:
+            return self
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found.inner = inner
+        return found
+
+    @property
+    def renames_atomically(self) -> bool:
+        return self.inner.renames_atomically
 
     def read(self, path: str) -> bytes:
         return self._call("read", path, lambda: self.inner.read(path))
@@ -117,7 +136,8 @@ class FaultyIO(FileIO):
             number = len(self.log)
             self.log.append((verb, path))
             hit = number == self.at
-            self.frozen = hit and self.mode in ("torn", "crash")
+            if hit and self.mode in ("torn", "crash"):
+                self._death.append((verb, path))
         if not hit:
             return act()
         if self.mode == "before":
@@ -172,16 +192,24 @@ class _FaultyStream(io.BytesIO):
 
 
 class MemoryIO(FileIO):
-    """Files in a dictionary, created exclusively under a lock; commits are allowed. Directories are prefixes."""
+    """Files in a dictionary, created exclusively under a lock; commits are allowed. Directories are prefixes.
 
-    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+    ``atomic_renames``: a directory is renamed in one step, as on a disk; False: as on an object store.
+    """
+
+    def __init__(self, files: dict[str, bytes] | None = None, *, atomic_renames: bool = True) -> None:
         super().__init__("memory://")
+        self.atomic_renames = atomic_renames
         self.files = dict(files or {})
         self._lock = threading.Lock()
 
     def copy(self) -> "MemoryIO":
         """The same files, from here on apart."""
-        return MemoryIO(self.files)
+        return MemoryIO(self.files, atomic_renames=self.atomic_renames)
+
+    @property
+    def renames_atomically(self) -> bool:
+        return self.atomic_renames
 
     def read(self, path: str) -> bytes:
         try:
@@ -243,8 +271,12 @@ class MemoryIO(FileIO):
     def rename_directory(self, source: str, target: str) -> None:
         if self.exists(target):
             raise FileExistsError(errno.EEXIST, "the target exists", target)
-        for path in self._below(source):
-            self.files[target.rstrip("/") + path[len(source.rstrip("/")) :]] = self.files.pop(path)
+        with self._lock:
+            paths = self._below(source)
+            if not paths:
+                raise FileNotFoundError(errno.ENOENT, "no such directory", source)
+            for path in paths:
+                self.files[target.rstrip("/") + path[len(source.rstrip("/")) :]] = self.files.pop(path)
 
     @property
     def can_commit(self) -> bool:
