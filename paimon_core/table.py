@@ -75,6 +75,7 @@ from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.create import create_table
+from paimon_core.store.current_schema import check_opened
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
@@ -708,7 +709,7 @@ class Table:
 
         Arguments are those of `TableMaintenance.compact`.
         """
-        return TableMaintenance(self._writable(), runner).compact(
+        made = TableMaintenance(self._writable(), runner).compact(
             full=full,
             order_by=order_by,
             order_strategy=order_strategy,
@@ -716,6 +717,9 @@ class Table:
             filter=filter,
             progress=progress,
         )
+        if made is None:
+            check_opened(self._store.schemas, self._store.schema, None)
+        return made
 
     def expire_snapshots(
         self,
@@ -859,7 +863,9 @@ class Table:
 
     def _expired(self, made: Snapshot | None) -> Snapshot | None:
         """Expire as the options say after a commit, and return the snapshot of the commit."""
-        if made is not None:
+        if made is None:
+            check_opened(self._store.schemas, self._store.schema, None)  # a dropped table looks empty
+        else:
             expire_after_commit(self._store)
         return made
 
@@ -869,7 +875,10 @@ class Table:
         if moment == NEWEST:
             moment = TimeTravel.from_options(store.options)
         snapshot = moment.resolve(store.snapshots, store.tags)
-        return store if moment == NEWEST or snapshot is None else store.at_schema(snapshot.schema_id), snapshot
+        if moment != NEWEST and snapshot is not None:
+            return store.at_schema(snapshot.schema_id), snapshot
+        check_opened(store.schemas, store.schema, snapshot)
+        return store, snapshot
 
     def _writable(self) -> FileStore:
         if self._read_optimized:

@@ -13,6 +13,8 @@ from paimon_core.errors import (
     CommitUnknownError,
     InvalidInputError,
     NotFoundError,
+    PaimonError,
+    UnsupportedError,
     hide_secrets,
     listed_names,
 )
@@ -29,7 +31,10 @@ from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
+from paimon_core.store.create import create_table
+from paimon_core.store.drop import TRASH, drop_directory, empty_trash, is_half_dropped
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.iceberg_location import catalog_directory
 from paimon_core.table import Table, viewed, with_store
@@ -108,10 +113,11 @@ class FileSystemCatalog:
         )
 
     def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
-        """Delete a database, with ``cascade`` also its tables.
+        """Delete a database, with ``cascade`` also its tables, one after the other.
 
-        Raises NotFoundError if it does not exist, unless ``ignore_if_not_exists``; InvalidInputError if it has tables,
-        unless ``cascade``.
+        A call that was interrupted is finished by the same call. Raises NotFoundError if the database does not exist,
+        unless ``ignore_if_not_exists``; InvalidInputError if it has tables, unless ``cascade``, and for a table that
+        another process creates at the same time.
         """
         path = self._database_path(name)
         if not self._io.exists(path):
@@ -123,7 +129,27 @@ class FileSystemCatalog:
             raise InvalidInputError(
                 f"database {name!r} is not empty, it holds {', '.join(tables[:10])}: drop them, or pass cascade=True"
             )
-        self._io.delete_directory(path)
+        for table in tables:
+            self.drop_table(Identifier(name, table), ignore_if_not_exists=True)
+        self._delete_database(name)
+
+    def _delete_database(self, name: str) -> None:
+        """Delete what a database without tables holds: stray files, and parts of tables that a crash has left."""
+        path = self._database_path(name)
+        self.remove_dropped(name)
+        entries = sorted(self._io.list(path), key=lambda entry: entry.name == _MARKER)  # the database exists until then
+        for entry in entries:
+            if not entry.is_directory:
+                self._io.delete(entry.path)
+            elif entry.name == TRASH:
+                self._io.delete_directory(entry.path)
+            elif not Schemas(self._io, entry.path).ids():
+                drop_directory(self._io, entry.path)
+        if not self._io.delete_empty_directory(path) and self._io.list(path):
+            raise InvalidInputError(
+                f"database {name!r} was not dropped: another process creates tables in it "
+                f"({listed_names('', self.list_tables(name))}); drop it again"
+            )
 
     # ---- tables
 
@@ -137,14 +163,21 @@ class FileSystemCatalog:
     def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
         """Create a table with this ``schema``, under the catalog's defaults of options, and open it.
 
-        Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError without its database.
+        Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError without its database;
+        InvalidInputError for a directory with a part of a dropped table, which another `drop_table` deletes.
         """
         name = _plain(identifier, "created")
-        self._existing_database(name.database)
+        database = self._existing_database(name.database)
+        self._remove_dropped(name.database)
         options = {**self._defaults_for(schema), **schema.options}
-        wanted = replace(schema, options=options)
         path = self.location(name)
-        return self._trusted(Table.create(path, wanted, self.storage_options, ignore_if_exists=ignore_if_exists), None)
+        try:
+            io = FileIO.of(path, self.storage_options).inside(database)
+            create_table(io, path, replace(schema, options=options))
+        except AlreadyExistsError:
+            if not ignore_if_exists:
+                raise
+        return self._trusted(Table.open(path, self.storage_options), None)
 
     def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
         """Return a table of this ``schema``, which `StagedTable.publish` makes visible; it may replace one.
@@ -153,15 +186,14 @@ class FileSystemCatalog:
         ``replace_existing``; NotFoundError without the database, and as `StagedTable.prepare`.
         """
         name = _plain(identifier, "created")
-        self._existing_database(name.database)
+        database = self._existing_database(name.database)
         path = self.location(name)
-        old = Schemas(self._io, path).latest()
-        if old is not None and not replace_existing:
+        if not replace_existing and self.table_exists(name):
             raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
         wanted = replace(schema, options={**self._defaults_for(schema), **schema.options})
-        any_schema = create(wanted, 0)
-        store = FileStore(FileIO.of(path, self.storage_options), join(path), any_schema).within(self.warehouse)
-        return StagedTable.prepare(store, wanted, old)
+        io = FileIO.of(path, self.storage_options).inside(database)
+        main = FileStore(io, join(path), create(wanted, 0)).within(self.warehouse)
+        return StagedTable.prepare(io, main, wanted)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
         """Open and return a table, a branch of one (``db.t$branch_b``) or a system table.
@@ -184,41 +216,81 @@ class FileSystemCatalog:
         return bool(Schemas(self._io, self.location(_plain(identifier, "looked for"))).ids())
 
     def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
-        """Delete a table with all its data, snapshots and branches.
+        """Delete a table with all its data, snapshots and branches; finish a call that was interrupted.
 
-        Raises NotFoundError if it does not exist, unless ``ignore_if_not_exists``.
+        The table is gone in one step, then its files are deleted (decision 31). Raises NotFoundError if it does not
+        exist and no part of it is left, unless ``ignore_if_not_exists``.
         """
         name = _plain(identifier, "dropped")
-        if self.table_exists(name):
-            iceberg = self._iceberg_directory(name)
-            self._io.delete_directory(self.location(name))
-            if iceberg is not None:
-                with best_effort("deleting the Iceberg metadata of a dropped table"):
-                    self._io.delete_directory(iceberg)
+        path = self.location(name)
+        self._remove_dropped(name.database)
+        if self.table_exists(name) or is_half_dropped(self._io, path):
+            drop_directory(self._io, path, lambda moved: self._delete_iceberg(name, moved))
         elif not ignore_if_not_exists:
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name)}")
 
-    def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
-        """Move a table to another name or database. Atomic only if the storage renames directories atomically.
+    def is_half_dropped(self, identifier: str | Identifier) -> bool:
+        """Return True if there is no such table but a part of one, which `drop_table` deletes."""
+        name = _plain(identifier, "looked for")
+        return not self.table_exists(name) and is_half_dropped(self._io, self.location(name))
 
-        Raises NotFoundError without ``source``, AlreadyExistsError if ``target`` exists.
+    def remove_dropped(self, database: str) -> list[str]:
+        """Delete the files of dropped tables that a crash has left; return the names of the tables.
+
+        Each `drop_table` and `create_table` in the database does the same.
+        """
+        path = self._existing_database(database)
+        return empty_trash(
+            self._io, path, lambda table, moved: self._delete_iceberg(Identifier(database, table), moved)
+        )
+
+    def _remove_dropped(self, database: str) -> None:
+        if self._io.exists(self._database_path(database)):
+            with best_effort("deleting the files of tables dropped before", (OSError, PaimonError)):
+                self.remove_dropped(database)
+
+    def _delete_iceberg(self, name: Identifier, moved: str) -> None:
+        """Delete the Iceberg metadata of a dropped table outside of its directory, best effort.
+
+        ``moved``: the directory with the table's files.
+        """
+        with best_effort("deleting the Iceberg metadata of a dropped table", (OSError, PaimonError)):
+            schema = Schemas(self._io, moved).latest_stored()
+            catalog = self._iceberg_directory(name, schema)
+            if catalog is not None and not self.table_exists(name):  # else it is that of a newer table
+                self._io.delete_directory(catalog)
+
+    def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
+        """Move a table to another name or database, in one step.
+
+        Raises NotFoundError without ``source``, AlreadyExistsError if ``target`` exists, UnsupportedError for a store
+        that cannot rename a directory in one step, as object stores cannot.
         """
         old, new = _plain(source, "renamed"), _plain(target, "a new name")
         if not self.table_exists(old):
             raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old)}")
-        self._existing_database(new.database)
+        database = self._existing_database(new.database)
+        taken = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
         if self._io.exists(self.location(new)):
-            raise AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
-        iceberg = self._iceberg_directory(old)
-        self._io.rename_directory(self.location(old), self.location(new))
+            raise taken
+        if not self._io.renames_atomically:
+            raise UnsupportedError(
+                f"{str(old)!r} cannot be renamed to {str(new)!r}: the store of {self.warehouse} cannot rename a "
+                "directory in one step, so that readers, writers and a crash would meet half a table; clone the table "
+                "to the new name, then drop it"
+            )
+        iceberg = self._iceberg_directory(old, Schemas(self._io, self.location(old)).latest())
+        try:
+            self._io.inside(database).rename_directory(self.location(old), self.location(new))
+        except FileExistsError:
+            raise taken from None
         if iceberg is not None:
             with best_effort("deleting the Iceberg metadata of the old name"):
                 self._io.delete_directory(iceberg)
         sync_after_change(FileStore.open(self.location(new), self.storage_options))
 
-    def _iceberg_directory(self, name: Identifier) -> str | None:
-        """Return the directory of a table in the Iceberg catalog beside the databases; `None`: it has none there."""
-        schema = Schemas(self._io, self.location(name)).latest()
+    def _iceberg_directory(self, name: Identifier, schema: TableSchema | None) -> str | None:
+        """Return the directory of a table in the Iceberg catalog of the warehouse; `None`: it has none there."""
         if schema is None or METADATA_ICEBERG_STORAGE.key not in schema.options:
             return None
         catalog = catalog_directory(self.location(name))
@@ -298,10 +370,11 @@ class FileSystemCatalog:
     ) -> Table:
         """Copy an open table, the ``source``, and return the copy. Arguments are those of `clone`."""
         name = _plain(target, "a clone")
-        target_catalog._existing_database(name.database)
+        database = target_catalog._existing_database(name.database)
         snapshot, newest = source.snapshot(**when), all(value is None for value in when.values())
         root = target_catalog.location(name)
-        clone(source.store, snapshot, FileIO.of(root, target_catalog.storage_options), root, newest=newest)
+        io = FileIO.of(root, target_catalog.storage_options).inside(database)
+        clone(source.store, snapshot, io, root, newest=newest)
         return target_catalog.table(name)
 
     def alter_table(self, identifier: str | Identifier, changes: Sequence[SchemaChange]) -> Table:
@@ -311,6 +384,8 @@ class FileSystemCatalog:
     def location(self, identifier: str | Identifier) -> str:
         """Return the directory of a table, whether the table exists or not."""
         name = _identifier(identifier)
+        if name.table == TRASH:
+            raise InvalidInputError(f"{name.table!r} cannot name a table: it is reserved")
         return join(self._database_path(name.database), name.table)
 
     # ---- inside
@@ -339,7 +414,8 @@ class FileSystemCatalog:
         return NotFoundError(f"no database {name!r} in {self.warehouse}; there are: {known}")
 
     def _known_tables(self, asked: Identifier) -> str:
-        found = [one.name for one in self._io.list(self._database_path(asked.database)) if one.is_directory]
+        entries = self._io.list(self._database_path(asked.database))
+        found = [entry.name for entry in entries if entry.is_directory and entry.name != TRASH]
         return f"database {asked.database!r} holds: {listed_names(asked.table, sorted(found))}"
 
     def _table_defaults(self) -> dict[str, str]:

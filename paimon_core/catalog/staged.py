@@ -1,7 +1,8 @@
 """Tables that are filled before they appear: ``CREATE`` and ``REPLACE TABLE ... AS SELECT``.
 
-The rows are written to a branch whose name nobody else knows. Its files lie where those of the table lie, so `publish`
-moves none: it publishes the schema, then the files of the branch in one snapshot.
+The rows are written to a branch with a unique name. Its files are in the directories of the table, so `publish` moves
+none: it publishes the schema, then the files of the branch in one snapshot. The mark `continuity.replacing` of the
+schema keeps readers at the old schema until this snapshot is there.
 """
 
 import uuid
@@ -11,14 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError, PaimonError
+from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.continuity import replacing
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
+from paimon_core.store.create import check_unused
+from paimon_core.store.current_schema import current_schema
+from paimon_core.store.drop import STAGED, drop_directory
 from paimon_core.store.file_store import FileStore, now_millis
 from paimon_core.table import Table
 from paimon_core.types.arrow import assign_ids
@@ -29,31 +36,36 @@ from paimon_core.types.datatype import with_nullable
 class StagedTable:
     """A table that appears, or replaces one, with `publish`; until then readers see what was there before.
 
-    ``store`` is the branch to write to; ``replaced``: the newest schema of the table that is replaced, `None` for a new
-    table.
+    Args:
+        store: the branch to write to.
+        replaced: the schema of the table that is replaced; `None`: the table is new.
     """
 
     store: FileStore
     replaced: TableSchema | None
 
     @staticmethod
-    def prepare(main: FileStore, schema: Schema, replaced: TableSchema | None) -> "StagedTable":
+    def prepare(io: FileIO, main: FileStore, schema: Schema) -> "StagedTable":
         """Return a staged table.
 
         Args:
+            io: the store, which makes the directory of a new table.
             main: the table's place, in any schema.
             schema: the columns, keys and options to be.
-            replaced: the schema that it replaces; `None`: there is no table.
 
         Raises InvalidInputError for a schema that breaks a rule, and for other partition columns than before: the
         older snapshots of a table stay readable. UnsupportedError for a schema that this engine cannot write.
         """
         made = create(schema, now_millis())
         check_writable(made)
-        if replaced is not None:
-            made = _next_version(made, replaced, main.root)
-        store = replace(main.with_schema(made), branch=f"staged-{uuid.uuid4().hex}")
-        store.schemas.commit(made)
+        newest, replaced = main.schemas.latest(), None
+        if newest is None:
+            check_unused(io, main.root)
+        else:
+            replaced = current_schema(main.schemas)
+            made = _next_version(made, newest, main.root)
+        store = replace(main.with_schema(made), branch=f"{STAGED}{uuid.uuid4().hex}")
+        Schemas(io, store.branch_root).commit(made)
         return StagedTable(store, replaced)
 
     @property
@@ -64,54 +76,61 @@ class StagedTable:
     def publish(self) -> Table:
         """Make the rows and the schema those of the table, in one snapshot, and return the table.
 
-        Raises AlreadyExistsError or CommitConflictError if another process has created or changed the table.
+        Without that snapshot, after a crash, the table is what it was before: see `current_schema`. Raises
+        AlreadyExistsError or CommitConflictError if another process has created or changed the table.
         """
-        main = self._main()
-        if not main.schemas.commit(self.store.schema):
+        main, schema = self._main(), self.store.schema
+        if self.replaced is None:
+            check_unused(main.io, main.root)
+        messages = self._messages()
+        has_rows = bool(messages) or main.snapshots.latest_id() is not None
+        published = replacing(schema, schema.id - 1) if has_rows else schema
+        if not main.schemas.commit(published):
             name = f"the table at {main.root}"
-            if self.replaced is None:
+            if schema.id == 0:
                 raise AlreadyExistsError(f"{name} was created meanwhile: this one is not made")
             raise CommitConflictError(f"{name} was altered meanwhile: it is not replaced, try again")
-        try:
-            self._publish_rows(main)
-        except PaimonError:
-            self._publish_old_schema(main)
-            raise
+        if has_rows:
+            try:
+                self._publish_rows(main, messages)
+            except PaimonError:
+                self._publish_old_schema(main)
+                raise
         self._delete_branch()
         return Table(main)
 
     def discard(self) -> None:
         """Delete what was written; the table that was to be replaced is as before."""
-        snapshot = self.store.snapshots.latest()
-        if snapshot is not None:
-            for entry in live_entries(self.store, snapshot, with_stats=False).live:
-                for path in self.store.deletable_paths(entry.bucket_ref, entry.file):
-                    with suppress(OSError):
-                        self.store.io.delete(path)
+        io, written = self._main().io, set[str]()
+        with suppress(OSError, PaimonError):
+            written = self._written()
         self._delete_branch()
-        main = self._main()
-        if self.replaced is None and not main.schemas.ids():
+        with suppress(OSError):
+            for path in written:
+                io.delete(path)
+        if self.replaced is None:
             with suppress(OSError):
-                main.io.delete_directory(main.root)
+                _delete_empty(io, self.store.root)
 
     def _main(self) -> FileStore:
         return replace(self.store, branch="main")
 
     def _delete_branch(self) -> None:
         with suppress(OSError):
-            self.store.io.delete_directory(self.store.branch_root)
+            drop_directory(self._main().io, self.store.branch_root)
 
-    def _publish_rows(self, main: FileStore) -> None:
+    def _messages(self) -> list[CommitMessage]:
+        """Return messages that add the rows of the branch."""
         snapshot = self.store.snapshots.latest()
-        if snapshot is None and main.snapshots.latest_id() is None:
-            return
-        messages: list[CommitMessage] = []
-        if snapshot is not None:
-            name = snapshot.index_manifest
-            indexes = [] if name is None else self.store.manifests.read_index(name)
-            messages = _messages(live_entries(self.store, snapshot).live, indexes)
+        if snapshot is None:
+            return []
+        name = snapshot.index_manifest
+        indexes = [] if name is None else self.store.manifests.read_index(name)
+        return _messages(live_entries(self.store, snapshot).live, indexes)
+
+    def _publish_rows(self, main: FileStore, messages: list[CommitMessage]) -> None:
         committer = Table(main).committer()
-        if self.replaced is None:
+        if main.snapshots.latest_id() is None:
             committer.commit(messages)
         else:
             committer.overwrite(messages)
@@ -120,6 +139,29 @@ class StagedTable:
         """Publish the replaced schema once more: its columns keep their ids, so rows stay as they were."""
         if self.replaced is not None:
             main.schemas.commit(replace(self.replaced, id=self.store.schema.id + 1))
+
+    def _written(self) -> set[str]:
+        """Return the paths of the files that the snapshots of the branch name."""
+        store, manifests = self.store, self.store.manifests
+        paths: set[str] = set()
+        for snapshot in store.snapshots.all():
+            for entry in live_entries(store, snapshot, with_stats=False).live:
+                paths.update(store.deletable_paths(entry.bucket_ref, entry.file))
+            for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+                paths.add(manifests.path(name))
+                paths.update(manifests.path(meta.file_name) for meta in manifests.read_list(name))
+            if snapshot.index_manifest is not None:
+                paths.add(manifests.path(snapshot.index_manifest))
+                paths.update(map(store.index_path, manifests.read_index(snapshot.index_manifest)))
+        return paths
+
+
+def _delete_empty(io: FileIO, directory: str) -> None:
+    """Delete the empty directories in a directory, and the directory if nothing else is in it."""
+    for entry in io.list(directory):
+        if entry.is_directory:
+            _delete_empty(io, entry.path)
+    io.delete_empty_directory(directory)
 
 
 def _next_version(made: TableSchema, replaced: TableSchema, root: str) -> TableSchema:

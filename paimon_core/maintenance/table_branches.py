@@ -3,14 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import delete_files_of, delete_tags
 from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
+from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
-from paimon_core.snapshot.tags import Tag
+from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.snapshot.tags import Tag, Tags
+from paimon_core.store.current_schema import check_opened
+from paimon_core.store.drop import drop_directory, empty_trash
 from paimon_core.store.file_store import FileStore
 
 _TRIES = 10
@@ -56,6 +60,7 @@ class TableBranches:
             if ignore_if_exists:
                 return
             raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
+        check_opened(self.store.schemas, self.store.schema, None)
         source = None if tag is None else self.store.tags.get(tag)
         if dry_run:
             if snapshot_id is not None:
@@ -63,12 +68,13 @@ class TableBranches:
             return
         if snapshot_id is not None:
             source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
-        branch = self._branch(name)
-        branch.io.delete_directory(branch.branch_root)
+        main, directory = self._main(), branch_root(self.store.root, name)
+        empty_trash(main.io, _parent(directory))
+        drop_directory(main.io, directory)
         try:
-            self._fill(branch, source)
+            self._fill(main, directory, source)
         except BaseException:
-            branch.io.delete_directory(branch.branch_root)
+            drop_directory(main.io, directory)
             if snapshot_id is not None and source is not None:
                 delete_tags(self.store, [source])
             raise
@@ -87,23 +93,33 @@ class TableBranches:
         if own is not None:  # a call that goes on after a crash could not know whose tag it was
             main.tags.delete(own.name)
             main.sync([main.tags.path(own.name)])
-        main.io.delete_directory(branch_root(main.root, name))
+        directory = branch_root(main.root, name)
+        empty_trash(main.io, _parent(directory))
+        drop_directory(main.io, directory)
         if own is not None:
             delete_files_of(main, own.snapshot)
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
-        """Rename a branch to ``target``. Atomic only if the storage renames directories so. `dry_run`: only check.
+        """Rename a branch to ``target``, in one step. `dry_run`: only check that it is possible.
 
-        Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken.
+        Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken, UnsupportedError for a
+        store that cannot rename a directory in one step, as object stores cannot.
         """
         self.check(name)
         check_branch_name(target)
         if target in self.list():
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
+        if not self.store.io.renames_atomically:
+            raise UnsupportedError(
+                f"branch {name!r} of {self.store.root} cannot be renamed to {target!r}: the store cannot rename a "
+                "directory in one step, so that readers, writers and a crash would meet half a branch; create a branch "
+                "from a snapshot or a tag, and delete this one"
+            )
         if dry_run:
             return
         self._rename_own_tag(name, target)
-        self.store.io.rename_directory(branch_root(self.store.root, name), branch_root(self.store.root, target))
+        root = self.store.root
+        self._main().io.rename_directory(branch_root(root, name), branch_root(root, target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
@@ -216,18 +232,27 @@ class TableBranches:
                 f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, known)}"
             )
 
-    def _fill(self, branch: FileStore, source: Tag | None) -> None:
-        """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch."""
+    def _fill(self, main: FileStore, directory: str, source: Tag | None) -> None:
+        """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch.
+
+        The FileIO of ``main`` writes the files: the branch's own makes no directory of a branch.
+        """
+        io, schemas = main.io, Schemas(main.io, directory)
         if source is not None:
-            branch.tags.replace(source)
-            branch.io.write(branch.snapshots.path(source.snapshot.id), source.snapshot.to_json())
-            branch.sync([branch.tags.path(source.name), branch.snapshots.path(source.snapshot.id)])
-            branch.snapshots.write_hint("LATEST", source.snapshot.id)
-            branch.snapshots.write_hint("EARLIEST", source.snapshot.id)
+            tags, snapshots = Tags(io, directory), Snapshots(io, directory)
+            tags.replace(source)
+            io.write(snapshots.path(source.snapshot.id), source.snapshot.to_json())
+            main.sync([tags.path(source.name), snapshots.path(source.snapshot.id)])
+            snapshots.write_hint("LATEST", source.snapshot.id)
+            snapshots.write_hint("EARLIEST", source.snapshot.id)
         for number in reversed(self.store.schemas.ids()):
             if source is None or number <= source.snapshot.schema_id:
-                branch.io.write(branch.schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
-                branch.sync([branch.schemas.path(number)])
+                io.write(schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
+                main.sync([schemas.path(number)])
+
+
+def _parent(directory: str) -> str:
+    return directory.rpartition("/")[0]
 
 
 def _shared_schemas(main: FileStore, branch: FileStore) -> set[int]:

@@ -31,9 +31,11 @@ from paimon_core.options.file import PLACES_OF_NEW_FILES
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.continuity import replaced_version, replacing, unmarked
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.create import check_unused
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.external_paths import is_inside
 from paimon_core.store.file_store import FileStore
@@ -88,21 +90,27 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
             "copies one branch: clone each branch, or remove the option"
         )
     schemas = _schemas(source, None if newest or snapshot is None else snapshot.schema_id)
-    stored = Schemas(target_io, root)
-    _check_schemas(source, schemas, stored)
     target = FileStore(target_io, root, schemas[-1])
+    stored = Schemas(target_io, root)
+    if stored.ids():
+        target_io, stored = target.io, target.schemas  # which bring no dropped copy back
+    else:
+        check_unused(target_io, root)
+    _check_schemas(source, schemas, stored)
     base = target.snapshots.latest()
     if base is not None:
         _check_copy(source, snapshot, target, base)
+    elif snapshot is not None:
+        schemas = [_awaiting_rows(schema) for schema in schemas]
     if snapshot is None or (base is not None and _is_copy_of(base, snapshot)):
-        _publish_schemas(source, schemas, stored)
+        _publish_schemas(source, schemas, stored, base)
         return Cloned(base, 0, 0)
     with protected_read(source, snapshot), raise_if_expired(source, snapshot), _missing_is_corrupted():
         wanted, indexes = _contents(source, snapshot)
         copies = _missing_files(source, snapshot, target, base, wanted)
         for _ in parallel_map(partial(_copy, source.io, target_io), copies, THREADS):
             pass
-    _publish_schemas(source, schemas, stored)
+    _publish_schemas(source, schemas, stored, base)
     made = _publish(source, snapshot, target, base, wanted, indexes)
     expire_after_commit(target)
     return Cloned(made, len(copies), sum(copy.size or 0 for copy in copies))
@@ -129,12 +137,19 @@ def _check_schemas(source: FileStore, schemas: list[TableSchema], stored: Schema
 
 
 def _same_schema(one: TableSchema, other: TableSchema) -> bool:
-    return one.to_json() == other.to_json()
+    return unmarked(one).to_json() == unmarked(other).to_json()
 
 
-def _publish_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas) -> None:
-    """Create the versions of the schema that the copy lacks, the oldest first."""
+def _awaiting_rows(schema: TableSchema) -> TableSchema:
+    """Return the schema of a copy that is no table before it has the rows: see `continuity.replacing`."""
+    return replacing(schema, -1) if replaced_version(schema) is None else schema
+
+
+def _publish_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas, base: Snapshot | None) -> None:
+    """Create the versions of the schema that the copy lacks, the oldest first. ``base``: the snapshot of the copy."""
     known = set(stored.ids())
+    if base is not None and not known:
+        raise _diverged(source, stored.table_root, "it was dropped meanwhile")
     for schema in schemas:
         if schema.id not in known and not stored.commit(schema) and not _same_schema(stored.get(schema.id), schema):
             raise _diverged(source, stored.table_root, f"its schema {schema.id} is another one")

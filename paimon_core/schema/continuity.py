@@ -4,7 +4,9 @@
 (`catalog.staged`). So the ids of the columns tell a replacement from an ``ALTER TABLE``, without another mark on disk.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from paimon_core.options import ALL_OPTIONS
@@ -13,10 +15,40 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.cast import can_cast
 from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType, is_nested, with_nullable
 
+_REPLACES = "replaces"
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+
 _NAMES = frozenset({"bucket-key", "partition", "primary-key", "rowkind.field"})
 """Options that name columns. The columns are compared by their ids, because a column may have been renamed."""
 
 _OPTIONS = (*sorted(IMMUTABLE - _NAMES), "deletion-vectors.enabled")
+
+
+def replacing(schema: TableSchema, version: int) -> TableSchema:
+    """Return the schema with the mark that it replaces the table of ``version`` once rows follow it.
+
+    The mark is the key ``replaces`` of the schema file. Until a snapshot of a later version than ``version`` is the
+    newest one, the table is that of ``version``; -1: there is no table.
+    """
+    return replace(unmarked(schema), extra=(*unmarked(schema).extra, (_REPLACES, str(version))))
+
+
+def unmarked(schema: TableSchema) -> TableSchema:
+    """Return the schema without the mark of `replacing`."""
+    return replace(schema, extra=tuple(item for item in schema.extra if item[0] != _REPLACES))
+
+
+def replaced_version(schema: TableSchema) -> int | None:
+    """Return the version in the mark of `replacing`, which later versions keep; `None`: the schema has no mark."""
+    text = dict(schema.extra).get(_REPLACES, "")
+    version = int(text) if _NUMBER.fullmatch(text) else schema.id
+    return version if -1 <= version < schema.id else None
+
+
+def is_replaced(old: TableSchema, new: TableSchema) -> bool:
+    """Return True if rows of ``new``, a later version, cannot be read as rows of ``old``: the table was replaced."""
+    version = replaced_version(new)
+    return (version is not None and version >= old.id) or not _shared(old, new)
 
 
 def continues(old: TableSchema, new: TableSchema) -> bool:
@@ -43,8 +75,12 @@ def _other_table(old: TableSchema, new: TableSchema) -> str | None:
     if fell or (new.id == old.id and new.time_millis != old.time_millis):
         return "the table was dropped and created again"
     shared = _shared(old, new)
-    if not any(then.name == now.name for then, now in shared) or not all(_is_cast(*pair) for pair in shared):
-        return "the table was replaced, or all of its columns were"
+    if (
+        is_replaced(old, new)
+        or not any(then.name == now.name for then, now in shared)
+        or not all(_is_cast(*pair) for pair in shared)
+    ):
+        return "the table was replaced, or all of its columns were (run a REPLACE TABLE again that was interrupted)"
     return None
 
 

@@ -13,6 +13,9 @@ from paimon_core.schema.microseconds import in_microseconds
 from paimon_core.schema.table_schema import TableSchema
 
 PREFIX = "schema-"
+DROPPING = ".dropping"
+"""The file beside the schemas of a table that is being deleted in several steps: see `store.drop`."""
+
 MAX_REMEMBERED = 256
 Changes: TypeAlias = Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]
 """Changes in their order, or a function of the newest schema that returns them."""
@@ -40,12 +43,21 @@ class Schemas:
         return join(self.table_root, "schema", f"{PREFIX}{schema_id}")
 
     def ids(self) -> list[int]:
-        """Return the ids of all versions, ascending; empty: no table. Costs one listing."""
-        return numbers_in(self.io.list(join(self.table_root, "schema")), PREFIX)
+        """Return the ids of all versions, ascending; empty: no table, or one that is being dropped.
+
+        Costs one listing.
+        """
+        entries = self.io.list(join(self.table_root, "schema"))
+        return [] if any(entry.name == DROPPING for entry in entries) else numbers_in(entries, PREFIX)
 
     def latest(self) -> TableSchema | None:
         """Return the newest version; `None`: no table."""
         ids = self.ids()
+        return self._load(ids[-1]) if ids else None
+
+    def latest_stored(self) -> TableSchema | None:
+        """Return the newest version, also of a table that is being dropped; `None`: there is no file of a schema."""
+        ids = numbers_in(self.io.list(join(self.table_root, "schema")), PREFIX)
         return self._load(ids[-1]) if ids else None
 
     def get(self, schema_id: int) -> TableSchema:

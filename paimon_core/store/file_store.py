@@ -32,6 +32,7 @@ from paimon_core.snapshot.branches import list_branches
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
+from paimon_core.store.current_schema import current_schema
 from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_inside
 from paimon_core.store.layout import (
     MAIN_BRANCH,
@@ -81,6 +82,7 @@ class FileStore:
     """All versions of the schema of this branch; versions that were read once are cached with this object."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "io", self.io.inside(self.root, self.branch_root))
         object.__setattr__(self, "schemas", Schemas(self.io, self.branch_root, self.in_micros))
 
     @staticmethod
@@ -103,9 +105,10 @@ class FileStore:
         root = join(absolute(root))
         io = FileIO.of(root, storage_options or {})
         branch = _chosen_branch(branch, (options or {}).get("branch"))
-        schema = Schemas(io, branch_directory(root, branch)).latest()
+        schemas = Schemas(io, branch_directory(root, branch))
+        schema = current_schema(schemas)
         if schema is None:
-            raise _missing(io, root, branch)
+            raise _unfinished(root) if schemas.ids() else _missing(io, root, branch)
         warn_of_stored(schema, f"the table {root}")
         return FileStore(io, root, schema, branch).with_options(options or {})
 
@@ -294,6 +297,13 @@ def _chosen_branch(argument: str | None, option: str | None) -> str:
     if len(named) > 1:
         raise InvalidInputError(f"branch is given as {argument!r} and as option 'branch' = {option!r}: leave one")
     return named.pop() if named else MAIN_BRANCH
+
+
+def _unfinished(root: str) -> NotFoundError:
+    return NotFoundError(
+        f"the table at {root} has a schema, but the rows that it was created with are not there: the CREATE TABLE AS "
+        "SELECT or clone still runs, or was interrupted; repeat the clone, or drop the table and create it again"
+    )
 
 
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from paimon_core.errors import PaimonError
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
+from paimon_core.store.drop import STAGED
 from paimon_core.store.file_store import FileStore
 from paimon_core.verify.content import FileContent
 from paimon_core.verify.report import Fault, VerifyReport, sorted_out
@@ -58,8 +59,9 @@ class BranchCheck:
 
 
 def branch_names(store: FileStore) -> list[str]:
-    """Return the names of all branches, the main one first."""
-    return [MAIN, *list_branches(store.io, store.root)]
+    """Return the names of all branches, the main one first, without what a crash left of a staged table."""
+    names = list_branches(store.io, store.root)
+    return [MAIN, *(name for name in names if not name.startswith(STAGED) or replace(store, branch=name).schemas.ids())]
 
 
 def check_branch(store: FileStore, branch: str, *, deep: bool, progress: Progress | None = None) -> BranchCheck:

@@ -111,12 +111,19 @@ class CatalogFunction(DatabaseFunction):
         return self.jvm.array(f"{_CATALOG}.Identifier", found)
 
     def table_exists(self, identifier: Any) -> bool:
-        """Return True if the table exists."""
+        """Return True if the table exists; for DROP TABLE also if a part of it is left."""
         try:
             self._table(self._parts(identifier))
         except (NotFoundError, InvalidInputError, UnsupportedError):
-            return False
+            return self.jvm.is_called_by("DropTableExec", "run") and self._is_left(identifier)
         return True
+
+    def _is_left(self, identifier: Any) -> bool:
+        """Return True for a table that cannot be opened, but dropped."""
+        with suppress(InvalidInputError):
+            name = self._own(self._parts(identifier))
+            return self.catalog.table_exists(name) or self.catalog.is_half_dropped(name)
+        return False
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
         """Return the table, at a version or at a time in microseconds if one is given.

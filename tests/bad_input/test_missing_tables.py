@@ -174,9 +174,11 @@ def test_wrong_hints_change_nothing(tmp_path):
 
 def test_a_table_dropped_under_a_reader_and_a_writer(tmp_path):
     table = table_with_snapshots(tmp_path)
-    plan = table.scan().plan()
+    plan, reader = table.scan().plan(), table.reader()
     shutil.rmtree(table.path)
     with pytest.raises(NotFoundError, match="dropped while it was read"):
-        list(table.reader().to_batches(plan.splits[0]))
+        list(reader.to_batches(plan.splits[0]))
+    with pytest.raises(NotFoundError, match="dropped or renamed after it was opened"):
+        table.to_arrow()
     with pytest.raises(Exception, match="dropped"):
         table.write(orders((1, "a", 1)))

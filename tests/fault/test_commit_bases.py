@@ -217,8 +217,7 @@ def replace_table(io: MemoryIO) -> None:
     """REPLACE TABLE by one with other columns, and one row."""
     table = open_table(io)
     schema = Schema(ORDERS.append(ORDERS.field("v").with_name("w")).remove(1), options=FAST)
-    staged = StagedTable.prepare(table.store, schema, table.schema)
-    staged.publish()
+    StagedTable.prepare(io, table.store, schema).publish()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -217,7 +217,7 @@ class Oracle:
         changed: dict[str, list[tuple[str, str, Change]]] = defaultdict(list)
         for change in changes:
             found = _METADATA.fullmatch(change.path)
-            if found is not None and "/tag-success-file" not in change.path:
+            if found is not None and "/tag-success-file" not in change.path and "/.dropped/" not in change.path:
                 if found["kind"] != "tag" and not found["name"].isdigit():
                     continue
                 changed[found["root"]].append((found["kind"], found["name"], change))

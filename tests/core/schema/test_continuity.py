@@ -110,7 +110,7 @@ def test_alters_that_do_not_continue(base, changes, reason):
 )
 def test_replacements_do_not_continue(columns, given):
     new = replaced(PRIMARY, columns, **given)
-    assert why_not_continued(PRIMARY, new) == "the table was replaced, or all of its columns were"
+    assert "the table was replaced, or all of its columns were" in why_not_continued(PRIMARY, new)
     assert not continues(PRIMARY, altered(new, AddColumn("later", "INT")))
     assert not continues(new, replaced(new, columns, **given))
     assert continues(new, altered(new, AddColumn("later", "INT")))

@@ -1,7 +1,9 @@
 """DDL: databases, CREATE, REPLACE and ALTER of tables, tables by their path."""
 
+import shutil
 import threading
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -40,6 +42,19 @@ def test_a_failed_replacement_changes_nothing(sql):
     sql.spark.range(2).write.mode("overwrite").saveAsTable("s")
     sql.spark.range(3).writeTo("s").createOrReplace()
     assert sql("SELECT count(*) FROM s") == [(3,)]
+
+
+def test_part_of_a_dropped_table_is_dropped_again(sql):
+    sql("CREATE TABLE t AS SELECT 1 AS a")
+    path = Path(Table.open(described(sql, "DESCRIBE TABLE EXTENDED t")["Location"]).path)
+    shutil.rmtree(path / "schema")  # another engine died during DROP TABLE
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("SELECT * FROM t")
+    with pytest.raises(Exception, match=r"part of a dropped table \(snapshot\): drop the table once more"):
+        sql("CREATE TABLE t (b STRING)")
+    sql("DROP TABLE t")
+    sql("CREATE TABLE t (b STRING)")
+    assert sql("SELECT * FROM t") == []
 
 
 @pytest.mark.more

@@ -1,0 +1,52 @@
+"""The schema that a table has for readers: the newest one, unless it waits for the rows that come with it."""
+
+from paimon_core.errors import NotFoundError
+from paimon_core.schema.continuity import is_replaced, replaced_version
+from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshots import Snapshots
+
+
+def current_schema(schemas: Schemas) -> TableSchema | None:
+    """Return the schema in which a table or branch is opened; `None`: there is no table, or no rows of it yet.
+
+    ``REPLACE TABLE ... AS SELECT`` publishes the schema first, then the rows: the snapshot is what replaces the table.
+    """
+    schema = schemas.latest()
+    if schema is None or replaced_version(schema) is None:
+        return schema
+    snapshot = Snapshots(schemas.io, schemas.table_root).latest()
+    newest = -1 if snapshot is None else snapshot.schema_id
+    while (version := replaced_version(schema)) is not None and newest <= version:
+        if version < 0:
+            return None
+        schema = schemas.get(version)
+    return schema
+
+
+def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:
+    """Raise NotFoundError if a table was dropped, renamed or replaced after it was opened.
+
+    Args:
+        schemas: the schemas of the table or branch.
+        opened: the schema in which it was opened.
+        snapshot: the newest snapshot; `None`: none was found.
+    """
+    if snapshot is None:
+        if not schemas.ids():
+            raise NotFoundError(
+                f"there is no table at {schemas.table_root} any more: it was dropped or renamed after it was opened"
+            )
+        return
+    if snapshot.schema_id <= opened.id:
+        return
+    try:
+        newer = schemas.get(snapshot.schema_id)
+    except NotFoundError:  # the table is damaged: the files of the snapshot have schemas of their own
+        return
+    if is_replaced(opened, newer):
+        raise NotFoundError(
+            f"the table at {schemas.table_root} was replaced by another one after it was opened (its schema "
+            f"{snapshot.schema_id} replaces schema {opened.id}): open it again"
+        )

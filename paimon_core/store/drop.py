@@ -1,0 +1,133 @@
+"""Deletion of a table or branch, so that a process killed at any point leaves it whole or gone (decision 31).
+
+Local disks and HDFS rename a directory in one step: it moves to ``.dropped`` beside it, which no engine takes for a
+table, and is deleted there. Object stores have no such step. There the file ``schema/.dropping`` says first that the
+table is gone, and is deleted last; in between the snapshots go before the files that they name, and the schemas go
+last, so engines that do not know the file never see other rows than the newest ones.
+"""
+
+import errno
+import uuid
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from paimon_core.fileio.directory import numbers_in
+from paimon_core.fileio.fileio import FileIO, FileStatus, join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.schema.schemas import DROPPING, PREFIX
+
+TRASH = ".dropped"
+"""The directory of dropped tables in a database, and of dropped branches in ``branch``."""
+
+STAGED = "staged-"
+"""How the names of branches begin that hold the rows of a table or version to be (`catalog.staged`)."""
+
+_IMMOVABLE = {errno.EXDEV, errno.EBUSY}  # the directory is a mount point
+_ADOPTED = ("snapshot", "changelog", "tag", "branch", "consumer", "intent")
+"""Directories whose files a new table would take for its own. Files elsewhere have names that are never used twice."""
+
+
+def drop_directory(io: FileIO, path: str, before: Callable[[str], None] | None = None) -> None:
+    """Delete the table or branch in a directory; finish a call that was killed.
+
+    Args:
+        io: the store.
+        path: the directory. Nothing happens if it is missing.
+        before: called with the directory of the files when the table is gone, before they are deleted.
+    """
+    if not io.exists(path):
+        return
+    if io.renames_atomically:
+        parent, _, name = path.rstrip("/").rpartition("/")
+        trash = join(parent, TRASH)
+        moved = join(trash, f"{name}-{uuid.uuid4().hex}")
+        try:
+            io.rename_directory(path, moved)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno not in _IMMOVABLE:
+                raise
+        else:
+            if before is not None:
+                before(moved)
+            io.delete_directory(moved)
+            io.delete_empty_directory(trash)
+            return
+    _delete_in_order(io, path, before)
+
+
+def empty_trash(io: FileIO, parent: str, before: Callable[[str, str], None] | None = None) -> list[str]:
+    """Finish the calls of `drop_directory` that were killed; return the names of what they dropped.
+
+    Args:
+        io: the store.
+        parent: the directory of a database, or of branches.
+        before: called with the name and the directory of the files before they are deleted.
+    """
+    if not io.renames_atomically:
+        return []
+    names = []
+    trash = join(parent, TRASH)
+    for entry in io.list(trash):
+        name = entry.name.rpartition("-")[0]
+        if before is not None:
+            before(name, entry.path)
+        io.delete_directory(entry.path)
+        names.append(name)
+    io.delete_empty_directory(trash)
+    return names
+
+
+def leftovers(io: FileIO, root: str) -> list[str]:
+    """Return the names of the directories at ``root`` that a new table must not find there.
+
+    REQUIRES: there is no table. Files of a staged table are not among them.
+    """
+    present = {entry.name for entry in io.list(root) if entry.is_directory}
+    found = [name for name in _ADOPTED if name in present and any(map(_is_adopted, io.list(join(root, name))))]
+    if "schema" in present and _is_dropping(io.list(join(root, "schema"))):
+        found.append("schema")
+    return found
+
+
+def is_half_dropped(io: FileIO, root: str) -> bool:
+    """Return True if there is a part of a table at ``root``. REQUIRES: there is no table."""
+    return bool(leftovers(io, root)) or bool(io.list(join(root, "manifest")))
+
+
+def _is_adopted(entry: FileStatus) -> bool:
+    return not entry.name.startswith((".", f"branch-{STAGED}"))
+
+
+def _is_dropping(schemas: Iterable[FileStatus]) -> bool:
+    return any(entry.name == DROPPING for entry in schemas)
+
+
+def _delete_in_order(io: FileIO, root: str, before: Callable[[str], None] | None) -> None:
+    schema = join(root, "schema")
+    tombstone = join(schema, DROPPING)
+    io.write(tombstone, b"")
+    if before is not None:
+        before(root)
+    _delete_files(io, join(root, "changelog"), "changelog-")
+    _delete_files(io, join(root, "snapshot"), "snapshot-")
+    for entry in sorted(io.list(root), key=lambda one: one.name not in _ADOPTED):
+        if entry.name != "schema":
+            (io.delete_directory if entry.is_directory else io.delete)(entry.path)
+    _delete_files(io, schema, PREFIX)
+    io.delete(tombstone)
+    for directory in (schema, root):
+        io.delete_empty_directory(directory)
+
+
+def _delete_files(io: FileIO, directory: str, prefix: str) -> None:
+    """Delete the files of a directory, the one with the largest number last; keep the tombstone."""
+    entries = [entry for entry in io.list(directory) if entry.name != DROPPING]
+    newest = f"{prefix}{max(numbers_in(entries, prefix), default=-1)}"
+    older = [entry.path for entry in entries if entry.name != newest and not entry.is_directory]
+    for _ in parallel_map(partial(io.delete), older):
+        pass
+    for entry in entries:
+        if entry.name == newest:
+            io.delete(entry.path)

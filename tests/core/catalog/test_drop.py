@@ -1,0 +1,196 @@
+"""Dropped tables, what is left of them, and tables that are created in their directories."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import DROPPING, Schemas
+from paimon_core.store.drop import TRASH, drop_directory
+from tests.support.faulty_io import Crash, FaultyIO, MemoryIO
+from tests.support.s3_server import s3_server
+from tests.support.tables import ORDERS, files_below, orders
+
+KEYED = Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"})
+OTHER = Schema(pa.schema([("w", pa.string())]))
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    found = FileSystemCatalog(str(tmp_path))
+    found.create_database("db")
+    return found
+
+
+@pytest.fixture
+def flat(monkeypatch):
+    """A catalog on a store without directories."""
+    store = MemoryIO(atomic_renames=False)
+    monkeypatch.setattr(FileIO, "of", staticmethod(lambda *_: store))
+    found = FileSystemCatalog("memory://w")
+    found.create_database("db")
+    return found
+
+
+@pytest.mark.parametrize(
+    "left", ["snapshot/snapshot-3", "tag/tag-a", "branch/branch-b/schema/schema-0", "consumer/consumer-c",
+             "changelog/changelog-1", "intent/user-a/batch-1", f"schema/{DROPPING}"]
+)  # fmt: skip
+def test_directory_with_a_part_of_a_table_is_refused(catalog, tmp_path, left):
+    file = tmp_path / "db.db" / "t" / left
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"{}")
+    name = left.partition("/")[0]
+    for create in (
+        lambda: catalog.create_table("db.t", OTHER),
+        lambda: catalog.create_table("db.t", OTHER, ignore_if_exists=True),
+        lambda: catalog.stage_table("db.t", OTHER, replace_existing=True),
+        lambda: catalog.clone("db.source", catalog, "db.t"),
+    ):
+        catalog.create_table("db.source", OTHER, ignore_if_exists=True)
+        with pytest.raises(InvalidInputError, match=rf"part of a dropped table \({name}\): drop the table once more"):
+            create()
+    assert catalog.is_half_dropped("db.t")
+    catalog.drop_table("db.t")
+    assert not catalog.is_half_dropped("db.t")
+    assert catalog.create_table("db.t", OTHER).to_arrow().num_rows == 0
+
+
+def test_harmless_files_do_not_keep_a_table_from_being_created(catalog, tmp_path):
+    for name in ("schema/.schema-0.tmp", "bucket-0/data-1.parquet", "notes.txt"):
+        file = tmp_path / "db.db" / "t" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"")
+    assert not catalog.is_half_dropped("db.t")
+    with pytest.raises(NotFoundError):
+        catalog.drop_table("db.t")
+    assert catalog.create_table("db.t", OTHER).verify(deep=True).sound
+
+
+def test_leftovers_are_deleted_by_the_next_call_and_on_demand(catalog, tmp_path):
+    database = tmp_path / "db.db"
+    for number, clean in enumerate(
+        (
+            lambda: catalog.remove_dropped("db"),
+            lambda: catalog.create_table("db.new", OTHER),
+            lambda: catalog.drop_table("db.none", ignore_if_not_exists=True),
+        )
+    ):
+        catalog.create_table("db.t", OTHER).write(pa.table({"w": ["a"]}))
+        (database / TRASH).mkdir()
+        (database / "t").rename(database / TRASH / f"t-{number:032x}")
+        assert "t" not in catalog.list_tables("db")
+        clean()
+        assert not (database / TRASH).exists()
+    assert catalog.remove_dropped("db") == []
+    with pytest.raises(NotFoundError, match="no database 'nodb'"):
+        catalog.remove_dropped("nodb")
+
+
+def test_name_of_the_trash_is_reserved(catalog):
+    with pytest.raises(InvalidInputError, match=r"'\.dropped' cannot name a table"):
+        catalog.create_table(f"db.`{TRASH}`", OTHER)
+
+
+def test_iceberg_metadata_goes_with_its_table(catalog, tmp_path):
+    options = {"metadata.iceberg.storage": "hadoop-catalog"}
+    for name in ("t", "u"):
+        catalog.create_table(f"db.{name}", Schema(OTHER.fields, options=options)).write(pa.table({"w": ["a"]}))
+    metadata = tmp_path / "iceberg" / "db"
+    assert sorted(path.name for path in metadata.iterdir()) == ["t", "u"]
+    trash = tmp_path / "db.db" / TRASH
+    trash.mkdir()
+    (tmp_path / "db.db" / "t").rename(trash / f"t-{0:032x}")  # a call that died after its first step
+    catalog.drop_table("db.t", ignore_if_not_exists=True)
+    assert [path.name for path in metadata.iterdir()] == ["u"]
+    catalog.drop_database("db", cascade=True)
+    assert files_below(metadata) == set()
+
+
+def test_symbolic_link_is_dropped_alone(catalog, tmp_path):
+    real = tmp_path / "elsewhere"
+    catalog.create_table("db.t", OTHER).write(pa.table({"w": ["a"]}))
+    (tmp_path / "db.db" / "t").rename(real)
+    (tmp_path / "db.db" / "t").symlink_to(real)
+    catalog.drop_table("db.t")
+    assert list((tmp_path / "db.db").iterdir()) == []
+    assert files_below(real)
+
+
+def test_database_with_a_new_table_stays(catalog, monkeypatch):
+    listed = catalog.list_tables
+    monkeypatch.setattr(catalog, "list_tables", lambda name: [])  # the table is created a moment later
+    catalog.create_table("db.t", OTHER)
+    with pytest.raises(InvalidInputError, match="was not dropped"):
+        catalog.drop_database("db")
+    assert listed("db") == ["t"]
+
+
+# ---- stores without atomic renames
+
+
+def test_engines_that_do_not_know_the_tombstone_see_the_newest_rows_or_none(flat):
+    table = flat.create_table("db.t", KEYED)
+    for number in range(4):
+        table.write(orders((number, "v", number)))
+    store, path = table.store.io, table.path
+    dry = FaultyIO(store.copy())
+    drop_directory(dry, path)
+    for at in range(dry.calls + 1):
+        own = FaultyIO(store.copy(), at, "crash")
+        try:
+            drop_directory(own, path)
+        except Crash:
+            pass
+        else:
+            assert not [name for name in own.inner.files if name.startswith(path)]
+        files = own.inner.files
+        schemas = [name for name in files if f"{path}/schema/schema-" in name]
+        snapshots = sorted(name for name in files if f"{path}/snapshot/snapshot-" in name)
+        assert not snapshots or snapshots[-1].endswith("-4")
+        assert not snapshots or {name for name in store.files if "/manifest/" in name or "/bucket-" in name} <= set(
+            files
+        )
+        assert schemas or not [name for name in files if "/snapshot/" in name or "/manifest/" in name]
+
+
+def test_second_drop_of_the_same_table_ends_well(flat):
+    """Another process drops the table, and creates it again, while one is about to drop it."""
+    flat.create_table("db.t", KEYED).write(orders((1, "a", 1)))
+    io = flat.table("db.t").store.io
+    seen = FaultyIO(io)
+    drop_directory(seen, flat.location("db.t"))
+    assert not flat.table_exists("db.t")
+    flat.create_table("db.t", OTHER).write(pa.table({"w": ["new"]}))
+    drop_directory(io, flat.location("db.t"))
+    assert not flat.is_half_dropped("db.t")
+    assert flat.create_table("db.t", OTHER).to_arrow().num_rows == 0
+
+
+def test_drop_rename_and_replace_on_s3():
+    with s3_server() as (root, options):
+        catalog = FileSystemCatalog(f"{root}/w", options)
+        catalog.create_database("db")
+        table = catalog.create_table("db.t", KEYED)
+        table.write(orders((1, "a", 1)))
+        table.create_tag("kept", 1)
+        with pytest.raises(UnsupportedError, match="cannot rename a directory in one step"):
+            catalog.rename_table("db.t", "db.u")
+        staged = catalog.stage_table("db.t", OTHER, replace_existing=True)
+        staged.table.write(pa.table({"w": ["new"]}))
+        staged.publish()
+        assert catalog.table("db.t").to_arrow().to_pylist() == [{"w": "new"}]
+        table.store.io.write(f"{table.path}/schema/{DROPPING}", b"")  # a drop that died
+        assert catalog.list_tables("db") == []
+        assert Schemas(table.store.io, table.path).ids() == []
+        with pytest.raises(NotFoundError):
+            catalog.table("db.t")
+        with pytest.raises(InvalidInputError, match="drop the table once more"):
+            catalog.create_table("db.t", OTHER)
+        catalog.drop_table("db.t")
+        assert catalog.create_table("db.t", OTHER).tags.list() == []
+        catalog.drop_database("db", cascade=True)
+        assert catalog.list_databases() == []
+        assert table.store.io.list(f"{root}/w") == []
