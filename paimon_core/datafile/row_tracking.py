@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.manifest.counters import check_row_ids
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.schema.table_schema import TableSchema
@@ -28,9 +29,11 @@ def with_tracking(batch: pa.RecordBatch, meta: DataFileMeta, positions: np.ndarr
 
     Row ids are ``meta.first_row_id + positions``, where ``positions`` (int64) are the rows' positions in the file. The
     last change is the file's largest sequence number. Ids stay null if the file has none, as before its commit.
+    Raises CorruptedError for ids that do not exist.
     """
     for at, name in enumerate(batch.schema.names):
         if name == ROW_ID.name and meta.first_row_id is not None:
+            check_row_ids(meta.first_row_id, meta.row_count, meta.file_name)
             batch = _filled(batch, at, pa.array(positions + meta.first_row_id))
         elif name == ROW_SEQUENCE.name:
             batch = _filled(batch, at, pa.repeat(meta.max_sequence_number, batch.num_rows))

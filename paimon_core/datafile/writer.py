@@ -15,6 +15,7 @@ from paimon_core.format.blob_records import BLOB, values_to_reach
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.text_lines import compression_suffix
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.counters import check_sequence_numbers
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.file import (
     FILE_INDEX_IN_MANIFEST_THRESHOLD,
@@ -133,6 +134,9 @@ class DataFileWriter:
 
     def _finish(self) -> None:
         assert self._open is not None
+        if not self._spec.key_fields and not self._spec.row_tracking:
+            last = self._next_sequence + self._open.rows - 1
+            check_sequence_numbers(self._next_sequence, last, self._store.bucket_path(self._bucket))
         meta = self._open.finish(self._next_sequence)
         self._open = None
         self._next_sequence += meta.row_count

@@ -14,6 +14,7 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.counters import check_row_ids
 from paimon_core.manifest.decode import decode_entries, decode_entry_batches, decode_records
 from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedManifests
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -218,6 +219,7 @@ class _Summary:
             if first is None:
                 self.every_row_has_id = False
             else:
+                check_row_ids(first, entry.file.row_count, entry.file.file_name)
                 low, high = self.row_ids or (first, first)
                 self.row_ids = min(low, first), max(high, first + entry.file.row_count - 1)
 

@@ -15,6 +15,7 @@ from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import field_from_json, field_to_json
+from paimon_core.types.system_fields import LARGEST_COLUMN_ID
 
 CURRENT_VERSION = 3
 NO_OPTIONS = Options()
@@ -68,7 +69,14 @@ class TableSchema:
         return schema
 
     def to_json(self) -> bytes:
-        """Return the bytes of the schema file, without absent values: Java reads null as the text ``null``."""
+        """Return the bytes of the schema file, without absent values: Java reads null as the text ``null``.
+
+        Raises CorruptedError for an id that no reader would accept.
+        """
+        try:
+            _check_ids(self.id, self.highest_field_id)
+        except ValueError as error:
+            raise CorruptedError(f"schema {self.id}, which was to be written, has {error}") from error
         document: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -174,10 +182,12 @@ def _from_dict(document: dict[str, Any]) -> TableSchema:
         options.setdefault(BUCKET.key, "1")
     if version <= 2:
         options.setdefault(FILE_FORMAT.key, "orc")
+    schema_id, highest_field_id = int(document["id"]), int(document["highestFieldId"])
+    _check_ids(schema_id, max([highest_field_id, *(field.id for field in fields)]))
     return TableSchema(
-        id=int(document["id"]),
+        id=schema_id,
         fields=fields,
-        highest_field_id=int(document["highestFieldId"]),
+        highest_field_id=highest_field_id,
         partition_keys=tuple(document.get("partitionKeys") or ()),
         primary_keys=tuple(document.get("primaryKeys") or ()),
         options=Options(options),
@@ -186,6 +196,14 @@ def _from_dict(document: dict[str, Any]) -> TableSchema:
         version=version,
         extra=tuple((key, json.dumps(value)) for key, value in document.items() if key not in _KNOWN_KEYS),
     )
+
+
+def _check_ids(schema_id: int, highest_field_id: int) -> None:
+    """Raise ValueError for an id of a schema or a column that does not exist in the format."""
+    if not 0 <= schema_id < 2**63:
+        raise ValueError(f"the id {schema_id}: ids of schemas are from 0 to {2**63 - 1}")
+    if highest_field_id > LARGEST_COLUMN_ID:
+        raise ValueError(f"the column id {highest_field_id}: ids of columns are at most {LARGEST_COLUMN_ID}")
 
 
 def _text(value: Any) -> str:

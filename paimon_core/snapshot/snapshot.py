@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.paths import are_file_names
 
 NO_WATERMARK: Final = -(2**63)
@@ -94,6 +94,17 @@ class Snapshot:
         total, delta = self.total_record_count, self.delta_record_count
         rows = "" if total is None else f", {total:,} rows stored" + ("" if delta is None else f" ({delta:+,})")
         return f"Snapshot({self.id}, {self.commit_kind}, {_utc(self.time_millis)}{rows}, schema {self.schema_id})"
+
+    def __post_init__(self) -> None:
+        """Raise CorruptedError for a number that no reader would accept, such as the id after the largest one."""
+        if not -LONGEST <= self.commit_identifier < LONGEST:
+            raise InvalidInputError(
+                f"commit identifier {self.commit_identifier}: identifiers are from {-LONGEST} to {LONGEST - 1}"
+            )
+        for name in _KEYS:
+            value = getattr(self, name)
+            if isinstance(value, int):
+                _check_value(f"snapshot {self.id}, which was not written", name, value)
 
     def to_json(self) -> bytes:
         """Return the content of the file, in the layout of the Java writer. Empty properties are omitted."""

@@ -33,6 +33,9 @@ BUCKET = DataField(2147483598, "__paimon_bucket", INT)
 """The bucket of a row."""
 _PARTITION_ID, _PARTITION_NAME = 2147483597, "__paimon_partition"
 
+LARGEST_COLUMN_ID = _PARTITION_ID - 1
+"""The largest id of a column of users: larger ids are those of system fields."""
+
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
 RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)

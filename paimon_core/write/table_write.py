@@ -261,7 +261,7 @@ class TableWrite:
         compaction = None
         if plan.compacts:
             compaction = BucketCompaction(store, bucket, state, writes_changelog=plan.compaction_changelog)
-        sequence = RowSequence(first, plan.role.number, plan.role.of)
+        sequence = RowSequence(first, plan.role.number, plan.role.of, store.bucket_path(ref))
         changelog = DataFileSpec.changelog(store) if plan.input_changelog else None
         return MergeTreeWriter(store, bucket, spec, self._merge, sequence, compaction, changelog)
 

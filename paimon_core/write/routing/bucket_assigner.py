@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from paimon_core.errors import OutOfRangeError
+from paimon_core.errors import CorruptedError, OutOfRangeError
 from paimon_core.options.bucket import (
     DYNAMIC_BUCKET_INITIAL_BUCKETS,
     DYNAMIC_BUCKET_MAX_BUCKETS,
@@ -21,7 +21,9 @@ from paimon_core.options.option import Options
 
 SHARED_SLOTS = 8
 """Maximum slots of a partition that several writers share, if ``dynamic-bucket.initial-buckets`` is not set."""
-_MAX_BUCKETS = (1 << 15) - 1  # the last number of 16 bits is not used
+LARGEST_BUCKET = (1 << 15) - 1
+"""The largest number of a dynamic bucket: the format has 16 bits for it. No new bucket gets it."""
+_MAX_BUCKETS = LARGEST_BUCKET
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +129,12 @@ class BucketAssigner:
 def slots_of(hashes: np.ndarray, slots: int) -> np.ndarray:
     """Return the slot of each hash: ``abs(hash % slots)``, with the remainder truncated towards zero."""
     return np.abs(np.fmod(hashes.astype(np.int64), slots))
+
+
+def check_bucket(bucket: int, partition: str) -> None:
+    """Raise CorruptedError unless a dynamic bucket can have this number. ``partition``: its path, for the error."""
+    if bucket > LARGEST_BUCKET:
+        raise CorruptedError(
+            f"metadata of {partition} name bucket {bucket}, and dynamic buckets have numbers up to {LARGEST_BUCKET}: a "
+            "manifest is damaged. Overwrite the partition"
+        )

@@ -27,7 +27,7 @@ from paimon_core.types.row_kind import DELETE
 from paimon_core.types.sorted_values import run_starts
 from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
+from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket, slots_of
 from paimon_core.write.routing.dynamic import groups, index_memory
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
@@ -110,6 +110,7 @@ class _CrossPartition:
         for split in TableScan(store, restore.snapshot).plan().splits:
             if self._is_forgotten(split):
                 continue
+            check_bucket(split.bucket, store.partition_path(split.partition))
             for batch in read.to_batches(split):
                 keys = fingerprints(batch)
                 locations = np.full(batch.num_rows, self._number(split.partition) * _BUCKETS + split.bucket)

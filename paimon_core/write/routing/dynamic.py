@@ -16,7 +16,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.sorted_values import distinct, run_starts
 from paimon_core.write.hash_bucket_index import PartitionIndex, packed, unpacked
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.bucket_assigner import BucketAssigner
+from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket
 from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
@@ -130,6 +130,7 @@ class _Partition:
     def load(self, store: FileStore, key: bytes, restore: Restore) -> None:
         """Load the table's index. Added keys keep their buckets, unless the table has these keys too."""
         entries = restore.hash_indexes(key)
+        check_bucket(max(entries, default=0), store.partition_path(key) or store.root)
         unindexed = sorted(restore.filled(key) - set(entries))
         if unindexed:
             raise InvalidInputError(
