@@ -1,8 +1,11 @@
 """Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
 
+import time
+from collections.abc import Sequence
 from datetime import datetime
 
-from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.commit.publisher import ORPHAN_SECONDS
+from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import is_in_timeline
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
@@ -10,7 +13,7 @@ from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
 from paimon_core.store.file_store import FileStore
 
-_TRIES = 10
+_POLL_SECONDS = 0.05
 
 
 def rollback_target(store: FileStore, version: int | str) -> Snapshot:
@@ -70,10 +73,10 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     """Delete all snapshots, changelogs and tags after ``target``; return the newest snapshot before, and ``target``.
 
     The schema does not change. Data files of the deleted snapshots stay until orphan files are removed. A tagged
-    snapshot that has expired becomes a snapshot again. After a crash the table is at ``target`` or at a newer
-    snapshot, and another rollback finishes the work.
+    snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the call stay. After a
+    crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
 
-    Raises InvalidInputError if there is no snapshot, CommitConflictError if others commit faster than this deletes.
+    Raises InvalidInputError if there is no snapshot.
     """
     store.io.check_can_commit()
     snapshots = store.snapshots
@@ -84,26 +87,49 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         store.io.write(snapshots.path(target.id), target.to_json())
         store.sync([snapshots.path(target.id)])
     snapshots.write_hint("LATEST", target.id)
-    for _ in range(_TRIES):
-        later = [number for number in snapshots.ids() if number > target.id]
-        if not later:
-            break
-        for number in reversed(later):
-            store.io.delete(snapshots.path(number))
-        store.sync(snapshots.path(number) for number in later)
-    else:
-        raise CommitConflictError(
-            f"{store.branch_root} cannot be rolled back to snapshot {target.id}: others commit meanwhile; stop them"
-        )
-    snapshots.write_hint("LATEST", target.id)
+    _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
+    newest = _without_old_history(store, target)
+    snapshots.write_hint("LATEST", newest.id)
     if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
         snapshots.write_hint("EARLIEST", target.id)
     store.changelogs.remove_after(target.id)
     for tag in store.tags.list():
-        if _is_after(tag, target):
+        if _is_after(tag, target) and not is_in_timeline(store, tag.snapshot):
             store.tags.delete(tag.name)
     sync_after_change(store)
     return before, target
+
+
+def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:
+    """Delete snapshots, the newest first: so a commit whose base still exists is listed, or began later."""
+    for number in reversed(ids):
+        store.io.delete(store.snapshots.path(number))
+    store.sync(store.snapshots.path(number) for number in ids)
+
+
+def _without_old_history(store: FileStore, target: Snapshot) -> Snapshot:
+    """Wait until no snapshot is left that was built on a deleted one; return the newest snapshot.
+
+    A committer that finds its base deleted deletes its own snapshot. Only after a while is it taken to be dead: if both
+    deleted the file, the later call could hit the file of a new commit under the same name.
+    """
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while True:
+        newest, old = target, []
+        for number in store.snapshots.ids():
+            snapshot = store.snapshots.find(number) if number > target.id else None
+            if snapshot is None:
+                continue
+            if number == newest.id + 1 and snapshot.was_built_on(newest):
+                newest = snapshot
+            else:
+                old.append(snapshot)
+        if not old:
+            return newest
+        dead = time.monotonic() > deadline
+        _delete_snapshots(store, [one.id for one in old if dead or one.parent_delta_manifest_list is None])
+        if not dead:
+            time.sleep(_POLL_SECONDS)
 
 
 def _is_after(tag: Tag, target: Snapshot) -> bool:

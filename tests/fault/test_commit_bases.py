@@ -12,6 +12,7 @@ import pytest
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import CommitConflictError, CommitUnknownError, NotFoundError, TableChangedError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.maintenance import rollback
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -36,6 +37,12 @@ KINDS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 FIRST, SECOND, THIRD = (orders(*((i, f"v{n}", n) for i in ids)) for n, ids in ((1, (1, 2, 9)), (2, (2, 3)), (3, (4,))))
 OTHERS = orders((50, "other", 5))
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch):
+    """The other process runs to its end at once, so waiting for the operation would be in vain."""
+    monkeypatch.setattr(rollback, "ORPHAN_SECONDS", -1.0)
 
 
 class Interrupted(FaultyIO):

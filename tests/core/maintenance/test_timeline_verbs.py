@@ -7,6 +7,7 @@ import pytest
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.maintenance import rollback
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -260,3 +261,42 @@ def test_no_more_snapshots_expire_than_asked(table):
     with pytest.raises(InvalidInputError, match="max_deletes"):
         verbs.expire_snapshots(**asked, max_deletes=0)
     assert verbs.expire_snapshots(**asked).snapshots == (3,)
+
+
+class LateIO(MemoryIO):
+    """Calls ``late`` once, after snapshot 2 was deleted."""
+
+    def __init__(self, files, late):
+        super().__init__()
+        self.files, self._late = files, late
+
+    def delete(self, path):
+        super().delete(path)
+        if path.endswith("/snapshot-2") and self._late is not None:
+            late, self._late = self._late, None
+            late()
+
+
+def test_rollback_leaves_a_late_snapshot_to_its_committer(monkeypatch):
+    """A commit on a deleted snapshot deletes its own file; commits on the target stay."""
+    io = MemoryIO()
+    create_table(io, ROOT, Schema(ORDERS))
+    table = opened(io)
+    made = [table.write(orders((number, "a", number))) for number in (1, 2, 3)]
+    path, waited = table.store.snapshots.path(4), []
+    orphan = replace(made[2], id=4, delta_manifest_list="late", parent_delta_manifest_list=made[2].fingerprint)
+
+    def late():
+        io.write(path, orphan.to_json())
+        table.write(orders((9, "new", 9)))
+
+    def wait(seconds):
+        waited.append(seconds)
+        io.delete(path)  # as the committer does
+
+    monkeypatch.setattr(rollback.time, "sleep", wait)
+    rollback.rollback(replace(table.store, io=LateIO(io.files, late)), made[0])
+    assert waited == [0.05]
+    assert table.store.snapshots.ids() == [1, 2]
+    assert sorted(table.to_arrow().column("id").to_pylist()) == [1, 9]
+    assert table.verify().sound
