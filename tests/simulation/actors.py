@@ -73,12 +73,10 @@ class World:
     """By operation and root, the schema file that was read last."""
     sinks: dict[int, Record] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)
-    alone: bool = False
-    """True while an operation runs that must be alone."""
     positions: dict[int, dict[str, Any]] = field(default_factory=dict)
     """The stored position of the stream of a client."""
-    running: dict[int, int] = field(default_factory=dict)
-    """When each running operation began, by client."""
+    running: dict[int, Record] = field(default_factory=dict)
+    """The operation that each client runs."""
 
     @property
     def keyed(self) -> bool:
@@ -292,7 +290,7 @@ def expire(world: World, op: Op, record: Record) -> None:
 def orphans(world: World, op: Op, record: Record) -> None:
     """Remove orphan files that are older than every running operation."""
     table = world.open(op, record)
-    oldest = min(world.running.values())
+    oldest = min(one.begun for one in world.running.values())
     table.remove_orphan_files(older_than=START + oldest - 1)
 
 
@@ -388,7 +386,7 @@ def alter(world: World, op: Op, record: Record) -> None:
     if op.pick > 0.5 and extra:
         change = RenameColumn(extra[0], f"x{op.id}") if op.other > 0.5 else DropColumn(extra[0])
     elif op.pick > 0.8:
-        change = SetOption("snapshot.num-retained.max", str(2 + int(op.other * 4)))
+        change = SetOption("manifest.merge-min-count", str(2 + int(op.other * 4)))
     table.alter([change])
 
 
@@ -436,8 +434,9 @@ def rename(world: World, op: Op, record: Record) -> None:
         if not world.oracle.meets(record, ("rename", "drop")):
             raise Violation(f"{record}: the renamed table is not there")
         return
-    now = world.oracle.rows(target.newest, schema)
-    if now not in world.oracle.states(source.root, record.begun, schema):
+    before = world.oracle.states(source.root, record.begun, schema)
+    if not any(now in before for now in world.oracle.states(target.root, record.begun, schema)):
+        now = world.oracle.rows(target.newest, schema)
         raise Violation(f"{record}: the renamed table has the rows {shown(now, schema)}")
 
 
@@ -552,7 +551,7 @@ def perform(world: World, client: Client, op: Op) -> None:
     """Run one operation, and let the oracle check it."""
     record = Record(op, world.scheduler.time)
     world.oracle.begin(record)
-    world.running[client.number] = record.begun
+    world.running[client.number] = record
     try:
         KINDS[op.kind](world, op, record)
         record.outcome = "ok"
@@ -584,7 +583,11 @@ def _check_visible(world: World, record: Record) -> None:
         return
     line = world.line(record.op.table)
     schema, newest = world.oracle.newest_schema(line), line.sound
-    if schema is not None and newest is not None and world.oracle.hides_rows(newest, schema):
+    if schema is None or newest is None:
+        return
+    text = next(f.id for f in schema.fields if f.name == "v")
+    hidden = world.oracle.hidden(newest, schema)
+    if any(str(dict(row)[text]).partition(".")[0] == str(record.op.id) for row in hidden):
         raise Violation(f"{record}: acknowledged, and hidden until somebody compacts")
 
 

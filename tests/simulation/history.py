@@ -76,7 +76,7 @@ def run(plan: Plan, decisions: Decisions) -> Outcome:
         try:
             scheduler.run([lambda client: _set_up(world, client, plan)])
             scheduler.decisions = decisions
-            scheduler.run([_client(world, ops, plan.alone) for ops in plan.clients])
+            scheduler.run([_client(world, ops, plan) for ops in plan.clients])
             outcome.steps = scheduler.steps
             scheduler.decisions = Listed(())
             check_end(world)
@@ -101,22 +101,18 @@ def _set_up(world: World, client: Client, plan: Plan) -> None:
         perform(world, client, op)
 
 
-def _client(world: World, ops: Iterable[Op], all_alone: frozenset[str]) -> Callable[[Client], None]:
+def _client(world: World, ops: Iterable[Op], plan: Plan) -> Callable[[Client], None]:
     def run_all(client: Client) -> None:
         for op in ops:
-            alone = op.kind in all_alone
-            world.scheduler.begin(op.id, lambda alone=alone: _may_begin(world, alone=alone))
-            if alone:
-                world.alone = True
-            try:
-                perform(world, client, op)
-            finally:
-                if alone:
-                    world.alone = False
+            world.scheduler.begin(op.id, lambda op=op: _may_begin(world, op.kind, plan))
+            perform(world, client, op)
 
     return run_all
 
 
-def _may_begin(world: World, *, alone: bool) -> bool:
-    """Return True unless an operation that must be alone runs, or is to begin while others run."""
-    return not world.alone and not (alone and world.running)
+def _may_begin(world: World, kind: str, plan: Plan) -> bool:
+    """Return True if an operation of this kind may meet those that run."""
+    running = {record.op.kind for record in world.running.values()}
+    if running and (kind in plan.alone or running & plan.alone):
+        return False
+    return not any(frozenset({kind, other}) in plan.apart for other in running)

@@ -17,6 +17,7 @@ the operation ends. If the publisher died, the snapshot stays; then nothing may 
 takes it away.
 """
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -26,14 +27,19 @@ from typing import Any
 from paimon_core.errors import CommitUnknownError
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.continuity import replaced_version
+from paimon_core.schema.schemas import DROPPING
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.drop import STAGED, TRASH
 from paimon_core.store.file_store import FileStore
 from tests.simulation.effects import KEEP, Effect, Overwrite, Row, Upsert, by_key, normal, shown
 from tests.simulation.plan import Op
 from tests.simulation.store import Change, Disk, File, GodStorage, SimulatedIO
 
-_METADATA = re.compile(r"(?P<root>.+)/(?P<kind>snapshot|schema|tag)/(?:snapshot-|schema-|tag-)(?P<name>[^/]+)")
+_METADATA = re.compile(
+    r"(?P<root>.+)/(?P<kind>snapshot|schema|tag)/(?:snapshot-|schema-|tag-|(?=\.dropping))(?P<name>[^/]+)"
+)
 _BRANCH = re.compile(r"(?P<table>.+)/branch/branch-(?P<branch>[^/]+)")
 STRUCTURAL = frozenset({"drop", "rename", "fast_forward", "delete_branch", "branch", "clone", "setup"})
 """Operations that change many files of a line, which are looked at when the operation has ended."""
@@ -86,7 +92,7 @@ class Moment:
     alive: bool
     table: int
     newest: tuple[File | None, ...]
-    """The newest snapshot, also if it breaks a rule, and the newest one that does not."""
+    """The newest snapshot, also if it breaks a rule, and the newest one that breaks none, which a read may show."""
 
 
 class Line:
@@ -100,8 +106,20 @@ class Line:
         self.schemas: dict[int, File] = {}
         self.tags: dict[str, File] = {}
         self.broken: set[int] = set()
+        self.dropping = False
+        """True if a file says that the table is gone, on a store that cannot rename it away."""
         self.table = 0
         self.moments: list[Moment] = []
+
+    @property
+    def unseen(self) -> bool:
+        """True for the branch of a staged table, and for what was dropped."""
+        return self.branch.startswith(STAGED) or f"/{TRASH}/" in self.root
+
+    @property
+    def alive(self) -> bool:
+        """True if the table exists."""
+        return bool(self.schemas) and not self.dropping
 
     @property
     def newest(self) -> File | None:
@@ -157,8 +175,19 @@ class Oracle:
         return self._schemas[file.number]
 
     def newest_schema(self, line: Line) -> TableSchema | None:
-        """Return the newest schema of a line; `None`: the table does not exist."""
-        return self.schema(line.schemas[max(line.schemas)]) if line.schemas else None
+        """Return the schema of a line for readers; `None`: the table does not exist.
+
+        A schema that replaces a table counts once rows follow it.
+        """
+        if not line.alive:
+            return None
+        schema = self.schema(line.schemas[max(line.schemas)])
+        newest = -1 if line.sound is None else self.snapshot(line.sound).schema_id
+        while (version := replaced_version(schema)) is not None and newest <= version:
+            if version < 0:
+                return None
+            schema = self.schema(line.schemas[version])
+        return schema
 
     def rows(self, file: File | None, schema: TableSchema) -> list[Row]:
         """Return the rows of a snapshot under a schema of its table, by field ids."""
@@ -174,9 +203,10 @@ class Oracle:
         schemas = self._origin[file.number][1]
         return list(self.rows(file, self.schema(schemas[self.snapshot(file).schema_id])))
 
-    def hides_rows(self, file: File, schema: TableSchema) -> bool:
-        """Return True if a read of a snapshot shows other rows before its files of level 0 are compacted."""
-        return self._read(file, schema, plain=True) != self.rows(file, schema)
+    def hidden(self, file: File, schema: TableSchema) -> list[Row]:
+        """Return the rows of a snapshot that a read does not show before files of level 0 are compacted."""
+        plain = self._read(file, schema, plain=True)
+        return [row for row in self.rows(file, schema) if row not in plain]
 
     def added(self, fingerprint: str, after: str) -> list[Row] | None:
         """Return the rows that snapshots have added after one snapshot, up to another; `None`: some removed rows.
@@ -218,7 +248,7 @@ class Oracle:
         for change in changes:
             found = _METADATA.fullmatch(change.path)
             if found is not None and "/tag-success-file" not in change.path and "/.dropped/" not in change.path:
-                if found["kind"] != "tag" and not found["name"].isdigit():
+                if found["kind"] != "tag" and not found["name"].isdigit() and found["name"] != DROPPING:
                     continue
                 changed[found["root"]].append((found["kind"], found["name"], change))
         for root, several in changed.items():
@@ -227,8 +257,11 @@ class Oracle:
     def _see_line(self, line: Line, changes: Sequence[tuple[str, str, Change]]) -> None:
         by = changes[0][2].by
         record = self.records.get(by)
-        before, was_alive = line.sound, bool(line.schemas)
+        before, schema_before, was_alive = line.sound, self.newest_schema(line), line.alive
         for kind, name, change in changes:
+            if name == DROPPING:
+                line.dropping = change.after is not None
+                continue
             files: dict[Any, File] = {"snapshot": line.snapshots, "schema": line.schemas, "tag": line.tags}[kind]
             key: Any = name if kind == "tag" else int(name)
             if change.after is None:
@@ -240,27 +273,27 @@ class Oracle:
             if change.after is not None and kind in ("snapshot", "tag"):
                 schemas = {**self.line(line.main).schemas, **line.schemas}  # a branch gets its schemas last
                 self._origin[change.after.number] = (line.root, schemas)
-            if record is None or record.op.kind in STRUCTURAL or line.branch.startswith("staged-"):
+            if record is None or record.op.kind in STRUCTURAL or line.unseen or name == DROPPING:
                 continue
             if kind == "snapshot" and change.after is not None:
                 self._published(line, int(name), change.after, before, record)
             elif kind == "snapshot":
                 self._removed(line, change, before, record)
             elif kind == "schema":
-                self._altered(line, int(name), change, before, was_alive, record)
+                self._altered(line, change, before, schema_before if was_alive else None, record)
             elif kind == "tag" and change.after is None and record.op.kind not in _REMOVES_TAGS:
                 if change.before is not None and change.before.by == by:  # its snapshot expired meanwhile
                     continue
                 raise Violation(f"{record}: removed tag {name}")
         if record is not None and record.op.kind in STRUCTURAL:
             record.lines.add(line.root)
-        line.moments.append(Moment(self._time(), bool(line.schemas), line.table, (line.newest, line.sound)))
+        line.moments.append(Moment(self._time(), line.alive, line.table, (line.newest, line.sound)))
 
     def _note_tables(
         self, line: Line, changes: Sequence[tuple[str, str, Change]], was_alive: bool, record: Record | None
     ) -> None:
-        new = [change.after for kind, _, change in changes if kind == "schema" and change.after is not None]
-        if not line.schemas:
+        new = [c.after for kind, name, c in changes if kind == "schema" and c.after is not None and name != DROPPING]
+        if not line.alive:
             line.table = 0
         elif not was_alive and new:
             moved = record is not None and record.op.kind == "rename" and record.tables
@@ -279,6 +312,9 @@ class Oracle:
     def _fault(self, line: Line, number: int, file: File, before: File | None, record: Record) -> str | None:
         """Return which rule a published snapshot breaks."""
         schema = self.newest_schema(line)
+        if line.dropping and self.meets(record, ("drop", "delete_branch")):  # the commit is before the drop
+            record.applied.append(file.number)
+            return None
         if schema is None:
             return "it is published in a table that does not exist"
         opened = record.tables.get(line.main)
@@ -360,30 +396,29 @@ class Oracle:
             raise Violation(f"{record}: removed the newest snapshot {self.snapshot(change.before).id} of {line.root}")
 
     def _altered(
-        self, line: Line, number: int, change: Change, before: File | None, was_alive: bool, record: Record
+        self, line: Line, change: Change, before: File | None, schema_before: TableSchema | None, record: Record
     ) -> None:
-        kind = record.op.kind
+        kind, path = record.op.kind, change.path
         if change.after is None:
-            raise Violation(f"{record}: removed schema {number} of {line.root}")
-        if not was_alive:
-            if kind not in _CREATES:
-                raise Violation(f"{record}: made schema {number} of {line.root}, a table that does not exist")
+            raise Violation(f"{record}: removed {path}")
+        if line.dropping and self.meets(record, ("drop",)):  # what is made goes with the table
+            return
+        if len(line.schemas) == 1:
+            if kind not in _CREATES or not path.endswith("/schema-0"):
+                raise Violation(f"{record}: made {path}, in a table that does not exist")
             if line.snapshots:
-                raise Violation(f"{record}: made {line.root} with snapshots {sorted(line.snapshots)} of another table")
+                raise Violation(f"{record}: made {path} before snapshots {sorted(line.snapshots)} of another table")
             return
         opened = record.tables.get(line.main)
         if opened is not None and opened != self.line(line.main).table:
-            raise Violation(f"{record}: altered another table at {line.root} than the one that was opened")
-        schema = self.schema(change.after)
-        fields = {f.id for f in schema.fields}
-        if kind == "replace" or before is None:
+            raise Violation(f"{record}: made {path}, in another table than the one that was opened")
+        schema = self.newest_schema(line)
+        if schema is None or schema_before is None or before is None:
             return
-        former = [number for number in line.schemas if number != schema.id]
-        then = self.rows(before, self.schema(line.schemas[max(former)])) if former else []
-        wanted = normal({k: v for k, v in row if k in fields} for row in then)
-        now = self.rows(before, schema)
-        if now != wanted:
-            raise Violation(f"{record}: schema {number} of {line.root} shows {now} for {then}")
+        fields = {f.id for f in schema.fields}
+        then, now = self.rows(before, schema_before), self.rows(before, schema)
+        if now != normal({k: v for k, v in row if k in fields} for row in then):
+            raise Violation(f"{record}: {path} shows {now} for {then}")
 
     # ---- ends of operations
 
@@ -426,11 +461,8 @@ class Oracle:
         """Return the rows of the states of a line that were the newest since a time, under a schema."""
         line, found = self.line(root), []
         for moment in line.during(begun, self._time()):
-            for file in moment.newest:
-                try:
-                    found.append(self.rows(file, schema))
-                except Exception:  # noqa: PERF203 - a state that nobody can read is no state
-                    continue
+            with contextlib.suppress(Exception):  # a state that nobody can read is no state
+                found.append(self.rows(moment.newest[1], schema))
         return found
 
     def was_dead(self, root: str, begun: int) -> bool:

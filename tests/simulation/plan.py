@@ -12,11 +12,26 @@ FAULTS = (0.0, 0.0, 0.003, 0.01)
 """Chances of a fault at a step."""
 NO_FAULTS = (0.0,)
 MANY_FAULTS = (0.01, 0.03)
-ALONE = frozenset({"fast_forward", "delete_branch", "rollback", "drop", "rename", "replace"})
-"""Kinds of operations that may not meet others: the documentation asks that of a fast-forward, and the others break the
-rules of the oracle when they meet writers. A kind is removed from this set when the engine allows it."""
-UNHURT = frozenset({"fast_forward", "delete_branch", "drop", "rename", "replace"})
-"""Kinds of operations that are not atomic: what a fault leaves of them breaks the rules."""
+ALONE = frozenset({"fast_forward", "delete_branch"})
+"""Kinds of operations that may not meet others: their documentation asks that writers rest."""
+APART = frozenset(
+    {
+        frozenset({"rollback", "expire"}),
+        frozenset({"rollback"}),
+        frozenset({"branch"}),
+        frozenset({"replace", "drop"}),
+        frozenset({"replace", "rename"}),
+    }
+)
+"""Kinds that may not meet each other, because a rule breaks if they do. A pair is removed when the engine allows it.
+
+- An expiry may delete the snapshot to which a rollback goes, and nothing is left.
+- Of two rollbacks the earlier one may write its hint last.
+- Of two calls that create one branch, one may delete what the other has acknowledged.
+- A replacement publishes its schema in the table of that name, also if it is another one by then.
+"""
+UNHURT = frozenset({"branch", "fast_forward", "delete_branch", "replace"})
+"""Kinds of operations after whose faults `verify` finds what is left of a branch, of a staged one too."""
 STALE_WRITES_HIDE = True
 """With deletion vectors, a write through a table that was opened before ALTER TABLE may be hidden until somebody else
 compacts. To be set to False when the engine shows or refuses such a write."""
@@ -41,6 +56,7 @@ class Plan:
     """The operations of a history: those of `setup` one after the other, then the clients at the same time.
 
     ``delays``, ``faults``: chances at a step. ``alone``: kinds of operations that run while no other one does.
+    ``apart``: pairs of kinds that never run at the same time.
     ``unhurt``: kinds of operations that meet no faults.
     """
 
@@ -52,6 +68,7 @@ class Plan:
     delays: float
     faults: float
     alone: frozenset[str] = frozenset()
+    apart: frozenset[frozenset[str]] = frozenset()
     unhurt: frozenset[str] = frozenset()
 
     @property
@@ -80,6 +97,7 @@ class Profile:
     flavours: Sequence[Flavour] = ("local", "object")
     faults: Sequence[float] = FAULTS
     alone: frozenset[str] = ALONE
+    apart: frozenset[frozenset[str]] = APART
     unhurt: frozenset[str] = UNHURT
 
 
@@ -103,4 +121,5 @@ def draw(seed: int, profile: Profile) -> Plan:
     counts = [rng.randint(1, 4) for _ in range(rng.randint(2, 4))]
     clients = [tuple(op(kind) for kind in rng.choices(chosen, weights, k=count)) for count in counts]
     delays, faults = rng.choice(DELAYS), rng.choice(list(profile.faults))
-    return Plan(seed, table, flavour, tuple(setup), tuple(clients), delays, faults, profile.alone, profile.unhurt)
+    rules = profile.alone, profile.apart, profile.unhurt
+    return Plan(seed, table, flavour, tuple(setup), tuple(clients), delays, faults, *rules)
