@@ -207,6 +207,15 @@ class FileStore:
         then = self.schemas.get(schema_id)
         return self.with_schema(replace(then, options=Options(options_at(self.schema, then))))
 
+    def at_newest_schema(self) -> "FileStore":
+        """Return the table with the newest version of its schema, under the dynamic options of this object."""
+        newest = self.schemas.latest()
+        if newest is None or newest.id == self.schema.id:
+            return self
+        stored, own = dict(self.schemas.get(self.schema.id).options.items()), dict(self.options.items())
+        dynamic = {key: own.get(key) for key in {**stored, **own} if own.get(key) != stored.get(key)}
+        return self.with_schema(newest.copy(dynamic))
+
     def partition_values(self, partition: bytes) -> tuple[Any, ...]:
         """Return the internal values of a serialised partition, in partition order."""
         return deserialize(partition, self.schema.partition_arrow) if self.schema.partition_keys else ()

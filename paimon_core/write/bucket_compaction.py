@@ -13,6 +13,7 @@ from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.schema.continuity import continues
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import newer_file
 from paimon_core.write.compactor import Compacted, CompactTask, compact, overlapping_names
@@ -24,6 +25,9 @@ class BucketCompaction:
 
     A message reports all compactions as one step: from files that the table has, or gets by the same commit, to the
     result. Files that were created and replaced in between are deleted at once, because no message names them.
+
+    If the bucket has files of a newer schema than the writer, it is compacted under the newest schema, so that no
+    column is lost, and the rows of the writer leave level 0, which readers of some tables pass over.
 
     Args:
         store: of the table.
@@ -97,9 +101,9 @@ class BucketCompaction:
         return self._run(unit)
 
     def _run(self, unit: CompactUnit) -> bool:
-        """Run one compaction; return True if any file changed. Files of a newer schema are skipped."""
-        if newer_file(self._store, unit.files) is not None:
-            return False
+        """Run one compaction; return True if any file changed. TableChangedError if the table was replaced."""
+        if newer_file(self._store, self._levels.all_files) is not None:
+            self._store = _at_newest_schema(self._store)
         if self._vectors is None:
             self._vectors = read_entries(self._store, self._entries)
         task = CompactTask.of(self._store, self._bucket, self._levels, unit, writes_changelog=self._writes_changelog)
@@ -179,3 +183,10 @@ class BucketCompaction:
     def _forget(self) -> None:
         self._before, self._after, self._changelog = {}, {}, []
         self._new_indexes, self._vectors_changed, self._seconds = (), False, 0.0
+
+
+def _at_newest_schema(store: FileStore) -> FileStore:
+    """Return the table with its newest schema; as it is, if rows written with its schema are no rows of the newest."""
+    newest = store.at_newest_schema()
+    stored = store.schemas.get(store.schema.id), store.schemas.get(newest.schema.id)
+    return newest if continues(*stored) else store

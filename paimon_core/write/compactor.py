@@ -115,9 +115,10 @@ def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionV
     """Write the files of the compaction; on an error no file remains.
 
     ``vectors``: the deletion vectors of the bucket's files by name. `None`: those of the task are read.
-    Raises TableChangedError if a file was written under a newer schema than ``store`` has: it would lose columns.
+    Raises TableChangedError if a file, also one for lookups, was written under a newer schema than ``store`` has: the
+    result would lose columns.
     """
-    check_no_newer(store, task.unit.files)
+    check_no_newer(store, (*task.unit.files, *task.deeper))
     return _Compaction(store, task, read_entries(store, task.vectors) if vectors is None else vectors).run()
 
 

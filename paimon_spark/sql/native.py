@@ -49,9 +49,7 @@ OPTIONS = {
     "mergeSchema": "false",
 }
 """Options of Spark's scan: no calendar but Gregory's, and a file that is missing or damaged is an error."""
-ALL_ROW_GROUPS = {
-    f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")
-}
+ALL_ROW_GROUPS = {f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")}
 """Options of Spark's scan of Parquet by which no filter leaves out row groups."""
 
 
