@@ -17,6 +17,7 @@ import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from py4j.protocol import EMPTY_RESPONSE, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors.exceptions import captured
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -182,6 +183,29 @@ def planned_read(source: DataSource, columns: StructType, reader: DataSourceRead
             binary_as_bytes=True,
         )
     return found.getvalue()
+
+
+_convert_exception: Any = vars(captured).get("convert_exception")
+_TRANSLATIONS: list[Callable[[Any], Exception | None]] = []
+
+
+def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
+    """Let PySpark raise another error for some Java exceptions. A second call with the same function changes nothing.
+
+    Args:
+        translate: a function from a Java exception to the error to raise; `None`: PySpark's own.
+    """
+    if _convert_exception is not None and translate not in _TRANSLATIONS:
+        _TRANSLATIONS.append(translate)
+        vars(captured)["convert_exception"] = _converted
+
+
+def _converted(error: Any) -> Any:
+    """Return the error that PySpark raises for a Java exception; see `translate_java_errors`."""
+    found = _convert_exception(error)
+    if isinstance(found, captured.AnalysisException):
+        return found
+    return next((other for translate in _TRANSLATIONS if (other := translate(error)) is not None), found)
 
 
 def _connected_again(connect: Callable[[], Any], attempts: int = 5) -> Any:

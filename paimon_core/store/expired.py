@@ -7,6 +7,9 @@ from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
+EXPIRED = "expired while it was read: read the table again"
+"""Words of the error for a snapshot that expired, by which callers find it in the text of an error of Spark."""
+
 
 def is_missing(error: CorruptedError) -> bool:
     """Return True if ``error`` is about a missing file, not about the content of a file."""
@@ -27,16 +30,31 @@ def raise_if_expired(store: FileStore, snapshot: Snapshot | int | None) -> Itera
     try:
         yield
     except CorruptedError as error:
-        if snapshot and is_missing(error) and not _still_there(store, snapshot):
-            if not store.schemas.ids():
-                raise NotFoundError(f"the table at {store.root} was dropped while it was read ({error})") from error
-            number = snapshot if isinstance(snapshot, int) else snapshot.id
-            raise OutOfRangeError(
-                f"snapshot {number} of {store.root} expired while it was read: read the table again; where reads "
-                "take longer than snapshots are kept, raise snapshot.time-retained or snapshot.num-retained.min, or "
-                f"read a tag ({error})"
-            ) from error
+        found = expiry(store, snapshot, str(error)) if snapshot and is_missing(error) else None
+        if found is not None:
+            raise found from error
         raise
+
+
+def expiry(store: FileStore, snapshot: Snapshot | int, reason: str) -> NotFoundError | OutOfRangeError | None:
+    """Return the error for a read whose files are missing because of expiry, or because the table was dropped.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot that was read, or its id.
+        reason: the message of the error that the reader met.
+
+    Returns `None` if the snapshot still exists.
+    """
+    if _still_there(store, snapshot):
+        return None
+    if not store.schemas.ids():
+        return NotFoundError(f"the table at {store.root} was dropped while it was read ({reason})")
+    number = snapshot if isinstance(snapshot, int) else snapshot.id
+    return OutOfRangeError(
+        f"snapshot {number} of {store.root} {EXPIRED}; where reads take longer than snapshots are kept, raise "
+        f"snapshot.time-retained or snapshot.num-retained.min, or read a tag ({reason})"
+    )
 
 
 @contextmanager

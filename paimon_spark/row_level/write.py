@@ -28,6 +28,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.metrics.listeners import collect
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.started_from import Guard, StartedFrom
+from paimon_core.store.expired import EXPIRED
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -198,6 +199,6 @@ def _engine_errors(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # a class of Spark, whatever the Python worker raised
         for kind in (TableChangedError, CommitConflictError, OutOfRangeError):
-            if kind.__name__ in str(error):
+            if kind.__name__ in str(error) or (kind is OutOfRangeError and EXPIRED in str(error)):
                 raise kind(f"cannot run {what}: {error}") from error
         raise

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.maintenance.delete import shows_all
 from paimon_core.read.newer_rows import newer_rows
 from paimon_core.scan.base_run import base_run
@@ -23,6 +23,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.row_level.target import position_fields
+from paimon_spark.sql.expired_reads import NativeRead, native_read
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.newer_rows import with_newer_rows
@@ -46,12 +47,20 @@ class FilesFunction:
     """The answer to what ``NativeRows.java`` asks about the files of a snapshot."""
 
     scan: TableScan
+    read: NativeRead
+    """The read of all files."""
 
     def matching(self, trees: str) -> str:
-        """Return the paths of the files that may have rows for which all filters are true, as JSON."""
+        """Return the paths of the files that may have rows for which all filters are true, as JSON.
+
+        These are all files if the snapshot has expired: the scan of the files reports the expiry.
+        """
         store = self.scan.store
         predicate = predicate_of(json.loads(trees), store.schema)
-        return json.dumps(list(sizes_of(store, replace(self.scan, predicate=predicate).plan())))
+        try:
+            return json.dumps(list(sizes_of(store, replace(self.scan, predicate=predicate).plan())))
+        except OutOfRangeError:
+            return json.dumps(list(self.read.files))
 
 
 def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> DataFrame | None:
@@ -72,7 +81,8 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         if any(_decoded(path) != path_of(uri) for path, uri in shown.items()):
             return None
         scan = _scan(table, snapshot)
-        rows = native_frame(jvm, found.files, table.schema.fields, FilesFunction(scan))
+        read = native_read(scan.store, snapshot, found.files.sizes)
+        rows = native_frame(jvm, found.files, table.schema.fields, FilesFunction(scan, read))
         if found.newer:
             rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.schema.table_schema import TableSchema
+from paimon_spark.sql.expired_reads import NativeRead, native_read
 from paimon_spark.sql.native import NativeChoice, scan_text
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
@@ -64,6 +65,8 @@ class ScanFunction:
     """Explains a read of files in the way that was chosen."""
     function: Callable[[object], Any]
     """Makes an object answer questions of Java."""
+    reads: list[NativeRead] = field(default_factory=list)
+    """The reads by Spark's own scan, whose errors are translated as long as Spark has this scan."""
 
     @property
     def request(self) -> ScanRequest:
@@ -142,8 +145,8 @@ class ScanFunction:
         self, choice: NativeChoice, plan: Plan, tasks: bytes | None, explanation: Callable[[], str] | None
     ) -> Any:
         matching = replace(self.matching, part=plan)
-        own = {field.name: getattr(self, field.name) for field in fields(ScanFunction)}
-        own |= {"matching": matching, "choose": lambda _: choice, "plan_tasks": lambda _: tasks}
+        own = {one.name: getattr(self, one.name) for one in fields(ScanFunction)}
+        own |= {"reads": [], "matching": matching, "choose": lambda _: choice, "plan_tasks": lambda _: tasks}
         return self.function(ScanPart(**own, explanation=explanation))
 
     def source(self, trees: str) -> Any:
@@ -163,7 +166,10 @@ class ScanFunction:
         if choice.files is None:
             small = self.read_small(matching) if choice.by_driver else None
             return self.plan_tasks(matching.request) if small is None else small
-        return scan_text(matching.scan.store.schema, choice.files, matching.request.columns)
+        store, snapshot = matching.scan.store, matching.scan.snapshot
+        if snapshot is not None:
+            self.reads.append(native_read(store, snapshot, choice.files.sizes))
+        return scan_text(store.schema, choice.files, matching.request.columns)
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""

@@ -1,0 +1,76 @@
+"""Reads by Spark's own scan whose files are missing: the error says which snapshot expired, as the engine's does.
+
+Spark reports a missing file without the snapshot that the scan has read. So the driver remembers the files of these
+scans as long as Spark holds their plans, and looks up the files that an error names.
+"""
+
+import itertools
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+from weakref import WeakValueDictionary
+
+from paimon_core.errors import PaimonError
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry
+from paimon_core.store.file_store import FileStore
+from paimon_spark.internals import translate_java_errors
+
+_READ_FAILED = "FAILED_READ_FILE"
+_FILE = re.compile(r"[^\s/]+\.(?:parquet|orc)")
+_MAX_CAUSES = 10
+
+
+@dataclass(eq=False)
+class NativeRead:
+    """The files of a snapshot that Spark's own scan reads."""
+
+    store: FileStore
+    snapshot: Snapshot
+    files: Collection[str]
+    """The paths of the files, as URIs."""
+
+
+_NUMBERS = itertools.count()
+_READS: WeakValueDictionary[int, NativeRead] = WeakValueDictionary()
+
+
+def native_read(store: FileStore, snapshot: Snapshot, files: Collection[str]) -> NativeRead:
+    """Return a read whose errors are translated as long as the caller keeps the returned value.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot that is read.
+        files: the paths of the files, as URIs.
+    """
+    translate_java_errors(_translated)
+    read = NativeRead(store, snapshot, files)
+    _READS[next(_NUMBERS)] = read
+    return read
+
+
+def _translated(error: Any) -> PaimonError | None:
+    """Return the engine's error for a Java exception about files of an expired snapshot; `None`: it is another one."""
+    reads = sorted(_READS.values(), key=lambda read: read.snapshot.id, reverse=True)
+    text = next((text for text in _messages(error) if _READ_FAILED in text), None) if reads else None
+    if text is None:
+        return None
+    reason = next(line for line in text.splitlines() if _READ_FAILED in line).strip()
+    names = set(map(unquote, _FILE.findall(text)))
+    for read in reads:
+        if any(unquote(uri).rpartition("/")[2] in names for uri in read.files):
+            found = expiry(read.store, read.snapshot, reason)
+            if found is not None:
+                return found
+    return None
+
+
+def _messages(error: Any) -> Iterator[str]:
+    """Yield the texts of a Java exception and of its causes."""
+    for _ in range(_MAX_CAUSES):
+        if error is None:
+            return
+        yield str(error.toString())
+        error = error.getCause()
