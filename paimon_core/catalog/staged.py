@@ -24,7 +24,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.create import check_unused
-from paimon_core.store.current_schema import current_schema
+from paimon_core.store.current_schema import current_schema, publish_current_schema
 from paimon_core.store.drop import STAGED, drop_directory
 from paimon_core.store.file_store import FileStore, now_millis
 from paimon_core.table import Table
@@ -94,7 +94,7 @@ class StagedTable:
             try:
                 self._publish_rows(main, messages)
             except PaimonError:
-                self._publish_old_schema(main)
+                publish_current_schema(main.schemas)
                 raise
         self._delete_branch()
         return Table(main)
@@ -134,11 +134,6 @@ class StagedTable:
             committer.commit(messages)
         else:
             committer.overwrite(messages)
-
-    def _publish_old_schema(self, main: FileStore) -> None:
-        """Publish the replaced schema once more: its columns keep their ids, so rows stay as they were."""
-        if self.replaced is not None:
-            main.schemas.commit(replace(self.replaced, id=self.store.schema.id + 1))
 
     def _written(self) -> set[str]:
         """Return the paths of the files that the snapshots of the branch name."""

@@ -11,6 +11,7 @@ from paimon_core.maintenance.delete_tag import is_in_timeline
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
+from paimon_core.store.current_schema import publish_current_schema
 from paimon_core.store.file_store import FileStore
 
 _POLL_SECONDS = 0.05
@@ -72,9 +73,10 @@ def target_of(
 def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     """Delete all snapshots, changelogs and tags after ``target``; return the newest snapshot before, and ``target``.
 
-    The schema does not change. Data files of the deleted snapshots stay until orphan files are removed. A tagged
-    snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the call stay. After a
-    crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
+    The schema does not change, unless the table was replaced since, or a ``REPLACE TABLE`` died before its rows were
+    there: then the old schema is published again. Data files of the deleted snapshots stay until orphan files are
+    removed. A tagged snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the
+    call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
 
     Raises InvalidInputError if there is no snapshot.
     """
@@ -96,6 +98,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     for tag in store.tags.list():
         if _is_after(tag, target) and not is_in_timeline(store, tag.snapshot):
             store.tags.delete(tag.name)
+    publish_current_schema(store.schemas)
     sync_after_change(store)
     return before, target
 

@@ -9,11 +9,12 @@ from paimon_core.maintenance.delete_tag import delete_files_of, delete_tags
 from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
+from paimon_core.schema.continuity import replaced_version, unmarked
 from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tag, Tags
-from paimon_core.store.current_schema import check_opened
+from paimon_core.store.current_schema import check_opened, current_schema
 from paimon_core.store.drop import drop_directory, empty_trash
 from paimon_core.store.file_store import FileStore
 
@@ -142,10 +143,11 @@ class TableBranches:
         main.io.check_can_commit()
         if dry_run:
             return
+        _make_plain(main)
         first, schemas = snapshots[0].id, branch.schemas.ids()
         _cut(main, first, _shared_schemas(main, branch))
         for number in schemas:
-            main.io.write(main.schemas.path(number), branch.io.read(branch.schemas.path(number)))
+            main.io.write(main.schemas.path(number), _plain_schema(branch.schemas, number))
         main.sync(main.schemas.path(number) for number in schemas)
         for snapshot in snapshots:
             main.io.write(main.snapshots.path(snapshot.id), snapshot.to_json())
@@ -245,9 +247,11 @@ class TableBranches:
             main.sync([tags.path(source.name), snapshots.path(source.snapshot.id)])
             snapshots.write_hint("LATEST", source.snapshot.id)
             snapshots.write_hint("EARLIEST", source.snapshot.id)
+        current = current_schema(self.store.schemas) or self.store.schema
+        last = current.id if source is None else source.snapshot.schema_id
         for number in reversed(self.store.schemas.ids()):
-            if source is None or number <= source.snapshot.schema_id:
-                io.write(schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
+            if number <= last:
+                io.write(schemas.path(number), _plain_schema(self.store.schemas, number))
                 main.sync([schemas.path(number)])
 
 
@@ -255,10 +259,35 @@ def _parent(directory: str) -> str:
     return directory.rpartition("/")[0]
 
 
+def _plain_schema(schemas: Schemas, number: int) -> bytes:
+    """Return the file of a schema without the key that makes it wait for rows: see `continuity.replacing`."""
+    schema = schemas.get(number)
+    if replaced_version(schema) is None:
+        return schemas.io.read(schemas.path(number))
+    return unmarked(schema).to_json()
+
+
+def _make_plain(main: FileStore) -> None:
+    """Write the schemas of a table without the key of `_plain_schema`: the table stays, also without any snapshot.
+
+    Raises InvalidInputError if the newest schema does wait for rows.
+    """
+    schemas, current = main.schemas, current_schema(main.schemas)
+    waiting = [number for number in schemas.ids() if replaced_version(schemas.get(number)) is not None]
+    if waiting and (current is None or current.id != schemas.ids()[-1]):
+        raise InvalidInputError(
+            f"{main.root} cannot be fast-forwarded, because a REPLACE TABLE of it was interrupted: run that again, or "
+            "roll the table back to its newest snapshot"
+        )
+    for number in waiting:
+        main.io.write(schemas.path(number), _plain_schema(schemas, number))
+    main.sync(schemas.path(number) for number in waiting)
+
+
 def _shared_schemas(main: FileStore, branch: FileStore) -> set[int]:
     """Return the ids of the schemas that two lines have in common; later ones of the same id differ."""
     both = set(main.schemas.ids()) & set(branch.schemas.ids())
-    return {n for n in both if main.io.read(main.schemas.path(n)) == branch.io.read(branch.schemas.path(n))}
+    return {n for n in both if _plain_schema(main.schemas, n) == _plain_schema(branch.schemas, n)}
 
 
 def _cut(main: FileStore, first: int, schemas: Collection[int]) -> None:

@@ -80,7 +80,10 @@ def _other_table(old: TableSchema, new: TableSchema) -> str | None:
         or not any(then.name == now.name for then, now in shared)
         or not all(_is_cast(*pair) for pair in shared)
     ):
-        return "the table was replaced, or all of its columns were (run a REPLACE TABLE again that was interrupted)"
+        return (
+            "the table was replaced, or all of its columns were (after a REPLACE TABLE that was interrupted, run it "
+            "again, or roll the table back to its newest snapshot)"
+        )
     return None
 
 

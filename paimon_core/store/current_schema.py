@@ -1,5 +1,7 @@
 """The schema that a table has for readers: the newest one, unless it waits for the rows that come with it."""
 
+from dataclasses import replace
+
 from paimon_core.errors import NotFoundError
 from paimon_core.schema.continuity import is_replaced, replaced_version
 from paimon_core.schema.schemas import Schemas
@@ -23,6 +25,18 @@ def current_schema(schemas: Schemas) -> TableSchema | None:
             return None
         schema = schemas.get(version)
     return schema
+
+
+def publish_current_schema(schemas: Schemas) -> None:
+    """Publish the schema in which the table is opened once more, if the newest one waits for rows.
+
+    Its columns keep their ids, so rows stay as they were, and the table can be written to again. Nothing happens if
+    another process publishes a version at the same time.
+    """
+    newest, current = schemas.latest(), current_schema(schemas)
+    if newest is not None and current is not None and current.id < newest.id:
+        highest = max(newest.highest_field_id, current.highest_field_id)
+        schemas.commit(replace(current, id=newest.id + 1, highest_field_id=highest))
 
 
 def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:

@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError
-from paimon_core.schema.change import SetOption
+from paimon_core.catalog.staged import StagedTable
+from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError, TableChangedError
+from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
 
 OLD = Schema(pa.schema([("k", pa.int64()), ("p", pa.string())]), partition_keys=["p"])
@@ -81,3 +82,71 @@ def test_other_partition_columns_are_refused(catalog):
         InvalidInputError, match=r"by p STRING and .* by one partitioned by no column,.*: drop the table"
     ):
         catalog.stage_table("db.t", Schema(NEW), replace_existing=True)
+
+
+class Died(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("rolled_back", [False, True])
+def test_table_is_written_to_again_after_a_rollback(catalog, monkeypatch, rolled_back):
+    """The replacement is complete and rolled back, or its process died between the schema and the rows."""
+    table = catalog.create_table("db.t", OLD)
+    table.write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
+    staged.table.write(ROWS)
+    if rolled_back:
+        staged.publish()
+    else:
+        monkeypatch.setattr(StagedTable, "_publish_rows", lambda *_: (_ for _ in ()).throw(Died))
+        with pytest.raises(Died):
+            staged.publish()
+        assert catalog.table("db.t").to_arrow()["k"].to_pylist() == [1]
+        with pytest.raises(TableChangedError, match="roll the table back to its newest snapshot"):
+            catalog.table("db.t").write(pa.table({"k": [2], "p": ["x"]}))
+    catalog.table("db.t").rollback_to(1)
+    restored = catalog.table("db.t")
+    assert (restored.schema.names, restored.schema.id) == (("k", "p"), 2)
+    restored.write(pa.table({"k": [2], "p": ["x"]}))
+    assert sorted(restored.to_arrow()["k"].to_pylist()) == [1, 2]
+    highest = staged.store.schema.highest_field_id
+    assert restored.alter([AddColumn("extra", "INT")]).schema.field("extra").id == highest + 1
+    assert restored.verify(deep=True).sound
+
+
+def test_table_is_as_before_if_its_replacement_fails(catalog, monkeypatch):
+    catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
+    staged.table.write(ROWS)
+
+    def fail(*_):
+        raise CommitConflictError("others were first")
+
+    monkeypatch.setattr(StagedTable, "_publish_rows", fail)
+    with pytest.raises(CommitConflictError, match="others were first"):
+        staged.publish()
+    staged.discard()
+    table = catalog.table("db.t")
+    table.write(pa.table({"k": [2], "p": ["x"]}))
+    assert sorted(table.to_arrow()["k"].to_pylist()) == [1, 2]
+    assert table.verify(deep=True).sound
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_branches_of_a_table_that_came_with_rows(catalog, exists):
+    if exists:
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=exists)
+    staged.table.write(ROWS)
+    table = staged.publish()
+    table.branches.create("empty")
+    assert catalog.table("db.t$branch_empty").schema.names == ("k", "p")
+    assert catalog.table("db.t$branch_empty").to_arrow().num_rows == 0
+    table.branches.create("full", snapshot_id=table.snapshot().id)
+    catalog.table("db.t$branch_full").write(pa.table({"k": ["c"], "p": ["z"]}))
+    table.branches.fast_forward("full")
+    assert sorted(catalog.table("db.t").to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
+    catalog.table("db.t$branch_empty").write(pa.table({"k": ["d"], "p": ["z"]}))
+    table.branches.fast_forward("empty")
+    assert catalog.table("db.t").to_arrow()["k"].to_pylist() == ["d"]
+    assert catalog.table("db.t").verify(deep=True).sound
