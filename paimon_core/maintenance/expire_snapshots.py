@@ -7,7 +7,7 @@ Two expiries at the same time delete the same files twice, or each a part of the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import parallel_map
@@ -88,15 +88,34 @@ def expire_snapshots(
         changelogs = store.changelogs
         changelogs.keep(expiring)
         store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
-    store.snapshots.remove([snapshot.id for snapshot in expiring])
+    removed = _remove(store, expiring, after)
     store.sync(store.snapshots.path(snapshot.id) for snapshot in expiring)  # no snapshot reappears without its files
     forget_expired(store)
-    if not _is_after(store, after):
-        return Expired(tuple(s.id for s in expiring))
+    if removed != expiring or not _is_after(store, after):
+        return Expired(tuple(s.id for s in removed))
     added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
     paths = plan.paths(store, names | _of_new_tags(store, plan, added))
     delete_files(store, paths)
     return Expired(tuple(s.id for s in expiring), files=len(paths))
+
+
+def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> list[Snapshot]:
+    """Delete the snapshots, the oldest first, while a newer one exists; return those that were deleted.
+
+    A rollback may make any of them the newest snapshot of the table meanwhile. That one stays, or is put back.
+    """
+    removed: list[Snapshot] = []
+    for snapshot, following in pairwise([*expiring, after]):
+        if not store.snapshots.exists(following.id):
+            break
+        store.io.delete(store.snapshots.path(snapshot.id))
+        removed.append(snapshot)
+    if removed and max(store.snapshots.ids(), default=0) < removed[-1].id:
+        newest = removed.pop()
+        store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
+    if removed:
+        store.snapshots.write_hint("EARLIEST", removed[-1].id + 1)
+    return removed
 
 
 def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:

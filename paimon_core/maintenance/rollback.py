@@ -1,13 +1,16 @@
 """Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
 
 import time
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.publisher import ORPHAN_SECONDS
-from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import is_in_timeline
+from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
@@ -15,6 +18,7 @@ from paimon_core.store.current_schema import publish_current_schema
 from paimon_core.store.file_store import FileStore
 
 _POLL_SECONDS = 0.05
+_GUARD = timedelta(hours=1)  # a tag that a crash leaves goes with its age
 
 
 def rollback_target(store: FileStore, version: int | str) -> Snapshot:
@@ -78,20 +82,20 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     removed. A tagged snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the
     call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
 
-    Raises InvalidInputError if there is no snapshot.
+    Raises InvalidInputError if there is no snapshot, OutOfRangeError if ``target`` has expired and has no tag.
     """
     store.io.check_can_commit()
     snapshots = store.snapshots
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
-    if not is_in_timeline(store, target):
-        store.io.write(snapshots.path(target.id), target.to_json())
-        store.sync([snapshots.path(target.id)])
-    snapshots.write_hint("LATEST", target.id)
-    _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
-    newest = _without_old_history(store, target)
-    snapshots.write_hint("LATEST", newest.id)
+    with _kept_from_expiry(store, target):
+        _put_back(store, target)
+        snapshots.write_hint("LATEST", target.id)
+        _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
+        newest = _without_old_history(store, target)
+        store.io.create_exclusive(snapshots.path(target.id), target.to_json())  # an expiry may have removed it
+    snapshots.point_to(newest.id)
     if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
         snapshots.write_hint("EARLIEST", target.id)
     store.changelogs.remove_after(target.id)
@@ -101,6 +105,34 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     publish_current_schema(store.schemas)
     sync_after_change(store)
     return before, target
+
+
+@contextmanager
+def _kept_from_expiry(store: FileStore, target: Snapshot) -> Iterator[None]:
+    """Tag the target during the block, so that an expiry at the same time keeps its files.
+
+    Raises OutOfRangeError if the target has expired and has no tag.
+    """
+    if any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list()):
+        yield
+        return
+    tag = TableTags(store).create(f"rollback-{target.id}-{store.new_name()[:8]}", target.id, _GUARD)
+    try:
+        if tag.snapshot.fingerprint != target.fingerprint:
+            raise OutOfRangeError(
+                f"snapshot {target.id} of {store.branch_root} was rolled back by another call: look at the snapshots"
+            )
+        yield
+    finally:
+        with best_effort("deleting the tag of a rollback"):
+            store.tags.delete(tag.name)
+
+
+def _put_back(store: FileStore, target: Snapshot) -> None:
+    """Make the target a snapshot again if it has expired. REQUIRES: a tag keeps its files."""
+    if not is_in_timeline(store, target):
+        store.io.write(store.snapshots.path(target.id), target.to_json())
+        store.sync([store.snapshots.path(target.id)])
 
 
 def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:

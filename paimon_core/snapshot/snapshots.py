@@ -1,6 +1,6 @@
 """The snapshots of a table or branch: a directory of small immutable files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -156,16 +156,6 @@ class Snapshots:
     def exists(self, snapshot_id: int) -> bool:
         """Return True if the snapshot exists."""
         return self._files.exists(snapshot_id)
-
-    def remove(self, ids: Sequence[int]) -> None:
-        """Delete the oldest snapshots one by one, so that the remaining ids have no gap.
-
-        The files that the snapshots name stay. REQUIRES: ``ids`` ascending, beginning with the oldest.
-        """
-        for number in ids:
-            self.io.delete(self.path(number))
-        if ids:
-            self.write_hint("EARLIEST", ids[-1] + 1)
 
     @property
     def _files(self) -> NumberedDirectory:

@@ -10,14 +10,20 @@ from typing import Any
 import pytest
 
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import CommitConflictError, CommitUnknownError, NotFoundError, TableChangedError
+from paimon_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    NotFoundError,
+    OutOfRangeError,
+    TableChangedError,
+)
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.maintenance import rollback
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
-from paimon_core.store.file_store import FileStore
+from paimon_core.store.file_store import FileStore, now_millis
 from paimon_core.table import Table
 from tests.support.draws import points
 from tests.support.faulty_io import FaultyIO, MemoryIO
@@ -251,3 +257,56 @@ def test_a_new_column_keeps_its_values_in_rows_that_are_deleted_from(tmp_path):
     except TableChangedError:
         return
     assert Table.open(str(tmp_path / "t")).to_arrow(columns=["id", "new"]).to_pylist() == [{"id": 2, "new": 8}]
+
+
+def expire(io: MemoryIO) -> None:
+    """Expire all snapshots but the newest."""
+    open_table(io).maintenance.expire_snapshots(older_than=now_millis() + 10_000, retain_max=1, retain_min=1)
+
+
+def line() -> MemoryIO:
+    """Four snapshots, each of which replaces the files of the one before."""
+    io = MemoryIO()
+    create_table(io, ROOT, Schema(ORDERS, options=FAST))
+    for number in (1, 2, 3, 4):
+        open_table(io).overwrite(orders((number, "v", number)))
+    return io
+
+
+@pytest.mark.parametrize("target", [1, 2, 3])
+def test_a_rollback_during_an_expiry_keeps_its_target(target):
+    """A snapshot that becomes the newest one again is there, with its files."""
+    dry = FaultyIO(line())
+    expire(dry)
+    for at in range(1, dry.calls):
+        rolled_back = []
+
+        def roll_back(io: MemoryIO, rolled_back=rolled_back) -> None:
+            try:
+                open_table(io).rollback_to(target)
+                rolled_back.append(target)
+            except OutOfRangeError:
+                pass
+
+        store = line()
+        expire(Interrupted(store, at, roll_back))
+        assert shown(store) == rows_of(orders((target, "v", target)) if rolled_back else orders((4, "v", 4))), at
+        assert not [fault for fault in open_table(store).verify().faults if fault.kind != "wrong-hint"], at
+
+
+@pytest.mark.parametrize("target", [1, 2, 3])
+def test_an_expiry_during_a_rollback_keeps_its_target(target):
+    def roll_back(io: FileIO) -> None:
+        open_table(io).rollback_to(target)
+
+    dry = FaultyIO(line())
+    roll_back(dry)
+    for at in range(1, dry.calls):
+        store, done = line(), True
+        try:
+            roll_back(Interrupted(store, at, expire))
+        except OutOfRangeError:
+            done = False
+        assert shown(store) == rows_of(orders((target, "v", target)) if done else orders((4, "v", 4))), at
+        assert open_table(store).verify().faults == (), at
+        assert open_table(store).tags.list() == [], at

@@ -190,8 +190,8 @@ MUTANTS = [
         [
             Edit(
                 "paimon_core.maintenance.expire_snapshots:expire_snapshots",
-                "store.snapshots.remove([snapshot.id for snapshot in expiring])",
-                "delete_files(store, plan.paths(store, names)); store.snapshots.remove([s.id for s in expiring])",
+                "removed = _remove(store, expiring, after)",
+                "delete_files(store, plan.paths(store, names)); removed = _remove(store, expiring, after)",
             )
         ],
         _profile({"write": 1, "overwrite": 2, "expire": 2, "read": 2}, _APPEND, faults=MANY_FAULTS),

@@ -236,7 +236,7 @@ def test_a_snapshot_that_expires_while_it_is_copied(catalogs, monkeypatch):
     source = source_table(here)
 
     def gone(_, path, *__):
-        source.store.snapshots.remove([3])
+        source.store.io.delete(source.store.snapshots.path(3))
         raise FileNotFoundError(2, "no such file", path)
 
     monkeypatch.setattr(module, "copy_file", gone)
