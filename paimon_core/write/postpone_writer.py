@@ -1,5 +1,6 @@
 """The writer of the postponed bucket -2 of a partition: all rows unmerged, in order of arrival."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +8,15 @@ import pyarrow as pa
 
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
+from paimon_core.errors import UnsupportedError
+from paimon_core.format.avro_types import avro_schema
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.options.file import DATA_FILE_PREFIX
+from paimon_core.options.file import DATA_FILE_PREFIX, FILE_FORMAT, FILE_FORMAT_PER_LEVEL
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import escape
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.restore import BucketState
 
@@ -20,20 +24,25 @@ _UNNUMBERED = -1  # the compaction that routes the rows numbers them
 
 
 def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
-    """Return the store for postponed files: Avro without statistics, with user and writer in the file names.
+    """Return the store for postponed files: without statistics, with user and writer in the file names.
 
-    A compaction replays the files of each writer in order of creation, so names must identify the writer.
+    The files are Avro, or have the format of the table if Avro lacks one of its types or column names. A compaction
+    replays the files of each writer in order of creation, so names must identify the writer.
     """
     prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{escape(commit_user)}-s-{writer}-w-"
-    return store.with_options(
-        {
-            "file.format": "avro",
-            "file.format.per.level": None,
-            "metadata.stats-mode": "none",
-            "metadata.stats-mode.per.level": None,
-            DATA_FILE_PREFIX.key: prefix,
-        }
-    )
+    options = {"metadata.stats-mode": "none", "metadata.stats-mode.per.level": None, DATA_FILE_PREFIX.key: prefix}
+    if _fits_avro(DataFileSpec.of(store).fields):
+        options |= {FILE_FORMAT.key: "avro", FILE_FORMAT_PER_LEVEL.key: None}
+    return store.with_options(options)
+
+
+def _fits_avro(fields: Sequence[DataField]) -> bool:
+    """Return True if Avro has the types and the names of all columns."""
+    try:
+        avro_schema(fields)
+    except UnsupportedError:
+        return False
+    return True
 
 
 class PostponeWriter:

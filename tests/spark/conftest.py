@@ -92,3 +92,11 @@ def spark(request):
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def time_type(spark):
+    """Spark's type TIME switched on for one test."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.timeType.enabled")
