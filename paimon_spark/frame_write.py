@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.internals import is_classic, map_in_arrow, optimized, renamed
+from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
@@ -62,7 +62,7 @@ def few_rows(frame: DataFrame) -> pa.Table | None:
     if not is_small(frame):
         return None
     try:
-        rows = frame.limit(FEW_ROWS + 1).toArrow()
+        rows = collected(frame.limit(FEW_ROWS + 1))
     except Exception as error:  # a class of Spark
         if is_too_large(error):
             return None

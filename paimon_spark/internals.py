@@ -139,6 +139,16 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return DataFrame(java_rows(frame).toDF(_java_texts(spark, names)), spark)
 
 
+def collected(frame: DataFrame) -> pa.Table:
+    """Return the rows of a DataFrame of a classic session, in the Arrow types that Java sends.
+
+    `DataFrame.toArrow` also casts them, and Arrow refuses that cast for a VARIANT that is NULL: the fields of its
+    struct are NOT NULL. Instants have the session's time zone here, not UTC.
+    """
+    classic: Any = frame  # the stubs of PySpark do not name the method
+    return pa.Table.from_batches(classic._collect_as_arrow(empty_list_if_zero_records=False))
+
+
 _vectorized_udf: Any = vars(arrow_functions).get("vectorized_udf")  # the stubs of PySpark do not name it
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.frame_write import is_too_large
-from paimon_spark.internals import is_classic, java_rows, java_session
+from paimon_spark.internals import collected, is_classic, java_rows, java_session
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.sql.jvm import Jvm
 
@@ -36,7 +36,7 @@ def few_changes(frame: DataFrame) -> pa.Table | None:
         return None
     check_interrupted()
     try:
-        rows = jvm.frame(limited).toArrow()
+        rows = collected(jvm.frame(limited))
     except Exception as error:  # a class of Spark
         if is_too_large(error):
             return None
