@@ -17,7 +17,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
-from paimon_core.schema.partition_spec import partition_spec
+from paimon_core.schema.partition_spec import Spec, partition_spec
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
@@ -137,8 +137,8 @@ class StreamRequest(AnyReadRequest):
 class WriteRequest(_Request):
     """A write. Keys that are `None` are not in the options.
 
-    `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, a tuple of
-    columns and values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
+    `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, with
+    its values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
     once. `started_from`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
     `merge_rules`: columns of the rows join the table; `None`: they must be those of the table.
     """
@@ -151,7 +151,7 @@ class WriteRequest(_Request):
     version: int | None = None
     on_unknown: OnUnknown = "fail"
     started_from: StartedFrom | None = None
-    partition: tuple[tuple[str, str], ...] | None = None
+    partition: Spec | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     merge_rules: MergeRules | None = None
 

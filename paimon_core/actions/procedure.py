@@ -15,7 +15,7 @@ from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, nearest_name
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.moving.migrate import SourceTable
-from paimon_core.schema.partition_spec import partition_spec, partition_values
+from paimon_core.schema.partition_spec import partition_specs, partition_values
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
 
@@ -185,7 +185,7 @@ class Call:
         if text is None:
             return None
         try:
-            specs = [partition_spec(part) for part in text.split(";") if part.strip()]
+            specs = partition_specs(text)
         except ValueError as error:
             raise InvalidInputError(f"{what}: {text!r} {error}") from None
         return [partition_values(table.schema, spec, what, table.path) for spec in specs]

@@ -8,54 +8,53 @@ from dataclasses import dataclass
 from paimon_core.advice.report import Remedy
 from paimon_core.errors import hide_secrets
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
+from paimon_core.schema.partition_spec import partition_text as spec_text
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH, is_blank, partition_text
 from paimon_core.store.location import TableLocation
-from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType
+from paimon_core.types.datatype import BINARY_ROOTS, INTEGER_ROOTS, AtomicType
 
 _DATABASE = re.compile(r"/([^/]+)\.db/([^/]+)/?$")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = {*INTEGER_ROOTS, "BOOLEAN"}
 _WITHOUT_LITERAL = {"FLOAT", "DOUBLE", "DECIMAL", "BINARY", "VARBINARY"}
-_PLAIN_VALUE = re.compile(r"[\w.:+-]([\w.:+ -]*[\w.:+-])?")
-"""Values of partitions that texts ``column=value`` can hold without a doubt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
     """A partition as statements name it.
 
-    ``name``: ``k1=v1/k2=v2``, with the default name for NULL and blank; ``spec``: ``k1=v1,k2=v2``, or `None` if a text
-    of this form might mean another partition; ``values``: a Python expression {column: value}, or `None` likewise.
+    ``name``: ``k1=v1/k2=v2``, with the default name for NULL and blank; ``spec``: ``k1=v1,k2='v/2'``; ``values``: a
+    Python expression {column: value}, or `None` if a value has no literal.
     """
 
     name: str
-    spec: str | None
+    spec: str
     values: str | None
 
 
 def partition_of(store: FileStore, partition: bytes) -> Partition:
     """Return a serialised partition as statements name it."""
     default = store.options.value(PARTITION_DEFAULT_NAME)
-    shown, plain, literal, values = [], True, True, dict[str, object]()
+    shown, specs, literal, values = list[str](), list[str](), True, dict[str, object]()
     for field, value in zip(store.schema.partition_fields, store.partition_values(partition), strict=True):
         text = None if value is None else partition_text(value, field, legacy=False)
-        plain &= _PLAIN_NAME.fullmatch(field.name) is not None
-        plain &= text is None or (text != default and _PLAIN_VALUE.fullmatch(text) is not None)
-        shown.append(f"{field.name}={default if text is None or is_blank(text) else text}")
         root = field.type.root if isinstance(field.type, AtomicType) else ""
+        if root == "TIMESTAMP_LTZ" and text is not None:
+            text += "Z"  # the names of directories are in UTC
+        binary = root in BINARY_ROOTS and value is not None
+        specs.append(f"{_quoted(field.name)}=X'{value.hex()}'" if binary else spec_text(field.name, text, default))
+        shown.append(f"{field.name}={default if text is None or is_blank(text) else text}")
         values[field.name] = value if root in _NUMBERS else text
         literal &= root not in _WITHOUT_LITERAL
-    if not plain:
-        return Partition("/".join(shown), None, None)
-    return Partition("/".join(shown), ",".join(shown), repr(values) if literal else None)
+    return Partition("/".join(shown), ",".join(specs), repr(values) if literal else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
     """The remedies for one table. ``where``: the partition a remedy is limited to; `None`: the whole table.
 
-    A partition that texts cannot name without a doubt is mended with the whole table.
+    In Python, a partition whose values have no literals is mended with the whole table.
     """
 
     store: FileStore

@@ -1,16 +1,20 @@
 """The live files that an overwrite removes."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
+from paimon_core.predicate.expr import Predicate, conjunction, disjunction, is_value
 from paimon_core.predicate.rewrite import bind
 from paimon_core.scan.entries import PartitionFilter, live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import AtomicType, DataType
 
 DYNAMIC = "dynamic"
 Spec = Mapping[str, object]
@@ -31,14 +35,20 @@ def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
                 f"{dict(spec)} is no partition of {store.root}: its partition columns are "
                 f"{listed_names(unknown[0] if unknown else '', keys)}"
             )
-    each = [conjunction([_is(k, v) for k, v in spec.items()]) for spec in specs]
+    kinds = {field.name: field.type for field in store.schema.partition_fields}
+    each = [conjunction([_is(k, v, kinds[k]) for k, v in spec.items()]) for spec in specs]
     whole = disjunction([p for p in each if p is not None])
     assert whole is not None  # there is at least one spec, and none is empty
     return bind(whole, store.schema.partition_fields)
 
 
-def _is(column: str, value: object) -> Predicate:
-    return Leaf("is null", column, ()) if value is None else Leaf("=", column, (value,))
+def _is(column: str, value: object, kind: DataType) -> Predicate:
+    """Return the test for a value that names a partition: 0.1 is the FLOAT that prints so, 0 is not -0.0."""
+    root = kind.root if isinstance(kind, AtomicType) else ""
+    if root in ("FLOAT", "DOUBLE") and isinstance(value, int | float | np.floating) and not isinstance(value, bool):
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value)) if root == "FLOAT" and math.isfinite(value) else float(value)
+    return is_value(column, value)
 
 
 def check_inside(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -53,6 +54,9 @@ def _test(leaf: Leaf, column: Any) -> Any:
             return pc.is_null(column)
         case "is not null":
             return pc.is_valid(column)
+        case "is zero" | "is negative zero":
+            negative = np.signbit(pc.fill_null(column, 1).to_numpy(zero_copy_only=False))
+            return pc.and_(pc.equal(column, 0), pa.array(negative == (op == "is negative zero")))
         case "in":
             return _among(column, values)
         case "not in":

@@ -19,9 +19,11 @@ from paimon_core.errors import InvalidInputError
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 TEXT_TESTS = ("starts with", "ends with", "contains")
+ZERO_TESTS = ("is zero", "is negative zero")
+"""Tests for 0.0 and for -0.0, which are two partitions and compare as one number. The texts of filters lack them."""
 NULL_TESTS = ("is null", "is not null")
 LISTS = ("in", "not in")
-OPS = (*COMPARISONS, *LISTS, *NULL_TESTS, *TEXT_TESTS)
+OPS = (*COMPARISONS, *LISTS, *NULL_TESTS, *TEXT_TESTS, *ZERO_TESTS)
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "in", "is", "null", "like", "between", "escape", "true", "false", "unknown"}
@@ -102,7 +104,7 @@ class Not(Predicate):
 class Leaf(Predicate):
     """One test of one column.
 
-    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, none for NULL_TESTS, else one.
+    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, none for tests of NULL and zero, else one.
     """
 
     op: str
@@ -112,7 +114,7 @@ class Leaf(Predicate):
     def __post_init__(self) -> None:
         if self.op not in OPS:
             raise InvalidInputError(f"unknown operator {self.op!r} in a filter; choose one of {', '.join(OPS)}")
-        count = len(self.values) if self.op in LISTS else 0 if self.op in NULL_TESTS else 1
+        count = len(self.values) if self.op in LISTS else 0 if self.op in (*NULL_TESTS, *ZERO_TESTS) else 1
         if len(self.values) != count:
             raise InvalidInputError(f"operator {self.op!r} takes {count} literals, not {len(self.values)}")
         object.__setattr__(self, "values", tuple(map(_plain_value, self.values)))
@@ -121,7 +123,7 @@ class Leaf(Predicate):
 
     def __str__(self) -> str:
         name = quoted(self.column)
-        if self.op in NULL_TESTS:
+        if self.op in (*NULL_TESTS, *ZERO_TESTS):
             return f"{name} {self.op.upper()}"
         if self.op in LISTS:
             return f"{name} {self.op.upper()} ({', '.join(map(literal_text, self.values))})"
@@ -131,6 +133,15 @@ class Leaf(Predicate):
             after = "" if self.op == "ends with" else "%"
             return f"{name} LIKE {literal_text(before + pattern + after)}"
         return f"{name} {self.op} {literal_text(self.values[0])}"
+
+
+def is_value(column: str, value: Any) -> Predicate:
+    """Return a test for exactly one value, as a partition has it: NULL is a value, and -0.0 differs from 0.0."""
+    if value is None:
+        return Leaf("is null", column)
+    if isinstance(value, float | np.floating) and value == 0:
+        return Leaf("is negative zero" if math.copysign(1, value) < 0 else "is zero", column)
+    return Leaf("=", column, (value,))
 
 
 def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:

@@ -12,6 +12,7 @@ from paimon_core.predicate.expr import (
     TEXT_TESTS,
     TRUE,
     UNKNOWN,
+    ZERO_TESTS,
     And,
     Constant,
     Leaf,
@@ -250,7 +251,7 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
 
 def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:
     op, name = leaf.op, leaf.column
-    if op in NULL_TESTS:
+    if op in (*NULL_TESTS, *ZERO_TESTS):
         return leaf
     if not isinstance(kind, AtomicType):
         raise InvalidInputError(f"filter {leaf}: a column of type {kind} can only be tested for NULL")

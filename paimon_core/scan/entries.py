@@ -13,7 +13,7 @@ from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import prune_manifests
 from paimon_core.options.scan import SCAN_MANIFEST_PARALLELISM
 from paimon_core.predicate.compute import evaluate
-from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
+from paimon_core.predicate.expr import And, Predicate, disjunction, is_value
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -152,7 +152,7 @@ def partitions_predicate(
 
 
 def _is_partition(keys: Sequence[str], values: Sequence[object]) -> Predicate:
-    tests = [Leaf("is null", k) if v is None else Leaf("=", k, (v,)) for k, v in zip(keys, values, strict=True)]
+    tests = [is_value(k, v) for k, v in zip(keys, values, strict=True)]
     return And(tuple(tests)) if len(tests) > 1 else tests[0]
 
 

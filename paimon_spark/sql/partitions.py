@@ -1,16 +1,21 @@
 """The partitions of a table for ``PartitionedTable.java``: texts of Spark's internal values, or `None`."""
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.scan.entries import live_entries
 from paimon_core.table import Table
 
 Texts = Sequence[str | None]
+_NANOS_OF_MILLI = 1_000_000
+_REPLACED = "\N{REPLACEMENT CHARACTER}".encode().hex()
 
 
 def list_partitions(table: Table, names: Sequence[str], values: Texts) -> list[list[str | None]]:
@@ -21,42 +26,80 @@ def list_partitions(table: Table, names: Sequence[str], values: Texts) -> list[l
         names: the partition columns that are given.
         values: the text of each of them; only partitions with these values are returned.
     """
+    return [texts for _, texts in _matching(table, names, values)]
+
+
+def drop_partition(table: Table, values: Texts) -> bool:
+    """Remove the rows of the partition with these values; return False if it has none.
+
+    Raises UnsupportedError if the values name several partitions, whose times differ below Spark's microseconds.
+    """
+    found = _matching(table, table.schema.partition_keys, values)
+    if len(found) > 1:
+        raise UnsupportedError(
+            f"{len(found)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
+            "microseconds: drop each of them by Table.drop_partitions"
+        )
+    for partition, _ in found:
+        exact = table.store.partition_values(partition)
+        table.drop_partitions([dict(zip(table.schema.partition_keys, exact, strict=True))])
+    return bool(found)
+
+
+def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[bytes, list[str | None]]]:
+    """Return the partitions with these values, serialised and as texts."""
     snapshot = table.snapshot()
     if snapshot is None:
         return []
     schema = table.schema.partition_arrow
-    given = dict(zip(names, values, strict=True))
+    given = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
     serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
-    rows = sorted(map(table.store.partition_values, serialised), key=lambda row: [(v is not None, v) for v in row])
-    found = [[_text(value, field.type) for value, field in zip(row, schema, strict=True)] for row in rows]
-    return [texts for texts in found if given.items() <= dict(zip(schema.names, texts, strict=True)).items()]
+    rows = [(table.store.partition_values(partition), partition) for partition in serialised]
+    found = []
+    for row, partition in sorted(rows, key=lambda pair: [_order(value) for value in pair[0]]):
+        texts = [_text(value, field.type) for value, field in zip(row, schema, strict=True)]
+        if given.items() <= dict(zip(schema.names, texts, strict=True)).items():
+            found.append((partition, texts))
+    return found
 
 
-def partition_spec(table: Table, values: Texts) -> dict[str, Any]:
-    """Return a partition as {column: value}, as `Table.drop_partitions` takes it."""
-    schema = table.schema.partition_arrow
-    return {field.name: _value(text, field.type) for text, field in zip(values, schema, strict=True)}
+def _order(value: Any) -> tuple[Any, ...]:
+    """Return a key that sorts NULL first, NaN last and -0.0 before 0.0."""
+    if value is None:
+        return (0,)
+    return (2,) if value != value else (1, value, isinstance(value, float) and math.copysign(1, value))
 
 
 def _text(value: Any, kind: pa.DataType) -> str | None:
+    """Return a value of the engine as the text of Spark's internal value, in a form that Java parses."""
     if value is None:
         return None
     if kinds.is_timestamp(kind):
-        return str(pa.scalar(value, pa.int64()).cast(kind).cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py())
+        per_micro = {"s": 10**-6, "ms": 10**-3, "us": 1, "ns": 1000}[kind.unit]
+        return str(value // per_micro if per_micro >= 1 else value * round(1 / per_micro))
+    if kinds.is_time(kind):
+        return str(value * _NANOS_OF_MILLI)
+    if kinds.is_binary(kind):
+        return bytes(value).hex()
+    if kinds.is_decimal(kind):
+        return format(value, "f")
+    if kinds.is_floating(kind) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _value(text: str | None, kind: pa.DataType) -> Any:
-    if text is None:
-        return None
-    if kinds.is_timestamp(kind):
-        return pa.scalar(int(text), pa.int64()).cast(pa.timestamp("us", kind.tz)).as_py()
-    if kinds.is_date(kind):
-        return pa.scalar(int(text), pa.int32()).cast(kind).as_py()
-    if kinds.is_boolean(kind):
-        return text == "true"
-    if kinds.is_integer(kind):
-        return int(text)
-    if kinds.is_floating(kind):
-        return float(text)
-    return Decimal(text) if kinds.is_decimal(kind) else text
+def _canonical(text: str | None, kind: pa.DataType) -> str | None:
+    """Return Java's text of an internal value as `_text` spells it.
+
+    Raises UnsupportedError for bytes that are not UTF-8: Spark makes texts of the literals of a partition.
+    """
+    if text is not None and kinds.is_binary(kind) and _REPLACED in text:
+        raise UnsupportedError(
+            "Spark replaces bytes that are not UTF-8 in PARTITION (...): name this partition by X'...' in the argument "
+            "'partitions' of a procedure, or by Table.drop_partitions"
+        )
+    if text is None or not (kinds.is_floating(kind) or kinds.is_decimal(kind)):
+        return text
+    if kinds.is_decimal(kind):
+        return format(Decimal(text), "f")
+    return _text(float(np.float32(text)) if kinds.is_float32(kind) else float(text), kind)

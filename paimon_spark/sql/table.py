@@ -17,7 +17,7 @@ from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes
 from paimon_spark.sql.native_rows import way_of_target
-from paimon_spark.sql.partitions import list_partitions, partition_spec
+from paimon_spark.sql.partitions import drop_partition, list_partitions
 from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.schema import description
 from paimon_spark.sql.session_options import (
@@ -90,11 +90,7 @@ class TableFunction(TableReads):
 
     def drop_partition(self, values: Any) -> bool:
         """Remove the rows of a partition; return False if there are none."""
-        texts = list(values)
-        if not list_partitions(self.table, self.schema.partition_keys, texts):
-            return False
-        self.table.drop_partitions([partition_spec(self.table, texts)])
-        return True
+        return drop_partition(self.table, list(values))
 
     def load_partition(self, values: Any) -> Any:
         """Return the properties of a partition: none."""

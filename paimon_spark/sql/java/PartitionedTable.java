@@ -1,10 +1,12 @@
 package paimon.python;
 
 import java.math.BigDecimal;
+import java.util.HexFormat;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -80,7 +82,7 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
     StructField[] fields = columns.fields();
     String[] texts = new String[fields.length];
     for (int i = 0; i < fields.length; i++) {
-      texts[i] = values.isNullAt(i) ? null : String.valueOf(values.get(i, fields[i].dataType()));
+      texts[i] = values.isNullAt(i) ? null : text(values.get(i, fields[i].dataType()));
     }
     return texts;
   }
@@ -94,6 +96,10 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
     return new GenericInternalRow(values);
   }
 
+  private static String text(Object value) {
+    return value instanceof byte[] ? HexFormat.of().formatHex((byte[]) value) : String.valueOf(value);
+  }
+
   private static Object value(String text, DataType type) {
     if (type instanceof StringType) {
       return UTF8String.fromString(text);
@@ -101,7 +107,11 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
     if (type instanceof IntegerType || type instanceof DateType) {
       return Integer.valueOf(text);
     }
-    if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
+    if (type instanceof BinaryType) {
+      return HexFormat.of().parseHex(text);
+    }
+    boolean time = type.typeName().startsWith("time(");
+    if (time || type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
       return Long.valueOf(text);
     }
     if (type instanceof ShortType) {

@@ -1,12 +1,20 @@
 """Statements on partitions, TRUNCATE, overwrites of partitions, and streams by name."""
 
-import logging
-from datetime import date
+import math
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from urllib.parse import unquote
 
+import pyarrow as pa
 import pytest
 
 from paimon_core import Table
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.schema import Schema
+from paimon_core.store.layout import partition_text
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
 
 DAY = date(2024, 1, 1)
 
@@ -19,13 +27,13 @@ def table(sql):
 
 
 @pytest.mark.versions
-def test_partitions_are_listed_dropped_and_truncated(sql, table, caplog):
+def test_partitions_are_listed_dropped_and_truncated(sql, table):
     assert sql("SHOW PARTITIONS t") == [("p=1/d=2024-01-01",), ("p=1/d=null",), ("p=2/d=2024-01-01",)]
     assert sql("SHOW PARTITIONS t PARTITION (p = 1)") == [("p=1/d=2024-01-01",), ("p=1/d=null",)]
     sql("ALTER TABLE t DROP PARTITION (p = 2, d = '2024-01-01')")
-    with caplog.at_level(logging.WARNING):
-        sql("ALTER TABLE t ADD PARTITION (p = 9, d = '2024-01-01')")
-    assert "ADD PARTITION has no effect" in caplog.text
+    sql("ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 1, d = '2024-01-01')")
+    with pytest.raises(Exception, match=r"ADD PARTITION does nothing for .*INSERT the rows"):
+        sql("ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9, d = '2024-01-01')")
     sql("TRUNCATE TABLE t PARTITION (p = 1, d = '2024-01-01')")
     assert sql("SELECT * FROM t") == [(2, 1, None)]
     sql("TRUNCATE TABLE t")
@@ -56,6 +64,86 @@ def test_partitions_of_every_type_are_dropped(sql):
     given = ", ".join(f"{name} = {value}" for name, value in zip(names, TYPES.values(), strict=True))
     sql(f"ALTER TABLE t DROP PARTITION ({given})")
     assert sql("SELECT id FROM t") == [(2,)]
+
+
+DOUBLE = [0.0, -0.0, 0.1, 1e300, 5e-324, math.inf, -math.inf, math.nan, None]
+VALUES = {
+    "FLOAT": [0.0, -0.0, 0.1, 1e30, math.inf, -math.inf, math.nan, None],
+    "DOUBLE": DOUBLE,
+    "DECIMAL(38, 10)": [Decimal("0.0000000000"), Decimal("1.2300000000"), None],
+    "STRING": ["null", None, "__DEFAULT_PARTITION__", "", " ", "a,b", "a;b", "a=b", "a/b", "it's", "%"],
+    "BYTES": [b"", b"\x00ab", None],
+    "DATE": [date(1, 1, 1), date(9999, 12, 31), None],
+    "TIMESTAMP(3)": [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999000), None],
+    "TIMESTAMP(6) WITH LOCAL TIME ZONE": [
+        datetime(1, 1, 1, tzinfo=timezone.utc), datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc), None,
+    ],
+}  # fmt: skip
+
+
+def by_value(sql, kind, values):
+    """A table `t` with one row in each partition `p`."""
+    fields = [DataField(0, "id", parse_type("INT")), DataField(1, "p", parse_type(kind))]
+    location = sql.spark.sql(f"DESCRIBE DATABASE {sql.database}").where("info_name = 'Location'").collect()[0][1]
+    schema = Schema(fields, [], ["p"], {"bucket": "-1", "partition.legacy-name": "false"})
+    table = Table.create(f"{location}/t", schema)
+    table.write(pa.table({"id": pa.array(range(len(values)), pa.int32()), "p": values}, arrow_schema(fields)))
+    return table
+
+
+def literals_of(sql, kind, values):
+    """A literal for each row of SHOW PARTITIONS, with the value that it means."""
+    rows = [unquote(row.removeprefix("p=")) for (row,) in sql("SHOW PARTITIONS t")]
+    assert len(rows) == len(values)
+    if kind == "BYTES":  # their texts are not those of the bytes
+        return [("NULL" if value is None else f"X'{value.hex()}'", value) for value in values]
+    field = DataField(1, "p", parse_type(kind))
+    by_text = {}
+    for value in values:
+        by_text.setdefault("null" if value is None else spark_text(kind, value, field), []).append(value)
+    means = [by_text[row].pop(0) for row in rows]
+    quoted = [row.replace("\\", "\\\\").replace("'", "\\'") for row in rows]
+    return [("NULL" if value is None else f"'{text}'", value) for text, value in zip(quoted, means, strict=True)]
+
+
+def spark_text(kind, value, field):
+    if kind in ("FLOAT", "DOUBLE"):
+        return partition_text(value, field, legacy=False)
+    if kind.startswith("TIMESTAMP"):
+        return value.replace(tzinfo=None).isoformat(sep=" ").removesuffix("000")
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=() if k in ("DOUBLE", "STRING") else pytest.mark.more) for k in VALUES]
+)
+def test_each_row_of_show_partitions_names_one_partition(sql, kind):
+    values = VALUES[kind]
+    table = by_value(sql, kind, values)
+    literals = literals_of(sql, kind, values)
+    stored = table.to_arrow().schema.field("p").type
+    remaining = [repr(value) for value in table.to_arrow()["p"].to_pylist()]
+    for literal, value in literals:
+        sql(f"ALTER TABLE t DROP PARTITION (p = {literal})")
+        left = [repr(value) for value in table.to_arrow()["p"].to_pylist()]
+        assert sorted([*left, repr(pa.array([value], stored)[0].as_py())]) == sorted(remaining), literal
+        remaining = left
+    assert sql("SHOW PARTITIONS t") == []
+
+
+@pytest.mark.more
+def test_partitions_that_statements_cannot_tell_apart_are_refused(sql):
+    table = by_value(sql, "BYTES", [b"\xff", "\N{REPLACEMENT CHARACTER}".encode()])
+    with pytest.raises(Exception, match=r"not UTF-8.*X'"):
+        sql("ALTER TABLE t DROP PARTITION (p = X'ff')")
+    assert table.to_arrow().num_rows == 2
+    sql("DROP TABLE t")
+    table = by_value(sql, "TIMESTAMP(9)", pa.array([1001, 1002, 2000]).view(pa.timestamp("ns")))
+    assert len(sql("SHOW PARTITIONS t")) == 3
+    with pytest.raises(Exception, match=r"2 partitions of .*microseconds"):
+        sql("ALTER TABLE t DROP PARTITION (p = '1970-01-01 00:00:00.000001')")
+    sql("ALTER TABLE t DROP PARTITION (p = '1970-01-01 00:00:00.000002')")
+    assert table.to_arrow()["id"].to_pylist() == [0, 1]
 
 
 @pytest.mark.versions
