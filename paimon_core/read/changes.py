@@ -21,7 +21,7 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.change_units import ChangeUnit, RowSource, changed_units
 from paimon_core.scan.difference import DiffSplit
 from paimon_core.scan.interval import DIFF, Interval
-from paimon_core.scan.starting_scanner import without_start
+from paimon_core.scan.starting_scanner import own_branch, without_start
 from paimon_core.scan.stream_scan import BatchSplit, ChangeSplit, difference_splits
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -52,6 +52,7 @@ class ChangeRead:
     _without_start: FileStore = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "store", own_branch(self.store))
         object.__setattr__(self, "_without_start", without_start(self.store))
 
     @property

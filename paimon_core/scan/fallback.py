@@ -7,6 +7,7 @@ from paimon_core.errors import NotFoundError, UnsupportedError, listed_names
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH, SCAN_PRIMARY_BRANCH
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.split import DataSplit
+from paimon_core.scan.starting_scanner import BRANCH_OPTIONS, own_branch
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
@@ -16,12 +17,10 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import branch_directory
 from paimon_core.types.datatype import with_nullable
 
-_OPTIONS = (SCAN_FALLBACK_BRANCH, SCAN_PRIMARY_BRANCH)
-
 
 def reads_branches(store: FileStore) -> bool:
     """Return True if an option names a second branch to read."""
-    return any(store.options.has(option) for option in _OPTIONS)
+    return any(key in store.options for key in BRANCH_OPTIONS)
 
 
 def branch_splits(scan: TableScan) -> list[tuple[FileStore, Sequence[DataSplit]]]:
@@ -32,7 +31,7 @@ def branch_splits(scan: TableScan) -> list[tuple[FileStore, Sequence[DataSplit]]
     keys are others.
     """
     given = scan.store
-    own = given.with_schema(given.schema.copy({option.key: None for option in _OPTIONS}))
+    own = own_branch(given)
     primary = given.options.value(SCAN_PRIMARY_BRANCH)
     name = primary if primary is not None else str(given.options.value(SCAN_FALLBACK_BRANCH))
     other = _branch(own, name)
@@ -61,8 +60,7 @@ def _branch(own: FileStore, name: str) -> FileStore:
         raise NotFoundError(
             f"{own.root} has no branch {name!r}, which an option names as one to read from; there are {known}"
         )
-    schema = schema.copy({option.key: None for option in _OPTIONS if option.key in schema.options})
-    store = replace(own, branch=name, schema=schema, in_micros=frozenset())
+    store = own_branch(replace(own, branch=name, schema=schema, in_micros=frozenset()))
     if _shape(store.schema) != _shape(own.schema if not own.in_micros else own.schemas.get(own.schema.id)):
         raise UnsupportedError(
             f"branch {name!r} of {own.root} has other columns or keys than {own.branch!r}: their rows cannot be read "

@@ -8,8 +8,10 @@ from paimon_core.options.scan import (
     INCREMENTAL_BETWEEN,
     INCREMENTAL_BETWEEN_SCAN_MODE,
     SCAN_CREATION_TIME_MILLIS,
+    SCAN_FALLBACK_BRANCH,
     SCAN_FILE_CREATION_TIME_MILLIS,
     SCAN_MODE,
+    SCAN_PRIMARY_BRANCH,
     SCAN_SNAPSHOT_ID,
     SCAN_TIMESTAMP,
     SCAN_TIMESTAMP_MILLIS,
@@ -28,12 +30,26 @@ _MODE_BY_OPTION = (
     ("from-creation-timestamp", ("scan.creation-time-millis",)),
     ("incremental", ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")),
 )
+BRANCH_OPTIONS = frozenset({SCAN_FALLBACK_BRANCH.key, SCAN_PRIMARY_BRANCH.key})
+"""The options of batch reads that name a second branch to read."""
 _START_OPTIONS = frozenset({SCAN_MODE.key, *(key for _, keys in _MODE_BY_OPTION for key in keys)})
 
 
+def own_branch(store: FileStore) -> FileStore:
+    """Return the table without the options that name a second branch: its changes are those of its own branch."""
+    return _without(store, BRANCH_OPTIONS)
+
+
 def without_start(store: FileStore) -> FileStore:
-    """Return the table without the options that choose a start; a batch read would read one snapshot by them."""
-    given = [key for key in _START_OPTIONS if key in store.options]
+    """Return the table without the options that choose a start or name a second branch.
+
+    A batch read would read one snapshot, or rows of both branches, by them.
+    """
+    return _without(store, _START_OPTIONS | BRANCH_OPTIONS)
+
+
+def _without(store: FileStore, options: frozenset[str]) -> FileStore:
+    given = [key for key in options if key in store.options]
     return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
 
 

@@ -22,6 +22,7 @@ from paimon_core.scan.split_plan import Packing, pack
 from paimon_core.scan.starting_scanner import (
     created_since,
     incremental_bounds,
+    own_branch,
     position_before,
     starting_position,
     without_start,
@@ -105,6 +106,7 @@ class StreamScan:
         self, store: FileStore, fields: tuple[DataField, ...] | None = None, predicate: Predicate | None = None
     ) -> None:
         check_readable(without_start(store).schema)
+        store = own_branch(store)
         self.store, self.fields, self.predicate = store, fields, predicate
         self._cached: dict[tuple[str, bool], list[ChangeUnit]] = {}
 

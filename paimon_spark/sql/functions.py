@@ -12,6 +12,9 @@ from paimon_core.catalog.identifier import SYSTEM_DATABASE, split_parts
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.expr import col
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.fallback import branch_splits, reads_branches
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
@@ -82,15 +85,27 @@ _FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], object], str]] = {
 
 
 def greatest_partition(table: Table) -> str | None:
-    """Return the greatest value of the first partition column that a row has, as text; `None`: no row has a value."""
-    snapshot = table.snapshot()
-    if snapshot is None:
+    """Return the greatest value of the first partition column that a row has, as text; `None`: no row has a value.
+
+    With a second branch (``scan.fallback-branch``) these are the rows of both, as batch reads show them.
+    """
+    snapshot, both = table.snapshot(), reads_branches(table.store)
+    if snapshot is None and not both:
         return None
     key = table.schema.partition_fields[0]
-    serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
-    values = {table.store.partition_values(one)[0] for one in serialised} - {None}
+    values = _first_values(table, snapshot) - {None}
+    moment = {} if both or snapshot is None else {"snapshot_id": snapshot.id}
     for value in sorted(values, reverse=True):  # a partition whose rows are all deleted may still have files
-        if table.to_arrow([key.name], col(key.name) == value, limit=1, snapshot_id=snapshot.id).num_rows:
+        if table.to_arrow([key.name], col(key.name) == value, limit=1, **moment).num_rows:
             stored = pa.array([value], table.schema.partition_arrow.field(0).type)
             return str(cast_array(stored, key.type, STRING)[0].as_py())
     return None
+
+
+def _first_values(table: Table, snapshot: Snapshot | None) -> set[Any]:
+    """Return the values of the first partition column in the partitions that have files."""
+    if reads_branches(table.store):
+        branches = branch_splits(TableScan(table.store, snapshot))
+        return {store.partition_values(split.partition)[0] for store, splits in branches for split in splits}
+    live = [] if snapshot is None else live_entries(table.store, snapshot, with_stats=False).live
+    return {table.store.partition_values(partition)[0] for partition in {entry.partition for entry in live}}

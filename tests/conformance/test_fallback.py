@@ -1,12 +1,13 @@
 """Two branches read as one table: both engines show the same rows."""
 
+import pyarrow as pa
 import pytest
 
 from paimon_spark.datasource import PaimonDataSource
 from tests.conformance.compare import same
 from tests.conformance.kinds import ALL, Kind
 from tests.conformance.shared_table import SharedTable, created_by_java
-from tests.conformance.values import rows
+from tests.conformance.values import normal, rows
 
 pytestmark = pytest.mark.java
 KINDS = (
@@ -39,3 +40,23 @@ def test_partitions_of_a_second_branch(judge, name, rng, kind):
     reader = source.reader(source.schema())
     assert sum(b.num_rows for task in reader.partitions() for b in reader.read(task)) == len(found)
     branch.agree()
+
+
+def test_streams_have_the_changes_of_the_own_branch(judge, name, rng):
+    kind = KINDS[1]
+    table = created_by_java(judge, name, kind)
+    table.java("create_branch", name="b")
+    branch = SharedTable(judge, name, branch="b")
+    for _ in range(2):
+        table.java("write", rows=kind.rows(rng, 4))
+        branch.java("write", rows=kind.rows(rng, 30))
+    table.java("alter_table", changes=[{"op": "set_option", "key": "scan.fallback-branch", "value": "b"}])
+    fields, ours = table.fields_at(), table.ours()
+    plans = table.java("stream_read", options={})["plans"]
+    theirs = [
+        [normal(v, f.type) for v, f in zip(row[1:], fields, strict=True)] for plan in plans for row in plan["rows"]
+    ]
+    assert len(theirs) == 8
+    streamed = pa.Table.from_batches(ours.stream().to_batches())
+    same(rows(streamed, fields), theirs, "streamed")
+    same(rows(ours.changes(0).drop_columns(["rowkind"]), fields), theirs, "all changes")

@@ -16,6 +16,15 @@ def test_two_branches_in_one_query(sql):
     assert sql("SELECT id FROM t ORDER BY id LIMIT 2") == [(1,), (5,)]
     assert sql("SELECT id FROM t LIMIT 9 OFFSET 2") != []
     assert sql("SELECT id FROM `t$branch_b` ORDER BY id") == [(1,), (2,)]
+    assert sql("SELECT sys.max_pt('t')") == [("3",)]
+    sql("INSERT INTO `t$branch_b` VALUES (9, 9)")
+    assert sql("SELECT sys.max_pt('t')") == [("9",)]
+    changes = f"paimon_incremental_query('{sql.database}.t', '0', '1')"
+    assert sorted(sql(f"SELECT id FROM {changes}")) == [(5,), (6,)]
+    path = dict(row[:2] for row in sql("DESCRIBE EXTENDED t"))["Location"]
+    stream = sql.spark.readStream.format("paimon").load(path).writeStream.format("memory").queryName("own")
+    stream.trigger(availableNow=True).start().awaitTermination()
+    assert sorted(row["id"] for row in sql.spark.table("own").collect()) == [5, 6]
     for statement in ("SELECT * FROM t VERSION AS OF 1", "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE p = 1"):
         with pytest.raises(Exception, match=r"scan\.fallback-branch"):
             sql(statement)
