@@ -1,5 +1,6 @@
 """``ALTER TABLE``: Spark's changes as those of the engine."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from paimon_core.types.datatype import DataType, with_nullable
 from paimon_spark.sql.defaults import default_text
 from paimon_spark.sql.schema import declared_type, refuse_constraint
 
+_log = logging.getLogger(__name__)
 _PRIMARY_KEY = "primary-key"
 _RESERVED = {
     "location": "the directory of a table is fixed",
@@ -69,6 +71,8 @@ class _Alter:
         """Return the engine's changes for one of Spark's."""
         if kind == "RemoveProperty" and change.property() == _PRIMARY_KEY and self.schema.primary_keys:
             return [DropPrimaryKey()]
+        if kind == "RemoveProperty" and change.property() not in ("comment", *self.schema.options):
+            _log.warning("UNSET TBLPROPERTIES changes nothing: the table has no property %r", change.property())
         if kind in _OF_TABLE:
             return [_OF_TABLE[kind](change)]
         path = tuple(change.fieldNames()) if "Column" in kind else ()

@@ -1,9 +1,10 @@
 """A catalog of Spark whose databases and tables are those of a warehouse."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -97,8 +99,12 @@ def catalog(
         jvm.set_everywhere(key, value)
 
 
+@dataclass
 class CatalogFunction(DatabaseFunction):
     """The answers to what Spark asks a catalog: a method for each question of ``Catalog.java``."""
+
+    _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
+    """The tables that ``writeStream.toTable`` has made, each as it was declared and as it is stored."""
 
     # ---- tables
 
@@ -140,16 +146,19 @@ class CatalogFunction(DatabaseFunction):
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it. TableAlreadyExistsException if it exists."""
-        return self._created(identifier, self._schema(identifier, columns, partitions, properties))
+        schema = self._schema(identifier, columns, partitions, properties)
+        table = self._created(identifier, schema)
+        if self.jvm.is_called_by("DataStreamWriter", "toTable"):
+            self._made_for_streams[self._parts(identifier)] = schema, table.schema
+        return self._spark_table(self._parts(identifier), table)
 
-    def _created(self, identifier: Any, schema: Schema) -> Any:
+    def _created(self, identifier: Any, schema: Schema) -> Table:
         try:
-            table = self.catalog.create_table(self._own(self._parts(identifier)), schema)
+            return self.catalog.create_table(self._own(self._parts(identifier)), schema)
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
             raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
-        return self._spark_table(self._parts(identifier), table)
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Return a new table that appears with its rows. TableAlreadyExistsException if there is one."""
@@ -172,14 +181,15 @@ class CatalogFunction(DatabaseFunction):
 
     def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another one, and the given properties."""
-        unset = ("location", "provider")
-        properties = {str(key): str(value) for key, value in source.properties().items() if key not in unset}
+        unset, prefix = ("location", "provider", "external"), "option."  # what only another catalog knows
+        copied = {str(key): str(value) for key, value in source.properties().items()}
+        properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
         properties |= {str(key): str(value) for key, value in given.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
         own = self.jvm.stored_schema(source)
         if own is not None:  # Spark's columns have no lengths of texts, and fewer types
             schema = replace(schema, fields=TableSchema.from_json(own.encode(), "the source").fields)
-        return self._created(identifier, schema)
+        return self._spark_table(self._parts(identifier), self._created(identifier, schema))
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
@@ -306,10 +316,14 @@ class CatalogFunction(DatabaseFunction):
         self, identifier: Any, columns: Any, partitions: Any, properties: Any, *, replace_existing: bool
     ) -> Any:
         schema = self._schema(identifier, columns, partitions, properties)
+        own = self._own(self._parts(identifier))
+        stage = partial(self.catalog.stage_table, own, replace_existing=replace_existing)
+        refused = None
         try:
-            staged = self.catalog.stage_table(
-                self._own(self._parts(identifier)), schema, replace_existing=replace_existing
-            )
+            try:
+                staged = stage(schema)
+            except InvalidInputError as error:  # the options of the write may complete the declaration
+                refused, staged = error, self._staged_bare(own, schema, stage, error)
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
@@ -322,14 +336,34 @@ class CatalogFunction(DatabaseFunction):
             self.catalog,
             self._shown(self._parts(identifier)),
             staged=staged,
+            declared=schema,
+            stage=stage,
+            refused=refused,
         )
         return self.jvm.own("Staged")(self._description(function), self.jvm.function(function))
+
+    def _staged_bare(
+        self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError
+    ) -> StagedTable:
+        """Return the staged table without keys and options, partitioned as the table that it replaces, if any.
+
+        Raises ``error`` if that is no table either.
+        """
+        partitions: Sequence[str] = ()
+        with suppress(NotFoundError):
+            partitions = self.catalog.table(name).schema.partition_keys
+        try:
+            return stage(replace(schema, primary_keys=(), partition_keys=partitions, options={}))
+        except InvalidInputError:
+            raise error from None
 
     def _spark_table(self, parts: Sequence[str], table: Table, when: Mapping[str, Any] | None = None) -> Any:
         if isinstance(table, SystemTable):
             return self._system_table(parts, table, when or {})
         schema = table.scan(**when).store.schema if when else table.schema
-        function = TableFunction(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts))
+        declared, made = self._made_for_streams.get(tuple(parts), (None, None))
+        streamed = declared if made == table.schema else None
+        function = TableFunction(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts), streamed)
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
         return self.jvm.own(kind)(self._description(function), self.jvm.function(function))
 

@@ -2,19 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from paimon_core.datafile.row_tracking import tracking_fields
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.parse import column_list
 from paimon_core.scan.projection import metadata_fields
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
+from paimon_spark.options import WriteRequest
 from paimon_spark.sql.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
 
@@ -53,6 +56,7 @@ def new_schema(
             f"STORED AS and ROW FORMAT ({', '.join(hive)}) are of Hive: name the file format with the property "
             "'file.format'"
         )
+    _refuse_without_effect(properties)
     options = {
         key: value
         for key, value in properties.items()
@@ -67,6 +71,54 @@ def new_schema(
         [spelled.get(key.lower(), key) for key in _partition_columns(partitions)],
         options,
         properties.get("comment"),
+    )
+
+
+def _refuse_without_effect(properties: Mapping[str, str]) -> None:
+    """Raise UnsupportedError for EXTERNAL, InvalidInputError for a property ``option.<name>`` of the user."""
+    if properties.get("external", "false").lower() == "true":
+        raise UnsupportedError(
+            "EXTERNAL is not possible: DROP TABLE deletes the files of every table of this catalog; leave it out, or "
+            "name a table elsewhere by its path"
+        )
+    for key in properties:
+        name = key.removeprefix(_OPTION_PREFIX)
+        if name != key and name not in properties and key not in _IGNORED:
+            raise InvalidInputError(f"property {key!r} would have no effect: name the option {name!r}")
+
+
+def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Schema:
+    """Return the schema of a new table with the options of the write that creates it as its properties.
+
+    Args:
+        schema: the table as the statement declares it.
+        request: the options of the write.
+        table: the name of the table, for messages.
+
+    Raises InvalidInputError for an option that contradicts the declaration.
+    """
+    spelled = {field.name.lower(): field.name for field in schema.data_fields}
+    keys = {"primary-key": (schema.primary_keys, request.primary_keys)}
+    keys["partition"] = (schema.partition_keys, request.partition_keys)
+    columns: dict[str, Sequence[str]] = {}
+    for option, (declared, columns_given) in keys.items():
+        given = [spelled.get(column.lower(), column) for column in columns_given or ()]
+        if declared and given and list(declared) != given:
+            raise _contradiction(table, option, ",".join(given), ",".join(declared))
+        columns[option] = declared or given
+    options = dict(schema.options)
+    for key, value in request.options.items():
+        if key == DATA_FILE_EXTERNAL_PATHS_ALLOWED.key:
+            continue
+        if options.setdefault(key, value) != value:
+            raise _contradiction(table, key, value, options[key])
+    return replace(schema, primary_keys=columns["primary-key"], partition_keys=columns["partition"], options=options)
+
+
+def _contradiction(table: str, option: str, given: str, declared: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"option {option!r} of the write that creates {table} is {given!r}, and the table is declared with {declared!r}"
+        ": give one of them"
     )
 
 

@@ -1,21 +1,51 @@
 """A table that Spark fills before it appears: CTAS, RTAS, ``CREATE OR REPLACE TABLE``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from paimon_core.catalog.staged import StagedTable
+from paimon_core.errors import InvalidInputError
+from paimon_core.schema.schema import Schema
+from paimon_spark.sql.schema import with_write_options
 from paimon_spark.sql.table import TableFunction
 
 
 @dataclass
 class StagedFunction(TableFunction):
-    """The answers of a staged table: those of a table, and its end."""
+    """The answers of a staged table: those of a table, and its end.
+
+    The options of ``writeTo(...).option(...).create()`` and ``saveAsTable`` arrive with the rows, after Spark has
+    staged the table: the table is staged again if they are options of tables.
+    """
 
     staged: StagedTable = field(kw_only=True)
+    declared: Schema = field(kw_only=True)
+    stage: Callable[[Schema], StagedTable] = field(kw_only=True)
+    refused: InvalidInputError | None = field(kw_only=True, default=None)
+    """The error of the declaration without the options of the write."""
+
+    def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
+        """Write the rows of a DataFrame; the options of the write become properties of the table."""
+        wanted = with_write_options(self.declared, self._writes().own_request(options), self.name)
+        if wanted != self.declared:
+            self.staged.discard()
+            self.staged, self.declared, self.refused = self.stage(wanted), wanted, None
+            self.table = self.staged.table
+            self.schema = self.table.schema
+        self._check()
+        super().insert(rows, mode, trees, options)
 
     def publish(self) -> None:
         """Make the rows and the schema those of the table."""
+        self._check()
         self.staged.publish()
 
     def discard(self) -> None:
         """Delete what was written."""
         self.staged.discard()
+
+    def _check(self) -> None:
+        """Raise the error of the declaration, if there is one."""
+        if self.refused is not None:
+            raise self.refused

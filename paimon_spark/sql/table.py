@@ -1,7 +1,6 @@
 """The scans and writes of one table of a catalog."""
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import UnsupportedError
+from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
@@ -19,7 +20,7 @@ from paimon_spark.row_level.statements import describe as describe_changes
 from paimon_spark.sql.native_rows import way_of_target
 from paimon_spark.sql.partitions import drop_partition, list_partitions
 from paimon_spark.sql.reads import TableReads
-from paimon_spark.sql.schema import description
+from paimon_spark.sql.schema import description, with_write_options
 from paimon_spark.sql.session_options import (
     PREFIX,
     check_read_options,
@@ -39,8 +40,6 @@ from paimon_spark.sql.statements.row_level import (
 )
 from paimon_spark.sql.write import TableWrites
 
-_log = logging.getLogger(__name__)
-
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
@@ -52,6 +51,8 @@ class TableFunction(TableReads):
 
     catalog: FileSystemCatalog
     name: str = ""
+    streamed: Schema | None = None
+    """The declaration of a table that a stream is about to write; `None`: the table was made in another way."""
     pending: Callable[[], Table] | None = None
     """The change of the schema that a write begins with, which returns the table after it; `None`: there is none."""
 
@@ -85,8 +86,11 @@ class TableFunction(TableReads):
         return self.jvm.array("java.lang.Object", [self.jvm.array("java.lang.Object", texts) for texts in found])
 
     def create_partition(self, values: Any) -> None:
-        """Log that there is nothing to do: a partition exists from its first row on."""
-        _log.warning("ADD PARTITION has no effect on %s: a partition exists from its first row on", self.table.path)
+        """Raise UnsupportedError."""
+        raise UnsupportedError(
+            f"ADD PARTITION does nothing for {self.name}: a partition exists while it has rows; INSERT the rows, or "
+            "bring files of other tools into the table with CALL sys.add_files"
+        )
 
     def drop_partition(self, values: Any) -> bool:
         """Remove the rows of a partition; return False if there are none."""
@@ -102,6 +106,7 @@ class TableFunction(TableReads):
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream; Spark asks when it runs."""
+        self._take_options(options)
         self._merge_columns()
         return self._writes().source_write(mode, info, options)
 
@@ -130,6 +135,21 @@ class TableFunction(TableReads):
         function = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
         return self.jvm.own("PaimonTable")(text, self.jvm.function(function))
+
+    def _take_options(self, options: str) -> None:
+        """Make the options of ``writeStream.option(...).toTable()`` properties of the table that it has just made.
+
+        Spark creates the table without them. A table that has rows or was altered since stays as it is.
+        """
+        if self.streamed is None or self.table.snapshot() is not None:
+            return
+        wanted = with_write_options(self.streamed, self._writes().own_request(options), self.name)
+        if wanted != self.streamed:
+            _, database, name = self._names()
+            identifier = Identifier(database, name)
+            self.catalog.stage_table(identifier, wanted, replace_existing=True).publish()
+            self.table = self.catalog.table(identifier)
+            self.schema, self.streamed = self.table.schema, None
 
     def _merge_columns(self) -> None:
         """Change the schema, if this write begins so."""

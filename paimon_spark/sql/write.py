@@ -20,6 +20,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame, write_rows
 from paimon_spark.internals import analyzed, optimized
+from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import exact_predicate
@@ -87,13 +88,20 @@ class TableWrites:
         builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
         return (builder if mode == "append" else builder.truncate()).build()
 
+    def own_request(self, options: str) -> WriteRequest:
+        """Return the request of the statement's options alone, without those of the session."""
+        return self._parsed(canonical(json.loads(options)))
+
     def _given(self, options: str) -> dict[str, str]:
         """Return the options of the session and of the statement, without those that name the table."""
         session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
     def _request(self, options: str) -> WriteRequest:
-        given = {key: value for key, value in self._given(options).items() if key not in _OF_STREAMS}
+        return self._parsed(self._given(options))
+
+    def _parsed(self, options: Mapping[str, str]) -> WriteRequest:
+        given = {key: value for key, value in options.items() if key not in _OF_STREAMS}
         named = next((key for key in ("path", "warehouse", "table", "overwrite-partition") if key in given), None)
         if named is not None:
             raise InvalidInputError(f"option {named!r} is for writes without a catalog: the statement names the table")
