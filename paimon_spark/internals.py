@@ -233,6 +233,12 @@ def _connected_again(connect: Callable[[], Any], attempts: int = 5) -> Any:
     return _connected_again(connect, attempts - 1)
 
 
+def gateway_server(context: SparkContext) -> Any:
+    """Return Java's end of the gateway, as its own object."""
+    gateway: Any = context._gateway
+    return JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+
+
 def answer_outside_of_main_thread(context: SparkContext) -> None:
     """Let Java's questions reach Python in threads of their own, also after Ctrl-C.
 
@@ -249,7 +255,7 @@ def answer_outside_of_main_thread(context: SparkContext) -> None:
     connect = client._create_new_connection
 
     def reset() -> None:
-        server = JavaObject("GATEWAY_SERVER", client)
+        server = gateway_server(context)
         server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._python_proxy_port)
 
     def connected() -> Any:

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_spark.internals import check_names, java_session, session_state
+from paimon_spark.internals import check_names, gateway_server, java_session, session_state
 from paimon_spark.interruption import statement
 
 _log = logging.getLogger(__name__)
@@ -298,6 +298,7 @@ class Jvm:
                 loader.loadClass(CATALOG_CLASS)
             except Py4JJavaError:
                 self._compile(loader)
+            self.type(_PACKAGE).Connections.use(gateway_server(self._context))
             self.check()
         return self.type(_PACKAGE)
 

@@ -13,6 +13,7 @@ public class Bridge {
   public static final ConcurrentHashMap FUNCTIONS = new ConcurrentHashMap();
 
   static Object ask(Object python, String question, Object[] arguments) {
+    boolean outermost = Connections.begin();
     try {
       Object[] given = new Object[PythonFunction.MOST];
       if (arguments.length > given.length) {
@@ -23,6 +24,8 @@ public class Bridge {
       return ask((PythonFunction) python, question, arguments.length, given);
     } catch (java.lang.reflect.UndeclaredThrowableException error) {
       return Bridge.raise(error.getCause());  // a checked exception of Spark, raised by Python
+    } finally {
+      Connections.end(outermost);
     }
   }
 

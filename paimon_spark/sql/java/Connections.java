@@ -1,0 +1,77 @@
+package paimon.python;
+
+import java.lang.reflect.Method;
+import py4j.ClientServerConnection;
+import py4j.GatewayServer;
+import py4j.PythonClient;
+
+/**
+ * The connections over which threads of Java ask Python.
+ *
+ * py4j gives each thread a connection of its own, and Python a thread for each connection. Neither ends with the thread
+ * of Java, and Spark has new threads for each query. So the connection of such a thread is closed after its question.
+ * Threads of py4j itself, which serve the calls of Python, keep theirs.
+ */
+public class Connections {
+  private static final ThreadLocal ASKS = new ThreadLocal();
+  private static final ThreadLocal SERVES_PYTHON = new ThreadLocal();
+  private static volatile GatewayServer server;
+  private static volatile Method taking;
+
+  private Connections() {}
+
+  /** Let threads close their connections to this server's Python. */
+  public static void use(GatewayServer given) throws Exception {
+    Method method = PythonClient.class.getDeclaredMethod("getConnection", new Class[0]);
+    method.setAccessible(true);
+    taking = method;
+    server = given;
+  }
+
+  /** Note that this thread asks Python; return true unless it does so to answer a question of Python. */
+  static boolean begin() {
+    boolean outermost = ASKS.get() == null;
+    if (outermost) {
+      ASKS.set(Boolean.TRUE);
+    }
+    return outermost;
+  }
+
+  /** Close the connection of this thread after its outermost question. */
+  static void end(boolean outermost) {
+    if (!outermost) {
+      return;
+    }
+    ASKS.remove();
+    if (server == null || !(server.getCallbackClient() instanceof PythonClient) || servesPython()) {
+      return;
+    }
+    PythonClient client = (PythonClient) server.getCallbackClient();
+    ClientServerConnection connection = client.getPerThreadConnection();
+    if (connection == null || connection.getSocket() == null || !connection.isInitiatedFromClient()) {
+      return;
+    }
+    try {
+      taking.invoke(client, new Object[0]);  // or the client would hold the closed connection for ever
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+    connection.shutdown();
+  }
+
+  /** Return true if this thread runs calls of Python. */
+  private static boolean servesPython() {
+    Boolean known = (Boolean) SERVES_PYTHON.get();
+    if (known == null) {
+      StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+      known = Boolean.FALSE;
+      for (int i = Math.max(0, frames.length - 3); i < frames.length; i++) {
+        if (frames[i].getClassName().startsWith("py4j.")) {
+          known = Boolean.TRUE;
+        }
+      }
+      SERVES_PYTHON.set(known);
+    }
+    return known.booleanValue();
+  }
+}
