@@ -31,9 +31,21 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.branches import branch_root
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.table import Table
-from tests.simulation.effects import Insert, Overwrite, Remove, Restore, Row, Update, Upsert, key_of, normal, shown
+from tests.simulation.effects import (
+    Insert,
+    Overwrite,
+    Remove,
+    Restore,
+    Row,
+    Update,
+    Upsert,
+    has_nulls,
+    key_of,
+    normal,
+    shown,
+)
 from tests.simulation.oracle import SHOWS_ALL, STRUCTURAL, Line, Oracle, Record, Violation
-from tests.simulation.plan import STALE_WRITES_HIDE, Op
+from tests.simulation.plan import Op
 from tests.simulation.scheduler import START, Client, Killed, Scheduler, Stopped
 from tests.simulation.store import File
 
@@ -315,8 +327,9 @@ def rollback(world: World, op: Op, record: Record) -> None:
 def restore(world: World, op: Op, record: Record) -> None:
     """Make the rows of an older snapshot the newest ones."""
     table = world.open(op, record)
+    world.scheduler.wait(1 + int(op.other * 100))
     line = world.oracle.line(table.path)
-    chosen = world.choose(line, op.pick)
+    chosen = world.choose(line, 1 - op.pick / 3)
     if chosen is None:
         return
     record.effect = Restore((line.snapshots[chosen],))
@@ -408,6 +421,9 @@ def replace_table(world: World, op: Op, record: Record) -> None:
 def create(world: World, op: Op, record: Record) -> None:
     """Create the table."""
     world.catalog.create_table(f"db.{op.table}", world.schema())
+    line = world.line(op.table)
+    if not any(moment.alive for moment in line.during(record.begun, world.scheduler.time)):
+        raise Violation(f"{record}: the table was created, and is not there")
 
 
 def drop(world: World, op: Op, record: Record) -> None:
@@ -506,8 +522,10 @@ def stream(world: World, op: Op, record: Record) -> None:
 
 
 def _check_read(world: World, record: Record, table: Table, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
+    schema = table.schema
+    if has_nulls(rows, schema):
+        raise Violation(f"{record}: read rows of NULLs: {shown(rows, schema)}")
     if list(rows) not in states:
-        schema = table.schema
         known = " or ".join(dict.fromkeys(shown(state, schema) for state in states)) or "nothing"
         raise Violation(f"{record}: read {shown(rows, schema)}, and the newest rows were {known}")
 
@@ -575,9 +593,6 @@ def _check_visible(world: World, record: Record) -> None:
     With deletion vectors, rows of a table with a primary key show when they are compacted, which a write does.
     """
     writes = record.op.kind in ("write", "write_stale") and record.outcome == "ok" and not record.faults
-    altered = any(one.op.kind == "alter" for one in world.oracle.records.values())
-    if altered and STALE_WRITES_HIDE:
-        return
     running = any(one.ended is None and one.op.kind in _CHANGING for one in world.oracle.records.values())
     if not (world.keyed and writes) or running:
         return

@@ -38,6 +38,12 @@ def key_of(schema: TableSchema) -> int:
     return next(f.id for f in schema.fields if f.name == "id")
 
 
+def has_nulls(rows: Iterable[Row], schema: TableSchema) -> bool:
+    """Return True if a row has no ``id``, which no row is written without."""
+    key = key_of(schema)
+    return any(key not in dict(row) for row in rows)
+
+
 def by_key(rows: Iterable[Row], schema: TableSchema) -> dict[Any, Row]:
     """Return rows by the value of the column ``id``."""
     key = key_of(schema)

@@ -51,27 +51,32 @@ class Mutant:
     def applied(self) -> Iterator[None]:
         """Inside, the engine has the fault."""
         with contextlib.ExitStack() as stack:
-            for edit in self.edits:
-                _apply(edit, stack)
+            for function in dict.fromkeys(edit.function for edit in self.edits):
+                _apply(function, [edit for edit in self.edits if edit.function == function], stack)
             yield
 
 
-def _apply(edit: Edit, stack: contextlib.ExitStack) -> None:
-    module_name, _, path = edit.function.partition(":")
+def _apply(function: str, edits: Sequence[Edit], stack: contextlib.ExitStack) -> None:
+    module_name, _, path = function.partition(":")
     module = importlib.import_module(module_name)
     owner_name, _, name = path.rpartition(".")
     owner = getattr(module, owner_name) if owner_name else module
     original = inspect.unwrap(inspect.getattr_static(owner, name))
     source = textwrap.dedent(inspect.getsource(original))
-    assert edit.old in source, f"{edit.function} has no {edit.old!r} any more: change the mutant"
+    for edit in edits:
+        assert edit.old in source, f"{function} has no {edit.old!r} any more: change the mutant"
+        source = source.replace(edit.old, edit.new)
     namespace = dict(vars(module))
-    code = compile("from __future__ import annotations\n" + source.replace(edit.old, edit.new), module.__file__, "exec")
+    code = compile("from __future__ import annotations\n" + source, module.__file__, "exec")
     exec(code, namespace)
     mutated = namespace[name]
     stack.enter_context(mock.patch.object(owner, name, mutated))
     if owner is module:  # modules that have imported the function by its name
         for other in list(sys.modules.values()):
-            if getattr(other, "__name__", "").startswith("paimon_core") and vars(other).get(name) is original:
+            if (
+                getattr(other, "__name__", "").startswith(("paimon_core", "tests.simulation"))
+                and vars(other).get(name) is original
+            ):
                 stack.enter_context(mock.patch.object(other, name, mutated))
 
 
@@ -79,6 +84,9 @@ _profile = functools.partial(Profile, alone=ALONE, unhurt=UNHURT)
 _APPEND = ("append",)
 _KEYS = ("keys",)
 _PUBLISHER = "paimon_core.commit.publisher:Publisher."
+_PUBLISH = "paimon_core.commit.publish:"
+_SCHEMA_CHECK = "paimon_core.commit.schema_check:"
+_DROP = "paimon_core.store.drop:"
 _CHECK = "paimon_core.commit.conflict_check:ConflictCheck."
 
 MUTANTS = [
@@ -249,6 +257,85 @@ MUTANTS = [
         "rollback deletes the newest snapshots first",
         [Edit("paimon_core.maintenance.rollback:rollback", "for number in reversed(later):", "for number in later:")],
         _profile({"write": 2, "rollback": 3}, _APPEND, faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "base after publishing (rollback)",
+        [Edit(_PUBLISH + "_check_base", "if base is not None and still_newest(store, base):", "if True:")],
+        _profile({"write": 3, "rollback": 2}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "the table that was opened (drop and create)",
+        [
+            Edit(_SCHEMA_CHECK + "is_same_table", "return stored is not None and", "return True or"),
+            Edit(
+                _SCHEMA_CHECK + "current_schema_id", "if latest is None or latest.id < ours.id:", "if latest is None:"
+            ),
+            Edit(
+                _SCHEMA_CHECK + "current_schema_id",
+                "if stored is None or stored.time_millis != ours.time_millis:",
+                "if False:",
+            ),
+            Edit(_PUBLISH + "_check_base", "if base is not None and still_newest(store, base):", "if True:"),
+        ],
+        _profile({"write": 3, "drop": 2, "create": 3}, _APPEND, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "the table that was opened (rename)",
+        [
+            Edit("tests.simulation.store:SimulatedIO.inside", "self._simulated.inside(directories)", "self._simulated"),
+            Edit(_SCHEMA_CHECK + "is_same_table", "return stored is not None and", "return True or"),
+            Edit(_PUBLISH + "_check_base", "if base is not None and still_newest(store, base):", "if True:"),
+        ],
+        _profile({"write": 3, "rename": 2}, _APPEND, ("local",), faults=NO_FAULTS),
+    ),
+    Mutant(
+        "the schema that was opened (replacement)",
+        [
+            Edit(
+                _SCHEMA_CHECK + "current_schema_id",
+                "None if latest.id == ours.id else why_not_continued(stored, latest)",
+                "None",
+            )
+        ],
+        _profile({"write": 3, "write_late": 2, "replace": 2}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "a drop is one step",
+        [
+            Edit("paimon_core.store.drop:drop_directory", "if io.renames_atomically:", "if False:"),
+            Edit(
+                "paimon_core.store.drop:drop_directory",
+                "_delete_in_order(io, path, before)",
+                "io.delete_directory(path)",
+            ),
+        ],
+        _profile({"write": 2, "drop": 2, "create": 3}, _APPEND, faults=MANY_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "compactions know newer columns",
+        [
+            Edit(
+                "paimon_core.write.bucket_compaction:BucketCompaction._run",
+                "self._store = _at_newest_schema(self._store)",
+                "return False",
+            )
+        ],
+        _profile({"write_stale": 3, "alter": 3, "write": 1}, ("keys, vectors",), faults=NO_FAULTS),
+    ),
+    Mutant(
+        "a replacement counts when its rows are there",
+        [
+            Edit(
+                "paimon_core.catalog.staged:StagedTable.publish",
+                "replacing(schema, schema.id - 1) if has_rows else schema",
+                "schema",
+            )
+        ],
+        _profile({"write": 1, "replace": 2, "read": 3}, _APPEND, faults=NO_FAULTS),
+        quick=True,
     ),
 ]
 

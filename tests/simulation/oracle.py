@@ -33,7 +33,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.drop import STAGED, TRASH
 from paimon_core.store.file_store import FileStore
-from tests.simulation.effects import KEEP, Effect, Overwrite, Row, Upsert, by_key, normal, shown
+from tests.simulation.effects import KEEP, Effect, Overwrite, Row, Upsert, by_key, has_nulls, normal, shown
 from tests.simulation.plan import Op
 from tests.simulation.store import Change, Disk, File, GodStorage, SimulatedIO
 
@@ -329,6 +329,8 @@ class Oracle:
             now = self.rows(file, schema)
         except Exception as error:
             return f"its rows cannot be read: {type(error).__name__}: {error}"
+        if has_nulls(now, schema):
+            return f"it shows rows of NULLs: {shown(now, schema)}"
         then = now if isinstance(record.effect, Overwrite) and not record.applied else self.rows(before, schema)
         wanted = record.effect.apply(then, schema, self)
         if record.applied and now != then and self._reordered(then, now, schema):

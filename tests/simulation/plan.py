@@ -32,9 +32,6 @@ APART = frozenset(
 """
 UNHURT = frozenset({"branch", "fast_forward", "delete_branch", "replace"})
 """Kinds of operations after whose faults `verify` finds what is left of a branch, of a staged one too."""
-STALE_WRITES_HIDE = True
-"""With deletion vectors, a write through a table that was opened before ALTER TABLE may be hidden until somebody else
-compacts. To be set to False when the engine shows or refuses such a write."""
 
 
 @dataclass(frozen=True, slots=True)
