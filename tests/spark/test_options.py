@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
+from paimon_core.schema.partition_spec import PartitionText
 from paimon_core.store.external_paths import NO_TRUST, Trust
 from paimon_spark.options import (
     TableAddress,
@@ -72,7 +73,8 @@ def test_watermarks_choose_a_moment_of_a_batch():
 
 
 def test_partitions_and_properties_of_a_write():
-    assert write(**{"overwrite-partition": "dt=2026-01-31, hh = 8"}).partition == (("dt", "2026-01-31"), ("hh", "8"))
+    named = (PartitionText("dt", "2026-01-31"), PartitionText("hh", "8"))
+    assert write(**{"overwrite-partition": "dt=2026-01-31, hh = 8"}).partition == named
     for text in ("", "dt", "=1", "dt=1,,hh=2", "dt=1,DT=2"):
         with pytest.raises(InvalidInputError, match="overwrite-partition"):
             write(**{"overwrite-partition": text})
