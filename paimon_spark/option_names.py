@@ -20,6 +20,7 @@ READ_OPTIONS = {
     "limit": "a number of rows: the read may stop as soon as it is sure to return this many",
     "read.arrow-batch-rows": "rows of a batch for Spark",
     "read.rows-of-snapshot": "the id of a snapshot: its rows with the columns that the table has now",
+    "timezone": "the time zone of times without one, such as Europe/Berlin or +01:00",
     "read.min-tasks": "the least number of tasks of a read that is large enough; default 8",
 }
 STREAM_OPTIONS = {

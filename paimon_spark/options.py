@@ -41,6 +41,7 @@ from paimon_spark.option_names import (
     positive_size,
     with_case,
 )
+from paimon_spark.times import zoned_times
 
 _OF_CHANGES = {*ENDS, *OTHER_ENDS, "read.changelog", "read.ignore-deletes"}
 _WITH_CHANGES = {AUDIT_LOG.name, BINLOG.name}
@@ -163,6 +164,7 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     if streaming is not None:
         batch = ", or to a batch read of changes, with 'incremental-between'" if streaming in _OF_CHANGES else ""
         raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
+    zoned_times(named)
     taken = _pop_read(named)
     when, limit = pop_time_travel(named), pop(named, "limit", integer_from(0), None)
     rows_of = pop(named, "read.rows-of-snapshot", integer_from(1), None)
@@ -184,6 +186,7 @@ def system_request(given: Mapping[str, str]) -> ReadRequest | None:
     between = {}
     if name in _WITH_CHANGES:
         _name_ends(named)
+        zoned_times(named)
         between = {key: named.pop(key) for key in ENDS if key in named}
     request = read_request(named)
     if request.rows_of is not None:
@@ -209,6 +212,7 @@ def batch_request(given: Mapping[str, str]) -> ReadRequest:
 def stream_request(given: Mapping[str, str]) -> StreamRequest:
     """Return the request of a stream that is read. InvalidInputError or UnsupportedError names the wrong option."""
     named = canonical(given)
+    zoned_times(named)
     taken = _pop_read(named)
     path = taken["address"].path
     name = taken["address"].system_table

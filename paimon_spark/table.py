@@ -57,6 +57,7 @@ from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.values import as_column, assigned
 from paimon_spark.sql.path_table import explain, options_of_name, path_frame
 from paimon_spark.sql.target_access import DriverAccess
+from paimon_spark.times import in_session_zone, session_millis
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -92,7 +93,7 @@ class PaimonTable:
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
         """Return the table in the directory `path` for a session, `spark`; `options`: of a read, and of the store."""
-        given = {**options, "path": path}
+        given = in_session_zone({**options, "path": path}, lambda: spark)
         return cls(spark, read_request(given).address, given)
 
     @classmethod
@@ -110,7 +111,7 @@ class PaimonTable:
         Spark's own Parquet scan reads files that need no merge, as in SQL: `explain` tells. The default of
         'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read uses the whole cluster.
         """
-        given = {**self._options, **options}
+        given = {**self._options, **in_session_zone(options, lambda: self._spark)}
         full = dict(given)
         if _MIN_TASKS not in canonical(given):
             self._parallelism = self._parallelism or parallelism(self._spark)
@@ -324,11 +325,16 @@ class PaimonTable:
         """Delete old snapshots and the files that only they need; return the counts. `dry_run`: delete nothing.
 
         Args:
-            older_than, retain_max, retain_min: as in `paimon_core.Table.expire_snapshots`.
+            older_than, retain_max, retain_min: as in `paimon_core.Table.expire_snapshots`; a text is a time of the
+                session's time zone.
             dry_run: True: only count. This process deletes the files, so it needs access to the table.
         """
         table = self._at_present("expired")
-        return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
+        return table.expire_snapshots(self._in_session(older_than), retain_max, retain_min, dry_run=dry_run)
+
+    def _in_session(self, moment: datetime | str | int | None) -> datetime | int | None:
+        """Return a moment, with a text as epoch milliseconds."""
+        return session_millis(moment, self._spark) if isinstance(moment, str) else moment
 
     def removeOrphanFiles(self, older_than: datetime | str | int | None = None, dry_run: bool = False) -> OrphanFiles:
         """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
@@ -336,9 +342,10 @@ class PaimonTable:
         The cluster lists directories, reads manifests and deletes files if there are many.
 
         Args:
-            older_than, dry_run: as in `paimon_core.Table.remove_orphan_files`.
+            older_than, dry_run: as in `paimon_core.Table.remove_orphan_files`; a text is a time of the session's
+                time zone.
         """
-        return self.maintenance.remove_orphan_files(older_than, dry_run=dry_run)
+        return self.maintenance.remove_orphan_files(self._in_session(older_than), dry_run=dry_run)
 
     def verify(self, deep: bool = False, *, progress: Progress | bool | None = None) -> VerifyReport:
         """Look for everything in the table, in all branches, that contradicts the format; nothing is changed.

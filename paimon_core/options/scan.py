@@ -23,7 +23,7 @@ SCAN_WATERMARK = Option("scan.watermark", long, None, "read the first snapshot o
 SCAN_TIMESTAMP_MILLIS = Option(
     "scan.timestamp-millis", long, None, "milliseconds since 1970 to read as of", ("log.scan.timestamp-millis",)
 )
-SCAN_TIMESTAMP = Option("scan.timestamp", text, None, "local time to read as of, such as '2023-12-01 12:00:00'")
+SCAN_TIMESTAMP = Option("scan.timestamp", text, None, "local time to read as of; in SQL of the session's zone")
 SCAN_VERSION = Option("scan.version", text, None, "tag, else snapshot id, to read")
 SCAN_FILE_CREATION_TIME_MILLIS = Option(
     "scan.file-creation-time-millis", long, None, "only files created after this time"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import Any
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
@@ -89,8 +89,12 @@ class TimeTravel:
 NEWEST = TimeTravel()
 
 
-def epoch_millis(moment: object) -> int:
-    """Return the epoch milliseconds of a number, a datetime (naive: local time), or a text of either.
+def epoch_millis(moment: object, zone: tzinfo | None = None) -> int:
+    """Return the epoch milliseconds of a number, a datetime, or a text of either.
+
+    Args:
+        moment: the number, datetime or text.
+        zone: the time zone of a datetime or text without one; `None`: the local time zone of this process.
 
     Raises InvalidInputError for a moment of another kind or form.
     """
@@ -102,6 +106,7 @@ def epoch_millis(moment: object) -> int:
                 f"timestamp {moment!r} is neither epoch milliseconds nor a date and time such as '2026-01-31 12:00:00'"
             ) from error
     if isinstance(moment, datetime):
+        moment = moment if zone is None or moment.tzinfo is not None else moment.replace(tzinfo=zone)
         return int(moment.astimezone(timezone.utc).timestamp() * 1000)
     return _as_integer("timestamp", moment)
 

@@ -13,6 +13,7 @@ from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.options import with_changed_options
 from paimon_spark.procedures.spark_tables import source_table, source_tables
+from paimon_spark.times import instant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +46,7 @@ class SessionCall(Call):
 
     def moment(self, text: str) -> int | None:
         """Return the epoch milliseconds of a date and time in the session's time zone; `None`: the text is none."""
-        query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP))"
-        found = self.spark.sql(query, {"value": text}).collect()[0][0]
-        return None if found is None else int(found)
+        return instant(text, self.spark)
 
     def runner(self, table: Table) -> SparkRunner:
         """Return a runner of tasks on the cluster, under a name for Spark's pages."""

@@ -7,9 +7,7 @@ first one does not have. Files of an append table do not always tell these: ther
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from pyspark.sql import SparkSession
 
@@ -17,9 +15,9 @@ from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
 from paimon_core.scan.interval import DIFF, Interval, interval_of
-from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.times import session_millis
 
 
 def install_table_functions(jvm: Jvm) -> None:
@@ -67,24 +65,12 @@ def _query(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
 
 def _between_times(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
     """Return the options for two times."""
-    zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
-    return {INCREMENTAL_BETWEEN_TIMESTAMP.key: ",".join(str(_millis(text, zone)) for text in given)}
+    return {INCREMENTAL_BETWEEN_TIMESTAMP.key: ",".join(str(session_millis(text, spark)) for text in given)}
 
 
 def _to_auto_tag(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
     """Return the options for an automatic tag and the one before it."""
     return {INCREMENTAL_TO_AUTO_TAG.key: given[0].strip()}
-
-
-def _millis(text: str, zone: ZoneInfo) -> int:
-    """Return the epoch milliseconds of a number or of a time in the session's zone."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return epoch_millis(text)
-    if text.strip().isdecimal():  # eight digits are a date, too
-        return int(text)
-    return epoch_millis(moment if moment.tzinfo is not None else moment.replace(tzinfo=zone))
 
 
 def _rows_to_compare(table: Table, interval: Interval) -> tuple[str, str] | None:

@@ -20,6 +20,7 @@ from paimon_spark.option_names import ENDS
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.table import TableFunction
+from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema
 
 MAX_LOCAL_ROWS = 5_000
@@ -62,8 +63,7 @@ class SystemTableFunction(TableFunction):
         """Return the options of a read; the session's moment is not for tables without a past."""
         if self._system.kind.travels:
             return self._read_options(options, settings)
-        given: dict[str, str] = json.loads(options)
-        return given
+        return in_session_zone(json.loads(options), self.jvm.active_session)
 
     def _local(self, request: ScanRequest) -> str | None:
         """Return the rows as JSON; `None`: there are many, or some values have no text."""

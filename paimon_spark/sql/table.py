@@ -39,10 +39,15 @@ from paimon_spark.sql.statements.row_level import (
     whole_partitions,
 )
 from paimon_spark.sql.write import TableWrites
+from paimon_spark.times import in_session_zone
 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+_RESOLVED = ("timestampasof", "versionasof")
+"""Options of ``spark.read`` that Spark itself resolves, in the session's time zone, to load a table by its name."""
 
 
 @dataclass
@@ -58,10 +63,11 @@ class TableFunction(TableReads):
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the options of a read: of the session, under those of the statement."""
-        given: dict[str, str] = json.loads(options)
+        stated = {k: v for k, v in json.loads(options).items() if not self.when or k.lower() not in _RESOLVED}
+        given = in_session_zone(stated, self.jvm.active_session)
         if given:
             check_read_options(given)
-        session = session_options(settings, *self._names())
+        session = in_session_zone(session_options(settings, *self._names()), self.jvm.active_session)
         return read_options(session, given, moment=bool(self.when)) if session else given
 
     def _session_options(self) -> dict[str, str]:

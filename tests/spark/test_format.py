@@ -174,7 +174,8 @@ def test_time_travel_by_every_name(spark, path):
         {"scan.version": "1"},
         {"scan.timestamp-millis": str(first.time_millis)},
         {"as-of-timestamp": str(first.time_millis)},
-        {"timestampAsOf": datetime.datetime.fromtimestamp(first.time_millis / 1000 + 0.0005).isoformat(" ")},
+        {"timestampAsOf": _utc(first.time_millis) + "+00:00"},
+        {"timestampAsOf": _utc(first.time_millis), "timeZone": "UTC"},
     ]
     for moment in moments:
         assert rows(load(spark, path, **moment)) == [A], moment
@@ -202,6 +203,11 @@ def test_filter_option_keeps_matching_rows_only(spark, path):
     save(orders(spark, A, B, C), path, **KEYED)
     assert rows(load(spark, path, filter="id = 1 OR note IS NULL")) == [A, C]
     assert rows(load(spark, path, filter="dt = 'd1' AND amount > 2", columns="id")) == [(2,)]
+
+
+def _utc(millis):
+    """A time in UTC as text without a zone."""
+    return datetime.datetime.fromtimestamp(millis / 1000 + 0.0005, datetime.timezone.utc).isoformat(" ")[:26]
 
 
 CONDITIONS = [
@@ -598,7 +604,7 @@ def test_a_watermark_chooses_a_snapshot(spark, path):
     found = spark.read.format("paimon").option("scan.watermark", "1000").load(path)
     assert sorted(r.id for r in found.collect()) == [0, 1000]
     with pytest.raises(Exception, match="startingTimestamp"):
-        spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00").load(path).collect()
+        spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00+00:00").load(path).collect()
 
 
 def test_clustered_changes_nothing_for_a_table_without_buckets(spark, path):

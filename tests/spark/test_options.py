@@ -54,12 +54,13 @@ def test_path_branch_and_view_of_a_table(options, address):
 
 
 def test_the_start_of_a_stream_is_refused_for_a_batch():
-    for key, start in {"startingTimestamp": "2026-01-31", "stream-from-timestamp": "1000"}.items():
+    for key, start in {"startingTimestamp": "2026-01-31T00:00:00+00:00", "stream-from-timestamp": "1000"}.items():
         options = {"path": "/w/db.db/t", key: start}
         assert read_request(options).when  # Spark asks for the columns of a stream in the same way
         with pytest.raises(InvalidInputError, match=f"{key}.*readStream.*timestampAsOf"):
             batch_request(options)
-    assert batch_request({"path": "/w/db.db/t", "timestampAsOf": "2026-01-31"}).when == {"timestamp": "2026-01-31"}
+    when = batch_request({"path": "/w/db.db/t", "timestampAsOf": "2026-01-31", "timeZone": "UTC"}).when
+    assert when == {"timestamp": "1769817600000"}
 
 
 def test_watermarks_choose_a_moment_of_a_batch():
@@ -125,7 +126,9 @@ def test_wrong_locations_are_refused(options, error):
         ({"snapshot-id": "3"}, {"snapshot_id": 3}),
         ({"versionasof": "v1"}, {"version": "v1"}),
         ({"tag": "v1"}, {"tag": "v1"}),
-        ({"timestampasof": "2026-01-31 12:00:00"}, {"timestamp": "2026-01-31 12:00:00"}),
+        ({"timestampasof": "2026-01-31 12:00:00+01:00"}, {"timestamp": "1769857200000"}),
+        ({"timestampasof": "2026-01-31 12:00:00", "timezone": "Europe/Berlin"}, {"timestamp": "1769857200000"}),
+        ({"timestampasof": "1769857200000"}, {"timestamp": "1769857200000"}),
         ({"as-of-timestamp": "17"}, {"timestamp": 17}),
         ({"scan.mode": "from-snapshot", "scan.snapshot-id": "3"}, {"snapshot_id": 3}),
         ({"scan.mode": "latest-full"}, {}),

@@ -1,0 +1,109 @@
+"""Times in the options of reads: texts become instants in the time zone of the session, or of the option ``timeZone``.
+
+Spark's planning processes do not know the session's time zone. So a text without a zone is an instant only where a
+session is at hand (SQL, `PaimonTable`), or with the option; else it is refused.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+from pyspark.sql import SparkSession
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.scan import INCREMENTAL_BETWEEN_TIMESTAMP, SCAN_TIMESTAMP
+from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_spark.option_names import canonical, pop
+
+_TIMES = (SCAN_TIMESTAMP.key, INCREMENTAL_BETWEEN_TIMESTAMP.key)
+"""Options whose values are times, or two of them with a comma between."""
+_ZONE = "timeZone"
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+
+
+def session_millis(text: str, spark: SparkSession) -> int:
+    """Return the epoch milliseconds of a number, or of a date and time as the session reads it.
+
+    Raises InvalidInputError for another text.
+    """
+    if _is_number(text):
+        return int(text)
+    found = instant(text, spark)
+    return epoch_millis(text) if found is None else found  # which refuses the text
+
+
+def instant(text: str, spark: SparkSession) -> int | None:
+    """Return the epoch milliseconds of a date and time as the session reads it, as ``TIMESTAMP AS OF`` does.
+
+    `None`: the text is no date and time.
+    """
+    query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP_LTZ))"
+    found = spark.sql(query, {"value": text}).collect()[0][0]
+    return None if found is None else int(found)
+
+
+def in_session_zone(given: Mapping[str, str], session: Callable[[], SparkSession]) -> dict[str, str]:
+    """Return the options of a read with every time as epoch milliseconds.
+
+    Args:
+        given: the options, under any of their names.
+        session: returns the session that issued the read. Called only if a time has no zone of its own.
+    """
+    if not any(key in _TIMES for key in canonical(given)):
+        return dict(given)
+    named = canonical(given)
+    if _ZONE.lower() in named:
+        zoned_times(named)
+    for key in _TIMES:
+        if key in named:
+            named[key] = ",".join(str(session_millis(text, session())) for text in named[key].split(","))
+    return named
+
+
+def zoned_times(named: dict[str, str]) -> None:
+    """Replace times by epoch milliseconds, in the zone of the option ``timeZone``, which is taken.
+
+    Args:
+        named: the options of a read under their canonical names.
+
+    Raises InvalidInputError for a time without a zone if the option is not given.
+    """
+    zone = pop(named, _ZONE, time_zone, None)
+    for key in _TIMES:
+        if key in named:
+            named[key] = ",".join(_zoned(key, text.strip(), zone) for text in named[key].split(","))
+
+
+def time_zone(text: str) -> tzinfo:
+    """Return the time zone of a name such as Europe/Berlin, or of an offset such as +01:00. Raises ValueError."""
+    offset = _OFFSET.fullmatch(text)
+    if offset is not None:
+        sign, hours, minutes = offset.groups()
+        distance = timedelta(hours=int(hours), minutes=int(minutes or 0))
+        if distance <= timedelta(hours=18):
+            return timezone(-distance if sign == "-" else distance)
+    try:
+        return timezone.utc if text == "Z" else ZoneInfo(text)
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise ValueError("must be a time zone, such as Europe/Berlin or +01:00") from None
+
+
+def _zoned(key: str, text: str, zone: tzinfo | None) -> str:
+    if _is_number(text):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text  # which the engine refuses
+    if moment.tzinfo is None and zone is None:
+        raise InvalidInputError(
+            f"option {key!r}: the time {text!r} has no time zone, and the data source does not know that of the "
+            f"session: write {text + '+01:00'!r} with its offset from UTC, add the option {_ZONE!r}, or read by SQL or "
+            "PaimonTable, which take the time zone of the session"
+        )
+    return str(epoch_millis(moment, zone))
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().lstrip("-").isdigit()
