@@ -93,38 +93,38 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         index = _index(store, base, changes, indexes)
         if index is not None and (base is None or index != base.index_manifest):
             base_files.append(index)
+        total = (base.total_record_count or 0) if base is not None else 0
+        if corrections is not None:
+            total = sum(entry.file.row_count for entry in corrections.live)
+        inherited = base.statistics if base is not None and base.schema_id == schema_id else None
+        snapshot = Snapshot(
+            version=3,
+            id=snapshot_id,
+            schema_id=schema_id,
+            base_manifest_list=base_list,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta_list,
+            delta_manifest_list_size=delta_size,
+            changelog_manifest_list=changelog_list,
+            changelog_manifest_list_size=changelog_size,
+            changelog_record_count=sum(e.file.row_count for e in changes.changelog) or None,
+            index_manifest=index,
+            commit_user=identity.user,
+            commit_identifier=identity.identifier,
+            commit_kind=changes.kind,
+            time_millis=store.now() if base is None else max(store.now(), base.time_millis),
+            total_record_count=total + changes.record_delta,
+            delta_record_count=changes.record_delta,
+            watermark=_latest_known(None if base is None else base.watermark, identity.watermark),
+            statistics=changes.statistics or inherited,
+            properties=dict(identity.properties) or None,
+            next_row_id=next_row_id,
+            parent_delta_manifest_list=None if base is None else base.fingerprint,
+        )
     except BaseException:
         manifests.delete([*base_files, *delta_files])
         _delete_indexes(store, indexes)
         raise
-    total = (base.total_record_count or 0) if base is not None else 0
-    if corrections is not None:
-        total = sum(entry.file.row_count for entry in corrections.live)
-    inherited = base.statistics if base is not None and base.schema_id == schema_id else None
-    snapshot = Snapshot(
-        version=3,
-        id=snapshot_id,
-        schema_id=schema_id,
-        base_manifest_list=base_list,
-        base_manifest_list_size=base_size,
-        delta_manifest_list=delta_list,
-        delta_manifest_list_size=delta_size,
-        changelog_manifest_list=changelog_list,
-        changelog_manifest_list_size=changelog_size,
-        changelog_record_count=sum(e.file.row_count for e in changes.changelog) or None,
-        index_manifest=index,
-        commit_user=identity.user,
-        commit_identifier=identity.identifier,
-        commit_kind=changes.kind,
-        time_millis=store.now() if base is None else max(store.now(), base.time_millis),
-        total_record_count=total + changes.record_delta,
-        delta_record_count=changes.record_delta,
-        watermark=_latest_known(None if base is None else base.watermark, identity.watermark),
-        statistics=changes.statistics or inherited,
-        properties=dict(identity.properties) or None,
-        next_row_id=next_row_id,
-        parent_delta_manifest_list=None if base is None else base.fingerprint,
-    )
     counts = len(delta) + len(changelog), replaced
     return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added, *counts)
 

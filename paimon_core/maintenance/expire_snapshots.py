@@ -110,9 +110,11 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
             break
         store.io.delete(store.snapshots.path(snapshot.id))
         removed.append(snapshot)
-    if removed and max(store.snapshots.ids(), default=0) < removed[-1].id:
-        newest = removed.pop()
-        store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
+    if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:
+        target = store.snapshots.hinted()  # which a rollback writes first
+        for newest in (snapshot for snapshot in removed if snapshot.id == target):
+            store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
+            removed = removed[: removed.index(newest)]
     if removed:
         store.snapshots.write_hint("EARLIEST", removed[-1].id + 1)
     return removed

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.publisher import ORPHAN_SECONDS
-from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
+from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import is_in_timeline
 from paimon_core.maintenance.table_tags import TableTags
@@ -82,19 +82,20 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     removed. A tagged snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the
     call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
 
-    Raises InvalidInputError if there is no snapshot, OutOfRangeError if ``target`` has expired and has no tag.
+    Raises InvalidInputError if there is no snapshot, OutOfRangeError if ``target`` has expired and has no tag,
+    CommitConflictError if another rollback removes it.
     """
     store.io.check_can_commit()
     snapshots = store.snapshots
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
-    with _kept_from_expiry(store, target):
-        _put_back(store, target)
+    with _protected(store, target):
+        _put_back(store, target, replaces=True)
         snapshots.write_hint("LATEST", target.id)
         _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
         newest = _without_old_history(store, target)
-        store.io.create_exclusive(snapshots.path(target.id), target.to_json())  # an expiry may have removed it
+        _put_back(store, target, replaces=False)
     snapshots.point_to(newest.id)
     if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
         snapshots.write_hint("EARLIEST", target.id)
@@ -108,7 +109,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
 
 
 @contextmanager
-def _kept_from_expiry(store: FileStore, target: Snapshot) -> Iterator[None]:
+def _protected(store: FileStore, target: Snapshot) -> Iterator[None]:
     """Tag the target during the block, so that an expiry at the same time keeps its files.
 
     Raises OutOfRangeError if the target has expired and has no tag.
@@ -128,11 +129,25 @@ def _kept_from_expiry(store: FileStore, target: Snapshot) -> Iterator[None]:
             store.tags.delete(tag.name)
 
 
-def _put_back(store: FileStore, target: Snapshot) -> None:
-    """Make the target a snapshot again if it has expired. REQUIRES: a tag keeps its files."""
-    if not is_in_timeline(store, target):
-        store.io.write(store.snapshots.path(target.id), target.to_json())
-        store.sync([store.snapshots.path(target.id)])
+def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
+    """Make the target a snapshot again if it has expired and a tag keeps its files.
+
+    ``replaces``: a snapshot of another history that has the id is replaced.
+
+    Raises CommitConflictError if another rollback has removed the target and its tag.
+    """
+    path = store.snapshots.path(target.id)
+    if is_in_timeline(store, target):
+        return
+    if not any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list()):
+        raise CommitConflictError(
+            f"{store.branch_root} cannot be rolled back to snapshot {target.id}: another rollback has removed it"
+        )
+    if replaces:
+        store.io.write(path, target.to_json())
+    else:
+        store.io.create_exclusive(path, target.to_json())
+    store.sync([path])
 
 
 def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:

@@ -140,6 +140,10 @@ class Snapshots:
         """Replace the hint ``LATEST`` or ``EARLIEST``. Return False on failure, which costs readers only a listing."""
         return self._files.write_hint(which, snapshot_id)
 
+    def hinted(self) -> int | None:
+        """Return the id in the hint ``LATEST``, unchecked; `None`: there is no hint."""
+        return self._files.hint("LATEST")
+
     def point_to(self, snapshot_id: int) -> None:
         """Let the hint ``LATEST`` name a new snapshot, unless a rollback has removed the snapshot; never fails.
 
