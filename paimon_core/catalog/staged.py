@@ -11,7 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError, PaimonError
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PaimonError,
+    TableChangedError,
+)
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ManifestEntry
@@ -39,10 +46,12 @@ class StagedTable:
     Args:
         store: the branch to write to.
         replaced: the schema of the table that is replaced; `None`: the table is new.
+        newest: the newest stored schema then; another one than ``replaced`` after a replacement that was interrupted.
     """
 
     store: FileStore
     replaced: TableSchema | None
+    newest: TableSchema | None = None
 
     @staticmethod
     def prepare(io: FileIO, main: FileStore, schema: Schema) -> "StagedTable":
@@ -66,7 +75,7 @@ class StagedTable:
             made = _next_version(made, newest, main.root)
         store = replace(main.with_schema(made), branch=f"{STAGED}{uuid.uuid4().hex}")
         Schemas(io, store.branch_root).commit(made)
-        return StagedTable(store, replaced)
+        return StagedTable(store, replaced, newest)
 
     @property
     def table(self) -> Table:
@@ -80,9 +89,10 @@ class StagedTable:
         AlreadyExistsError or CommitConflictError if another process has created or changed the table.
         """
         main, schema = self._main(), self.store.schema
-        if self.replaced is None:
+        if self.newest is None:
             check_unused(main.io, main.root)
         messages = self._messages()
+        self._check_table()
         has_rows = bool(messages) or main.snapshots.latest_id() is not None
         published = replacing(schema, schema.id - 1) if has_rows else schema
         if not main.schemas.commit(published):
@@ -90,6 +100,11 @@ class StagedTable:
             if schema.id == 0:
                 raise AlreadyExistsError(f"{name} was created meanwhile: this one is not made")
             raise CommitConflictError(f"{name} was altered meanwhile: it is not replaced, try again")
+        try:
+            self._check_table()
+        except TableChangedError:
+            main.io.delete(main.schemas.path(schema.id))  # it is in another table of the name
+            raise
         if has_rows:
             try:
                 self._publish_rows(main, messages)
@@ -111,6 +126,20 @@ class StagedTable:
         if self.replaced is None:
             with suppress(OSError):
                 _delete_empty(io, self.store.root)
+
+    def _check_table(self) -> None:
+        """Raise TableChangedError if the rows to be, or the table to replace, are not there any more."""
+        main, there = self._main(), bool(self.store.schemas.ids())
+        if self.newest is not None:
+            try:
+                there = there and main.schemas.read(self.newest.id) == self.newest
+            except NotFoundError:
+                there = False
+        if not there:
+            raise TableChangedError(
+                f"the table at {main.root} was dropped, renamed or created again while its rows were written: it is "
+                "not changed, run the statement again"
+            )
 
     def _main(self) -> FileStore:
         return replace(self.store, branch="main")

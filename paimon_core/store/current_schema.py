@@ -23,7 +23,10 @@ def current_schema(schemas: Schemas) -> TableSchema | None:
     while (version := replaced_version(schema)) is not None and newest <= version:
         if version < 0:
             return None
-        schema = schemas.get(version)
+        older = [number for number in schemas.ids() if number <= version]
+        if not older:
+            return None
+        schema = schemas.get(older[-1])
     return schema
 
 

@@ -5,7 +5,13 @@ import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError, TableChangedError
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidInputError,
+    PaimonError,
+    TableChangedError,
+)
 from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
 
@@ -150,3 +156,52 @@ def test_branches_of_a_table_that_came_with_rows(catalog, exists):
     table.branches.fast_forward("empty")
     assert catalog.table("db.t").to_arrow()["k"].to_pylist() == ["d"]
     assert catalog.table("db.t").verify(deep=True).sound
+
+
+@pytest.mark.parametrize("when", ["before", "after the schema"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_table_of_the_name_that_is_another_one_is_left_alone(catalog, monkeypatch, exists, when):
+    if exists:
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
+    staged.table.write(ROWS)
+
+    def create_another(*_):
+        catalog.drop_table("db.t")
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [7], "p": ["x"]}))
+
+    if when == "before":
+        create_another()
+    else:
+        monkeypatch.setattr(StagedTable, "_messages", create_another)
+    with pytest.raises(PaimonError):
+        staged.publish()
+    staged.discard()
+    table = catalog.table("db.t")
+    assert (table.schema.names, table.schema.id) == (("k", "p"), 0)
+    assert table.to_arrow()["k"].to_pylist() == [7]
+    table.write(pa.table({"k": [8], "p": ["x"]}))
+    assert table.verify(deep=True).sound
+
+
+def test_schema_in_another_table_is_taken_back(catalog, monkeypatch):
+    """The table is created again between the check and the publication of the schema; the process may die then."""
+    catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
+    staged.table.write(ROWS)
+    check, calls = StagedTable._check_table, []
+
+    def checked(self):
+        check(self)
+        calls.append(self)
+        if len(calls) == 1:
+            catalog.drop_table("db.t")
+            catalog.create_table("db.t", OLD).write(pa.table({"k": [7], "p": ["x"]}))
+
+    monkeypatch.setattr(StagedTable, "_check_table", checked)
+    with pytest.raises(TableChangedError, match="run the statement again"):
+        staged.publish()
+    table = catalog.table("db.t")
+    assert table.to_arrow()["k"].to_pylist() == [7]
+    assert table.store.schemas.ids() == [0]
+    table.write(pa.table({"k": [8], "p": ["x"]}))
