@@ -17,6 +17,7 @@ from paimon_core.errors import (
     CommitConflictError,
     CorruptedError,
     InvalidInputError,
+    NotFoundError,
     UnsupportedError,
     hide_secrets,
 )
@@ -90,6 +91,8 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
             "copies one branch: clone each branch, or remove the option"
         )
     schemas = _schemas(source, None if newest or snapshot is None else snapshot.schema_id)
+    if not schemas:
+        raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed meanwhile")
     target = FileStore(target_io, root, schemas[-1])
     stored = Schemas(target_io, root)
     if stored.ids():

@@ -7,14 +7,19 @@ last, so engines that do not know the file never see other rows than the newest 
 """
 
 import errno
+import logging
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
+from paimon_core.errors import hide_secrets
 from paimon_core.fileio.directory import numbers_in
 from paimon_core.fileio.fileio import FileIO, FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.schema.schemas import DROPPING, PREFIX
+
+_log = logging.getLogger(__name__)
 
 TRASH = ".dropped"
 """The directory of dropped tables in a database, and of dropped branches in ``branch``."""
@@ -51,8 +56,17 @@ def drop_directory(io: FileIO, path: str, before: Callable[[str], None] | None =
         else:
             if before is not None:
                 before(moved)
-            io.delete_directory(moved)
-            io.delete_empty_directory(trash)
+            try:
+                io.delete_directory(moved)
+                io.delete_empty_directory(trash)
+            except OSError as error:
+                _log.warning(
+                    "%s is dropped, but not all of its files are deleted; the next drop or creation beside it does it: "
+                    "%s: %s",
+                    hide_secrets(path),
+                    type(error).__name__,
+                    hide_secrets(str(error)),
+                )
             return
     _delete_in_order(io, path, before)
 
@@ -71,10 +85,13 @@ def empty_trash(io: FileIO, parent: str, before: Callable[[str, str], None] | No
     trash = join(parent, TRASH)
     for entry in io.list(trash):
         name = entry.name.rpartition("-")[0]
-        if before is not None:
-            before(name, entry.path)
-        io.delete_directory(entry.path)
-        names.append(name)
+        claimed = join(trash, f"{name}-{uuid.uuid4().hex}")
+        with suppress(FileNotFoundError):  # another process was faster
+            io.rename_directory(entry.path, claimed)
+            if before is not None:
+                before(name, claimed)
+            io.delete_directory(claimed)
+            names.append(name)
     io.delete_empty_directory(trash)
     return names
 

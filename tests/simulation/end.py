@@ -3,6 +3,8 @@
 import pyarrow as pa
 
 from paimon_core.errors import PaimonError, TableChangedError
+from paimon_core.schema.schemas import Schemas
+from paimon_core.store.current_schema import current_schema
 from paimon_core.table import Table
 from tests.simulation.actors import World, arrow, by_id, perform
 from tests.simulation.effects import Insert, Upsert, shown
@@ -25,7 +27,10 @@ def _check(world: World, client: Client) -> None:
     world.scheduler.begin(0)
     tables = world.catalog.list_tables("db")
     for name in tables:
-        _check_table(world, client, name)
+        if current_schema(Schemas(world.catalog._io, world.catalog.location(f"db.{name}"))) is None:
+            world.catalog.drop_table(f"db.{name}")  # a clone that was interrupted before it had rows
+        else:
+            _check_table(world, client, name)
     for line in list(world.oracle.lines.values()):
         if line.snapshots and not line.schemas and not line.unseen:
             raise Violation(f"{line.root} has the snapshots {sorted(line.snapshots)} and no schema")

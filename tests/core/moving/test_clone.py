@@ -275,3 +275,12 @@ def test_clones_at_the_same_time_make_one_copy(catalogs):
     copy = there.table("db.copy")
     assert errors == []
     assert (len(copy.snapshots()), contents(copy)) == (1, contents(source))
+
+
+def test_source_that_was_dropped_is_not_cloned(catalogs):
+    here, there = catalogs
+    source = source_table(here)
+    here.drop_table("db.t")
+    with pytest.raises(NotFoundError, match="was dropped or renamed meanwhile"):
+        module.clone(source.store, None, source.store.io, there.location("db.copy"), newest=True)
+    assert not there.table_exists("db.copy")
