@@ -255,7 +255,13 @@ MUTANTS = [
     ),
     Mutant(
         "rollback deletes the newest snapshots first",
-        [Edit("paimon_core.maintenance.rollback:rollback", "for number in reversed(later):", "for number in later:")],
+        [
+            Edit(
+                "paimon_core.maintenance.rollback:_delete_snapshots",
+                "for number in reversed(ids):",
+                "for number in ids:",
+            )
+        ],
         _profile({"write": 2, "rollback": 3}, _APPEND, faults=MANY_FAULTS),
     ),
     Mutant(
