@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from paimon_core.commit.schema_check import is_same_table
 from paimon_core.errors import PaimonError
+from paimon_core.fileio.storage import MissingDirectoryError
 from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import ignore_if_expired
@@ -83,6 +84,8 @@ def publish(store: FileStore, snapshot: Snapshot, base: Snapshot | None, added: 
             if not is_ours(other, snapshot):
                 return Lost() if other.was_built_on(base) else Blocked(other)
         return _check_base(store, snapshot, base, added, started)
+    except MissingDirectoryError:
+        return Lost()  # the table was dropped or renamed: nothing was created
     except (OSError, PaimonError) as error:
         return Unknown(error)
 
