@@ -117,10 +117,11 @@ class _Joined:
         action, frame = f"{prefix}action", _joined(merge, target, prefix)
         names: list[dict[str, str]] = []
         for number, clause in enumerate(merge.clauses):
-            by_source = clause.values is None or isinstance(clause.values, SourceValues)
-            columns = () if clause.values is None or by_source else clause.values.names
+            given = () if clause.values is None else clause.values.names
+            known = {} if clause.values is None else clause.values.of_source()
+            columns = [name for name in given if name not in known]
             names.append({name: f"{prefix}{number}_{n}" for n, name in enumerate(columns)})
-            if clause.values is not None:
+            if clause.values is not None and columns:
                 frame = clause.values.added(frame, names[-1], OnlyIf(action, number))
         rows = NumberedRows.of(frame)
         at = {name: f"c{n}" for n, name in enumerate(rows.schema.names)}
@@ -128,14 +129,13 @@ class _Joined:
         in_target, in_source = f"c{len(own)}", f"c{first + len(others)}"
         values, keys = [], []
         for clause, added in zip(merge.clauses, names, strict=True):
-            if isinstance(clause.values, SourceValues):
-                added = {name: f"c{first + n}" for name, n in clause.values.positions.items()}
-                known = {name: f"c{first + n}" for name, n in clause.values.keys.items()}
-            else:
-                added, known = {name: at[free] for name, free in added.items()}, {}
+            known = {} if clause.values is None else clause.values.of_source()
+            texts = {name: f"c{first + n}" for name, n in known.items()}
+            texts.update((name, at[free]) for name, free in added.items())
+            equal = clause.values.keys if isinstance(clause.values, SourceValues) else {}
             typed = clause.values is not None and clause.values.typed
-            values.append(added if typed else _stored_all(added, rows, target))
-            keys.append(_stored_all(known, rows, target))
+            values.append(texts if typed else _stored_all(texts, rows, target))
+            keys.append(_stored_all({name: f"c{first + n}" for name, n in equal.items()}, rows, target))
         both = f"{in_target} IS NOT NULL AND {in_source} IS NOT NULL"
         return _Joined(merge, target, rows, at[action], both, values, keys)
 

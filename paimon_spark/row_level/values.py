@@ -31,8 +31,12 @@ class NewValues(ABC):
     def names(self) -> Sequence[str]:
         """The columns that get a value."""
 
+    def of_source(self) -> Mapping[str, int]:
+        """Return the position in the source of each value that is a column of it, by the column that gets the value."""
+        return {}
+
     def added(self, rows: DataFrame, names: Mapping[str, str], only_if: OnlyIf | None) -> DataFrame:
-        """Return the rows with the values as further columns, evaluated where a condition holds.
+        """Return the rows with the other values as further columns, evaluated where a condition holds.
 
         Args:
             rows: of the statement.
@@ -76,6 +80,10 @@ class SourceValues(NewValues):
     def names(self) -> Sequence[str]:
         """The columns that get a value."""
         return tuple(self.positions)
+
+    def of_source(self) -> Mapping[str, int]:
+        """See `NewValues`."""
+        return self.positions
 
 
 def as_column(expression: str | Column | None) -> Column | None:

@@ -127,8 +127,8 @@ public class RowLevelPlan {
   /**
    * Return the clauses of MERGE INTO, in their order, as a JSON list.
    *
-   * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert") and
-   * the names of the columns that get a value; null: none.
+   * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert"), the
+   * names of the columns that get a value, null: none, and of those whose value is a column of the source its position.
    */
   public String clauses() {
     MergeIntoTable merge = (MergeIntoTable) plan;
@@ -169,11 +169,14 @@ public class RowLevelPlan {
     List given = assignments(clause);
     for (int i = 0; i < given.size(); i++) {
       Assignment assignment = (Assignment) given.get(i);
+      String name = (String) wanted.get(((Attribute) assignment.key()).name());
+      if (name == null) {
+        continue;
+      }
       Expression value = assignment.value();
       if (applies != null) {
         value = new If(applies, value, new Literal(null, value.dataType()));
       }
-      String name = (String) wanted.get(((Attribute) assignment.key()).name());
       projected.add(new Alias(value, name, NamedExpression$.MODULE$.newExprId(), empty(), Option.empty(), empty()));
     }
     return frame(session, new Project(CollectionConverters.asScala(projected).toSeq(), child));
@@ -211,7 +214,8 @@ public class RowLevelPlan {
       }
       Object names = action instanceof DeleteAction ? null : names(assignments(action));
       String kind = names == null ? "delete" : updates ? "update" : "insert";
-      found.add(new Object[] {rows, kind, names});
+      Object positions = names == null ? new HashMap() : positions(assignments(action));
+      found.add(new Object[] {rows, kind, names, positions});
     }
   }
 
@@ -232,6 +236,25 @@ public class RowLevelPlan {
     return action instanceof InsertAction
         ? changing(((InsertAction) action).assignments(), true)
         : changing(((UpdateAction) action).assignments(), false);
+  }
+
+  /** Return the position in the source by the name of a column, where its value is a column of the source. */
+  private Map positions(List assignments) {
+    HashMap known = new HashMap();
+    List output = CollectionConverters.asJava(((MergeIntoTable) plan).sourceTable().output());
+    for (int i = 0; i < output.size(); i++) {
+      known.put(((Attribute) output.get(i)).exprId(), Integer.valueOf(i));
+    }
+    HashMap found = new HashMap();
+    for (int i = 0; i < assignments.size(); i++) {
+      Assignment assignment = (Assignment) assignments.get(i);
+      boolean plain = assignment.value() instanceof Attribute;
+      Object position = plain ? known.get(((Attribute) assignment.value()).exprId()) : null;
+      if (position != null) {
+        found.put(((Attribute) assignment.key()).name(), position);
+      }
+    }
+    return found;
   }
 
   private static List names(List assignments) {

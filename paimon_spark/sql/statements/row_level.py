@@ -56,7 +56,7 @@ class RowLevelStatement:
     @property
     def values(self) -> NewValues:
         """The new values of UPDATE."""
-        return _StatedValues(self, 0, json.loads(self.plan.assigned()))
+        return _StatedValues(self, 0, json.loads(self.plan.assigned()), {})
 
     @property
     def source(self) -> DataFrame:
@@ -67,8 +67,8 @@ class RowLevelStatement:
     def clauses(self) -> list[Clause]:
         """The clauses of MERGE INTO, in their order."""
         found = []
-        for number, (rows, action, names) in enumerate(json.loads(self.plan.clauses())):
-            values = None if names is None else _StatedValues(self, number, names)
+        for number, (rows, action, names, positions) in enumerate(json.loads(self.plan.clauses())):
+            values = None if names is None else _StatedValues(self, number, names, positions)
             found.append(Clause(rows, action, _column(self.plan.condition(number)), values))
         return found
 
@@ -98,11 +98,16 @@ class _StatedValues(NewValues):
     statement: RowLevelStatement
     clause: int
     columns: Sequence[str]
+    positions: Mapping[str, int]
 
     @property
     def names(self) -> Sequence[str]:
         """The columns that get a value."""
         return self.columns
+
+    def of_source(self) -> Mapping[str, int]:
+        """See `NewValues`."""
+        return self.positions
 
     def added(self, rows: DataFrame, names: Mapping[str, str], only_if: OnlyIf | None) -> DataFrame:
         """See `NewValues`."""
