@@ -127,24 +127,32 @@ def _delete_in_order(io: FileIO, root: str, before: Callable[[str], None] | None
     io.write(tombstone, b"")
     if before is not None:
         before(root)
-    _delete_files(io, join(root, "changelog"), "changelog-")
-    _delete_files(io, join(root, "snapshot"), "snapshot-")
+    dropping = partial(io.exists, tombstone)  # False: another call has finished, and there may be a new table by now
+    _delete_files(io, join(root, "changelog"), "changelog-", dropping)
+    _delete_files(io, join(root, "snapshot"), "snapshot-", dropping)
     for entry in sorted(io.list(root), key=lambda one: one.name not in _ADOPTED):
-        if entry.name != "schema":
+        if entry.name != "schema" and dropping():
             (io.delete_directory if entry.is_directory else io.delete)(entry.path)
-    _delete_files(io, schema, PREFIX)
+    _delete_files(io, schema, PREFIX, dropping)
+    if not dropping():
+        return
     io.delete(tombstone)
     for directory in (schema, root):
         io.delete_empty_directory(directory)
 
 
-def _delete_files(io: FileIO, directory: str, prefix: str) -> None:
-    """Delete the files of a directory, the one with the largest number last; keep the tombstone."""
+def _delete_files(io: FileIO, directory: str, prefix: str, dropping: Callable[[], bool]) -> None:
+    """Delete the files of a directory while the table is dropped, the largest number last; keep the tombstone."""
     entries = [entry for entry in io.list(directory) if entry.name != DROPPING]
     newest = f"{prefix}{max(numbers_in(entries, prefix), default=-1)}"
     older = [entry.path for entry in entries if entry.name != newest and not entry.is_directory]
-    for _ in parallel_map(partial(io.delete), older):
+
+    def delete(path: str) -> None:
+        if dropping():
+            io.delete(path)
+
+    for _ in parallel_map(delete, older):
         pass
     for entry in entries:
         if entry.name == newest:
-            io.delete(entry.path)
+            delete(entry.path)

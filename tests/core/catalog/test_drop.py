@@ -8,11 +8,15 @@ from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedErro
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import DROPPING, Schemas
+from paimon_core.store.create import create_table
 from paimon_core.store.drop import TRASH, drop_directory
+from paimon_core.store.file_store import FileStore
+from paimon_core.table import Table
 from tests.support.faulty_io import Crash, FaultyIO, MemoryIO
 from tests.support.s3_server import s3_server
 from tests.support.tables import ORDERS, files_below, orders
 
+ROOT = "memory://w/t"
 KEYED = Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"})
 OTHER = Schema(pa.schema([("w", pa.string())]))
 
@@ -194,3 +198,40 @@ def test_drop_rename_and_replace_on_s3():
         catalog.drop_database("db", cascade=True)
         assert catalog.list_databases() == []
         assert table.store.io.list(f"{root}/w") == []
+
+
+class SlowIO(MemoryIO):
+    """Lets ``meanwhile`` run before the drop looks for its tombstone for the ``at``-th time."""
+
+    def __init__(self, at, meanwhile):
+        super().__init__(atomic_renames=False)
+        self.left, self.meanwhile = at, meanwhile
+
+    def exists(self, path):
+        if path.endswith(DROPPING):
+            self.left -= 1
+            if self.left == -1:
+                self.meanwhile()
+        return super().exists(path)
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_a_slow_drop_leaves_a_table_created_since_alone(at):
+    """On an object store another process finishes the drop, and creates a table of the same name."""
+
+    def table():
+        return Table(FileStore(io, ROOT, Schemas(io, ROOT).latest()))
+
+    def drop_and_create():
+        drop_directory(io, ROOT)
+        create_table(io, ROOT, Schema(ORDERS), lambda: 2)
+        table().write(orders((7, "new", 7)))
+
+    io = SlowIO(at, drop_and_create)
+    create_table(io, ROOT, Schema(ORDERS), lambda: 1)
+    for number in (1, 2):
+        table().write(orders((number, "old", 1)))
+    drop_directory(io, ROOT)
+    assert io.left < 0, "the drop looks less often"
+    assert table().to_arrow().column("id").to_pylist() == [7]
+    assert table().verify().sound
