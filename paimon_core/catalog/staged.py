@@ -14,6 +14,7 @@ from itertools import groupby
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitConflictError,
+    CommitUnknownError,
     InvalidInputError,
     NotFoundError,
     PaimonError,
@@ -108,7 +109,10 @@ class StagedTable:
         if has_rows:
             try:
                 self._publish_rows(main, messages)
-            except PaimonError:
+            except CommitUnknownError:
+                self._delete_branch()  # `discard` then finds no files: a snapshot may name them
+                raise
+            except (OSError, PaimonError):
                 publish_current_schema(main.schemas)
                 raise
         self._delete_branch()
@@ -121,7 +125,7 @@ class StagedTable:
             written = self._written()
         self._delete_branch()
         with suppress(OSError):
-            for path in written:
+            for path in () if io.exists(self.store.branch_root) else written:  # else the branch still names them
                 io.delete(path)
         if self.replaced is None:
             with suppress(OSError):

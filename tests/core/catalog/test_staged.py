@@ -8,6 +8,7 @@ from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitConflictError,
+    CommitUnknownError,
     InvalidInputError,
     PaimonError,
     TableChangedError,
@@ -120,22 +121,59 @@ def test_table_is_written_to_again_after_a_rollback(catalog, monkeypatch, rolled
     assert restored.verify(deep=True).sound
 
 
-def test_table_is_as_before_if_its_replacement_fails(catalog, monkeypatch):
+@pytest.mark.parametrize("error", [CommitConflictError, OSError])
+def test_table_is_as_before_if_its_replacement_fails(catalog, monkeypatch, error):
     catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
     staged.table.write(ROWS)
 
     def fail(*_):
-        raise CommitConflictError("others were first")
+        raise error("others were first")
 
     monkeypatch.setattr(StagedTable, "_publish_rows", fail)
-    with pytest.raises(CommitConflictError, match="others were first"):
+    with pytest.raises(error, match="others were first"):
         staged.publish()
     staged.discard()
     table = catalog.table("db.t")
     table.write(pa.table({"k": [2], "p": ["x"]}))
     assert sorted(table.to_arrow()["k"].to_pylist()) == [1, 2]
     assert table.verify(deep=True).sound
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_rows_of_a_replacement_with_an_unknown_outcome_stay(catalog, monkeypatch, exists):
+    """The answer of the storage was lost: the rows may be there, so neither their files nor their schema go."""
+    if exists:
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=exists)
+    staged.table.write(ROWS)
+    publish = StagedTable._publish_rows
+
+    def publish_and_fail(*given):
+        publish(*given)
+        raise CommitUnknownError("the storage did not say")
+
+    monkeypatch.setattr(StagedTable, "_publish_rows", publish_and_fail)
+    with pytest.raises(CommitUnknownError):
+        staged.publish()
+    staged.discard()
+    table = catalog.table("db.t")
+    assert table.to_arrow().sort_by("k").to_pydict() == ROWS.to_pydict()
+    assert table.verify(deep=True).sound
+
+
+def test_files_of_a_branch_that_cannot_be_dropped_stay(catalog, monkeypatch):
+    catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
+    staged.table.write(ROWS)
+
+    def fail(*_):
+        raise OSError("no permission")
+
+    monkeypatch.setattr("paimon_core.catalog.staged.drop_directory", fail)
+    staged.discard()
+    assert staged.table.to_arrow().num_rows == 2
+    assert catalog.table("db.t").verify(deep=True).sound
 
 
 @pytest.mark.parametrize("exists", [False, True])
