@@ -382,7 +382,10 @@ class FileSystemCatalog:
         return self.table(identifier).alter(changes)
 
     def location(self, identifier: str | Identifier) -> str:
-        """Return the directory of a table, whether the table exists or not."""
+        """Return the directory of a table, whether the table exists or not.
+
+        Raises InvalidInputError for a name that no table can have.
+        """
         name = _identifier(identifier)
         if name.table == TRASH:
             raise InvalidInputError(f"{name.table!r} cannot name a table: it is reserved")

@@ -23,7 +23,6 @@ from paimon_core.maintenance.execute import Runner
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
-from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshot import Snapshot
@@ -219,14 +218,12 @@ class ReferencedNames:
         return found if branches == [MAIN, *list_branches(store.io, store.root)] else None
 
     def _timeline(self, branch: str) -> _Timeline | None:
+        """Return what a branch names; ``None``: something vanished meanwhile.
+
+        A branch without a schema is being created or deleted, or a call was killed on the way. While it is created, the
+        tag or snapshot that it is made from names all that it needs.
+        """
         io, root = self.store.io, branch_root(self.store.root, branch)
-        if branch != MAIN and not Schemas(io, root).ids():
-            if branch not in list_branches(io, self.store.root):
-                return None
-            raise CorruptedError(
-                f"branch {branch!r} of {self.store.root} has no schema: it is unknown which files it needs. If its "
-                "creation or deletion was interrupted, delete it"
-            )
         snapshots, tags, changelogs = Snapshots(io, root), Tags(io, root), Changelogs(io, root)
         ids = snapshots.ids()
         existing = list(parallel_map(snapshots.find, ids))

@@ -40,4 +40,4 @@ def _facts(store: FileStore, snapshot: Snapshot | None) -> str:
         rows = "unknown rows" if snapshot.total_record_count is None else count(snapshot.total_record_count, "row")
         files = count(number_of_files(store, snapshot), "file")
         return f"snapshot {snapshot.id}, {rows} stored in {files}, {schema}"
-    return f"no snapshot, {schema}" if store.schemas.ids() else "the table does not exist"
+    return f"no snapshot, {schema}"
