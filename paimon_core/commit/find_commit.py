@@ -37,7 +37,7 @@ class CommitSearch:
     Once a rollback has replaced the snapshots that were checked, all are checked again.
 
     ``checked_until``: id of the newest snapshot that need not be checked. ``None``: no snapshot that exists at the
-    first call can be ours. ``fingerprint``: that of this snapshot; ``None``: unknown.
+    first call can be ours. ``fingerprint``: the fingerprint of this snapshot; ``None``: unknown.
     """
 
     identity: Identity

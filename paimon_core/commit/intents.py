@@ -1,9 +1,9 @@
 """Intents of idempotent commits: files that a commit writes before it publishes anything (format 10.7).
 
 ``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: any
-snapshot of commit ``n`` is newer than ``base``. ``"fingerprint"`` is that of the base, because a rollback may give its
-id to another snapshot. An optional ``"maker"`` names the source of the number, if several sources share one user. The
-file is created exclusively and never changed, so two processes that commit the same number use the same base.
+snapshot of commit ``n`` is newer than ``base``. ``"fingerprint"`` identifies the base, because a rollback may give
+its id to another snapshot. An optional ``"maker"`` names the source of the number, if several sources share one user.
+The file is created exclusively and never changed, so two processes that commit the same number use the same base.
 
 ``landed-<n>`` beside it is written as soon as the snapshot of the commit is known, and saves later attempts the search.
 The files of lower numbers are deleted when a new number is begun. Other engines ignore the directory, because it is
@@ -28,8 +28,8 @@ class Intent:
     """The intent of one commit.
 
     ``base``: id of the newest snapshot that no attempt of the commit can have made. ``source``: who numbered the
-    commit; ``None``: the user has one source only. ``fingerprint``: that of the base; ``None``: unknown, or the table
-    had no snapshot.
+    commit; ``None``: the user has one source only. ``fingerprint``: the fingerprint of the base; ``None``:
+    unknown, or the table had no snapshot.
     """
 
     base: int

@@ -23,7 +23,7 @@ class Identity:
 
     ``watermark``: epoch milliseconds. ``after``: id of the newest snapshot that no earlier run of the commit, with
     other files, can have made; ``None``: no run can have had other files. ``after_fingerprint``: its fingerprint;
-    ``None``: unknown, or there was no snapshot.
+    ``None``: unknown, or the table had no snapshot.
     """
 
     user: str

@@ -80,7 +80,7 @@ class Publisher:
         """Return the identity of a commit of this user.
 
         Args:
-            identifier: the number of the commit among those of the user; `None`: a batch commit, which has none.
+            identifier: the number of the commit, unique for its user; `None`: a batch commit, which has no number.
             properties: texts to store in the snapshot.
             watermark: epoch milliseconds to store in the snapshot.
             after: id of a snapshot after which an earlier run, with other files, can have made this commit. Then
@@ -142,7 +142,7 @@ class Publisher:
     # ---- the loop
 
     def _attempt_until_published(self, identity: Identity, decide: Decide, attempts: CommitAttempts) -> Snapshot | None:
-        """Attempt the commit until it is published; the arguments and the result are those of `publish`."""
+        """Attempt the commit until it is published; arguments and result as for `publish`."""
         try:
             while True:
                 with attempts.phase("plan"):

@@ -37,8 +37,8 @@ class TableCommit:
 
         Args:
             messages: the messages of all writers of the job.
-            identifier: the number of this commit among those of the user. A commit that was published before is
-                returned, not repeated.
+            identifier: the number of this commit, unique for its user. A commit that was published before is returned,
+                not repeated.
             properties: texts to store in the snapshot.
             watermark: epoch milliseconds to store in the snapshot.
             started_from: the snapshot that the writers read (`TableWrite.started_from`), and what other commits must

@@ -1,4 +1,4 @@
-"""Whether rows that were written with one version of a schema are still rows of the table under a later version.
+"""Decide if a later schema continues an earlier one: may rows written with the earlier one stay in the table?
 
 ``REPLACE TABLE`` publishes its schema as the next version of the table, and gives every column a new id
 (`catalog.staged`). So the ids of the columns tell a replacement from an ``ALTER TABLE``, without another mark on disk.

@@ -25,7 +25,7 @@ TRASH = ".dropped"
 """The directory of dropped tables in a database, and of dropped branches in ``branch``."""
 
 STAGED = "staged-"
-"""How the names of branches begin that hold the rows of a table or version to be (`catalog.staged`)."""
+"""Prefix of the names of branches that hold the rows of a new table or a replacement (`catalog.staged`)."""
 
 _IMMOVABLE = {errno.EXDEV, errno.EBUSY}  # the directory is a mount point
 _ADOPTED = ("snapshot", "changelog", "tag", "branch", "consumer", "intent")
