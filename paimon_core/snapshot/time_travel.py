@@ -1,5 +1,6 @@
 """The snapshot of a read, chosen by id, tag, time, version text or watermark."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone, tzinfo
@@ -89,6 +90,9 @@ class TimeTravel:
 NEWEST = TimeTravel()
 
 
+_UTC = re.compile("[zZ]$")  # which datetime.fromisoformat knows since Python 3.11
+
+
 def epoch_millis(moment: object, zone: tzinfo | None = None) -> int:
     """Return the epoch milliseconds of a number, a datetime, or a text of either.
 
@@ -100,7 +104,7 @@ def epoch_millis(moment: object, zone: tzinfo | None = None) -> int:
     """
     if isinstance(moment, str) and not moment.strip().lstrip("-").isdigit():
         try:
-            moment = datetime.fromisoformat(moment.strip())
+            moment = datetime.fromisoformat(_UTC.sub("+00:00", moment.strip()))
         except ValueError as error:
             raise InvalidInputError(
                 f"timestamp {moment!r} is neither epoch milliseconds nor a date and time such as '2026-01-31 12:00:00'"
