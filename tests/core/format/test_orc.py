@@ -192,7 +192,7 @@ def test_columns_whose_names_are_paths_of_nested_fields(names, batch_rows):
     assert found.to_pydict() == {name: DOTTED[name] for name in names}
 
 
-@pytest.mark.parametrize("wraps", [False, True])
+@pytest.mark.parametrize("wraps", sorted({orc._WRAPS_TIMESTAMPS, True}))
 def test_years_beyond_nanoseconds_in_column_with_dot(monkeypatch, wraps):
     monkeypatch.setattr(orc, "_WRAPS_TIMESTAMPS", wraps)
     moments = [dt.datetime(1, 1, 1), None, USUAL]
