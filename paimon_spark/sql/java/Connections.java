@@ -14,7 +14,6 @@ import py4j.PythonClient;
  */
 public class Connections {
   private static final ThreadLocal ASKS = new ThreadLocal();
-  private static final ThreadLocal SERVES_PYTHON = new ThreadLocal();
   private static volatile GatewayServer server;
   private static volatile Method taking;
 
@@ -59,19 +58,17 @@ public class Connections {
     connection.shutdown();
   }
 
-  /** Return true if this thread runs calls of Python. */
+  /**
+   * Return true if a call of Python is on the stack of this thread, or a call to Python that is not ours, such as that
+   * of foreachBatch: its connection is in use.
+   */
   private static boolean servesPython() {
-    Boolean known = (Boolean) SERVES_PYTHON.get();
-    if (known == null) {
-      StackTraceElement[] frames = Thread.currentThread().getStackTrace();
-      known = Boolean.FALSE;
-      for (int i = Math.max(0, frames.length - 3); i < frames.length; i++) {
-        if (frames[i].getClassName().startsWith("py4j.")) {
-          known = Boolean.TRUE;
-        }
+    StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+    for (int i = 0; i < frames.length; i++) {
+      if (frames[i].getClassName().startsWith("py4j.")) {
+        return true;
       }
-      SERVES_PYTHON.set(known);
     }
-    return known.booleanValue();
+    return false;
   }
 }
