@@ -310,3 +310,18 @@ def test_an_expiry_during_a_rollback_keeps_its_target(target):
         assert shown(store) == rows_of(orders((target, "v", target)) if done else orders((4, "v", 4))), at
         assert open_table(store).verify().faults == (), at
         assert open_table(store).tags.list() == [], at
+
+
+def test_a_restore_does_not_lose_columns_added_since(tmp_path):
+    """It writes rows again, and the table object was opened before ADD COLUMN."""
+    path = str(tmp_path / "t")
+    table = Table.create(path, Schema(ORDERS, primary_keys=["id"], options={**FAST, "bucket": "1"}))
+    table.write(FIRST)
+    stale = Table.open(path)
+    altered = table.alter([AddColumn("new", "BIGINT")])
+    target = altered.write(orders((1, "a", 1)).append_column("new", [[7]]))
+    altered.write(orders((1, "b", 2)).append_column("new", [[8]]))
+    with pytest.raises(TableChangedError, match="run it again"):
+        stale.restore(target.id)
+    rows = Table.open(path).to_arrow(columns=["id", "new"], filter="id = 1").to_pylist()
+    assert rows == [{"id": 1, "new": 8}]
