@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import advice, engine, indexes, lsm, metadata, report, spark, streaming, tpch, upkeep
+from benchmarks import advice, engine, indexes, lsm, maintenance, metadata, report, spark, streaming, tpch
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -15,7 +15,7 @@ PARTS = {
     "lsm": lsm.benchmarks,
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
-    "upkeep": upkeep.benchmarks,
+    "maintenance": maintenance.benchmarks,
     "advice": advice.benchmarks,
 }
 THROUGH_SPARK = {

@@ -14,7 +14,7 @@ from benchmarks.measure import Row, Work, race, timed
 from benchmarks.workers import once
 from paimon_command.main import command
 from paimon_core import Table
-from paimon_core.advice.facts import DAY, DEFAULT_LIMITS
+from paimon_core.inspect.advice.table_facts import DAY, DEFAULT_LIMITS
 
 _SMALL = 60
 _BUCKETS = 64

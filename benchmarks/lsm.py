@@ -13,9 +13,9 @@ from benchmarks import rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race, timed
 from paimon_core import CommitMessage, Table
-from paimon_core.maintenance.compact import plan_compaction, run_task
-from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.entry import ADD
+from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.jobs.task import PlanRequest
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 

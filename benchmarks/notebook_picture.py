@@ -17,10 +17,10 @@ import pyarrow as pa
 from PIL import Image
 
 from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
+from paimon_core.inspect.html.render import summary_document
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.page.render import page_document
 from paimon_core.row.binary_row import serialize
-from paimon_core.table import table_page, with_store
+from paimon_core.table import table_summary, with_store
 
 _START = 1_767_225_600_000  # 2026-01-01
 _HOUR = 3_600_000
@@ -144,7 +144,7 @@ def main(picture: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         table = orders(Path(folder) / "warehouse")
-        text = page_document(table_page(table)).replace(folder, "s3://lake")
+        text = summary_document(table_summary(table)).replace(folder, "s3://lake")
         page.write_text(text.replace("s3://lake/warehouse", "s3://lake"), encoding="utf-8")
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         view = ["--window-size=1108,1560", f"--user-data-dir={folder}/home", f"--screenshot={Path(picture).resolve()}"]

@@ -17,7 +17,7 @@ FIGURES, PAGE = "performance.json", "performance.md"
 GROUPS = {
     "reads": ("merge read", "append read"),
     "writes": ("keyed write", "append write"),
-    "upkeep": ("full compaction", "200 upserts", "read after"),
+    "maintenance": ("full compaction", "200 upserts", "read after"),
 }
 """The pictures, and how the names of their rows begin."""
 _COLOURS = {

@@ -15,7 +15,7 @@ from paimon_command.progress import progress_bar
 from paimon_command.spark import spark_runner
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.maintenance.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
 from paimon_core.table import Table
 
 _WHEN = ("snapshot_id", "tag", "timestamp", "version", "watermark")

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from paimon_command.registry import COMMANDS
+from paimon_command.command_registry import COMMANDS
 
 PROGRAM = "paimon-spark"
 

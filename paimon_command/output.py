@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_core.page.text import printable
+from paimon_core.types.human_text import printable
 
 Row: TypeAlias = Mapping[str, object]
 _WIDE = 100_000  # columns of a file or a pipe, where nothing is cut

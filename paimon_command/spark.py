@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from paimon_core.errors import InvalidInputError, MissingDependencyError
-from paimon_core.explain.explanation import Explanation
-from paimon_core.maintenance.execute import Runner
+from paimon_core.inspect.explain.explanation import Explanation
+from paimon_core.operations.jobs.execute import Runner
 
 
 @contextmanager

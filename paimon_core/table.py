@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import pyarrow as pa
 
-from paimon_core.advice.advise import advise, health
-from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.commit.overwrite import DYNAMIC
@@ -24,36 +22,44 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
-from paimon_core.explain.explain import DEFAULT_LISTED, execute, explain
-from paimon_core.explain.explanation import Explanation
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.after_commit import after_commit
-from paimon_core.maintenance.data_evolution import update_columns
-from paimon_core.maintenance.delete import delete_rows
-from paimon_core.maintenance.execute import LOCAL, Progress, Runner
-from paimon_core.maintenance.expire import expire_after_commit
-from paimon_core.maintenance.expire_snapshots import Expired
-from paimon_core.maintenance.orphan_files import OrphanFiles
-from paimon_core.maintenance.partitions_done import record_done_after_commit
-from paimon_core.maintenance.read_guard import protected_read
-from paimon_core.maintenance.restore import restore
-from paimon_core.maintenance.rollback import rollback, target_of
-from paimon_core.maintenance.table_branches import TableBranches
-from paimon_core.maintenance.table_consumers import TableConsumers
-from paimon_core.maintenance.table_maintenance import TableMaintenance
-from paimon_core.maintenance.table_tags import TableTags
-from paimon_core.moving.add_files import AddedFiles, add_files
+from paimon_core.inspect.advice.advise import advise, health
+from paimon_core.inspect.advice.report import Advice, TableHealth
+from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
+from paimon_core.inspect.explain.explanation import Explanation
+from paimon_core.inspect.html.render import notebook_html, rows_html, summary_html
+from paimon_core.inspect.html.repr_text import summary
+from paimon_core.inspect.html.table_summary import TableSummary, name_of, summary_of
+from paimon_core.inspect.system_tables.kind import SystemTableKind
+from paimon_core.inspect.system_tables.system_read import SystemRead
+from paimon_core.inspect.system_tables.table_registry import system_table_kind
+from paimon_core.inspect.verify.repair import RepairReport, repair
+from paimon_core.inspect.verify.verify import verify
+from paimon_core.inspect.verify.verify_report import VerifyReport
+from paimon_core.migration.add_files import AddedFiles, add_files
+from paimon_core.operations.compaction.after_commit import after_commit
+from paimon_core.operations.compaction.restore import restore
+from paimon_core.operations.history.expire import expire_after_commit
+from paimon_core.operations.history.expire_snapshots import Expired
+from paimon_core.operations.history.orphan_files import OrphanFiles
+from paimon_core.operations.history.read_guard import protected_read
+from paimon_core.operations.history.rollback import rollback, target_of
+from paimon_core.operations.history.table_branches import TableBranches
+from paimon_core.operations.history.table_consumers import TableConsumers
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.partitions.partitions_done import record_done_after_commit
+from paimon_core.operations.row_changes.data_evolution import update_columns
+from paimon_core.operations.row_changes.delete import delete_rows
+from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
-from paimon_core.page.page import Page, name_of, page_of
-from paimon_core.page.render import notebook_html, page_html, rows_html
-from paimon_core.page.summary import summary
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
-from paimon_core.read.changes import ChangeRead, change_splits, changes, changes_schema
+from paimon_core.read.changed_rows import ChangeRead, change_splits, changes, changes_schema
 from paimon_core.read.frames import RepeatableRead, duckdb_relation, pandas_frame, polars_frame
 from paimon_core.read.key_cache import KeyCache
 from paimon_core.read.lookup import Lookup, key_table
@@ -80,13 +86,7 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
-from paimon_core.systables.kind import SystemTableKind
-from paimon_core.systables.registry import system_table_kind
-from paimon_core.systables.system_read import SystemRead
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.verify.repair import RepairReport, repair
-from paimon_core.verify.report import VerifyReport
-from paimon_core.verify.verify import verify
 from paimon_core.write.input_data import Data, Rows, arrow_data, arrow_table
 from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
@@ -521,7 +521,7 @@ class Table:
             move: delete the originals once they are in the table.
 
         Raises InvalidInputError naming file and column if a file does not fit, UnsupportedError for a column that not
-        every engine would read right; nothing is changed then. See `paimon_core.moving.add_files`.
+        every engine would read right; nothing is changed then. See `paimon_core.migration.add_files`.
         """
         return add_files(self._writable(), paths, partition, move=move)
 
@@ -606,7 +606,7 @@ class Table:
     ) -> TableWrite:
         """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
-        See `paimon_core.distributed_write` for the whole way.
+        See `paimon_core.operations.distributed_write` for the whole way.
 
         Args:
             commit_user: as of the committer; `None`: a new user.
@@ -659,7 +659,7 @@ class Table:
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Make an older snapshot or a tag the newest one, and return it: `paimon_core.maintenance.rollback`.
+        """Make an older snapshot or a tag the newest one, and return it: `paimon_core.operations.history.rollback`.
 
         Newer snapshots and their tags are lost; the schema stays.
 
@@ -681,7 +681,7 @@ class Table:
         """Make the rows of an older moment those of a new snapshot, and return the newest snapshot.
 
         Arguments are those of `rollback_to`, but no snapshot and no tag is lost. See
-        `paimon_core.maintenance.restore.restore`.
+        `paimon_core.operations.compaction.restore.restore`.
         """
         store = self._writable()
         before, now = restore(store, target_of(store, snapshot_id_or_tag, timestamp, watermark))
@@ -889,19 +889,19 @@ class Table:
 
     def _repr_html_(self) -> str | None:
         """Return the page of the table for a notebook, or an error in its place; `None` without jinja2."""
-        return notebook_html(name_of(self.location), lambda: page_html(table_page(self)))
+        return notebook_html(name_of(self.location), lambda: summary_html(table_summary(self)))
 
     def __repr__(self) -> str:
         """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
         return f"Table({hide_secrets(str(self.location))!r}, {summary(lambda: self._travel({}))})"
 
 
-def table_page(table: Table, **when: object) -> Page:
+def table_summary(table: Table, **when: object) -> TableSummary:
     """Return the page of a table as a value: files, timeline and health, from metadata. ``when``: as of a read.
 
     Raises UnsupportedError for a system table.
     """
-    return page_of(table.store, table.location, lambda: table._travel(when))
+    return summary_of(table.store, table.location, lambda: table._travel(when))
 
 
 def moment_of(table: Table, **when: object) -> tuple[FileStore, Snapshot | None]:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from paimon_core.errors import UnsupportedError
-from paimon_core.maintenance.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
+from paimon_core.operations.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore

@@ -12,8 +12,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from paimon_core.inspect.system_tables.row_tables import listed
 from paimon_core.scan.projection import project
-from paimon_core.systables.rows import listed
 from paimon_core.table import SystemTable
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (

@@ -23,10 +23,10 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.execute import LOCAL, Progress
-from paimon_core.maintenance.task import CompactionTask
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.jobs.execute import LOCAL, Progress
+from paimon_core.operations.jobs.task import CompactionTask
 from paimon_core.store.file_store import FileStore
 from paimon_spark.internals import is_classic, map_in_arrow
 from paimon_spark.interruption import check_interrupted

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from paimon_core.maintenance.execute import Progress
+from paimon_core.operations.jobs.execute import Progress
 
 
 def is_interactive() -> bool:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
-from paimon_core.maintenance.read_guard import protect_read
+from paimon_core.operations.history.read_guard import protect_read
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.metadata_columns import check_files_known
 from paimon_core.read.table_read import TableRead

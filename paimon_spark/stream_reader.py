@@ -19,11 +19,12 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StringType, StructType
 
 from paimon_core.errors import InvalidInputError, OutOfRangeError, PaimonError
+from paimon_core.inspect.system_tables.row_tables import listed, packed, row_fields
 from paimon_core.options.scan import CONSUMER_ID, SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.predicate import rewrite
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
-from paimon_core.read.changes import ChangeRead
+from paimon_core.read.changed_rows import ChangeRead
 from paimon_core.scan.interval import Interval, interval_of
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.stream_lag import LagCounter, StreamLag
@@ -31,7 +32,6 @@ from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, StreamScan
 from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
-from paimon_core.systables.rows import listed, packed, row_fields
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest

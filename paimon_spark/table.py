@@ -11,24 +11,26 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.explain.explain import DEFAULT_LISTED
-from paimon_core.explain.explanation import Explanation
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.delete import drop_counted, drops_partitions
-from paimon_core.maintenance.execute import Progress
-from paimon_core.maintenance.expire_snapshots import Expired
-from paimon_core.maintenance.orphan_files import OrphanFiles
-from paimon_core.maintenance.table_branches import TableBranches
-from paimon_core.maintenance.table_consumers import TableConsumers
-from paimon_core.maintenance.table_maintenance import TableMaintenance
-from paimon_core.maintenance.table_tags import TableTags
+from paimon_core.inspect.advice.report import Advice, TableHealth
+from paimon_core.inspect.explain.explain import DEFAULT_LISTED
+from paimon_core.inspect.explain.explanation import Explanation
+from paimon_core.inspect.html.render import notebook_html, summary_html
+from paimon_core.inspect.html.repr_text import summary
+from paimon_core.inspect.verify.repair import RepairReport
+from paimon_core.inspect.verify.verify_report import VerifyReport
 from paimon_core.metrics.listeners import collect
-from paimon_core.moving.add_files import AddedFiles
-from paimon_core.page.render import notebook_html, page_html
-from paimon_core.page.summary import summary
+from paimon_core.migration.add_files import AddedFiles
+from paimon_core.operations.history.expire_snapshots import Expired
+from paimon_core.operations.history.orphan_files import OrphanFiles
+from paimon_core.operations.history.table_branches import TableBranches
+from paimon_core.operations.history.table_consumers import TableConsumers
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.operations.jobs.execute import Progress
+from paimon_core.operations.row_changes.delete import drop_counted, drops_partitions
+from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
@@ -38,9 +40,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-from paimon_core.table import Table, moment_of, table_page
-from paimon_core.verify.repair import RepairReport
-from paimon_core.verify.report import VerifyReport
+from paimon_core.table import Table, moment_of, table_summary
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.internals import map_in_arrow
@@ -49,12 +49,12 @@ from paimon_spark.options import TableAddress, pop_merge_rules, read_request
 from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
-from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.row_level.merge_builder import MergeBuilder
+from paimon_spark.row_level.new_values import as_column, assigned
+from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
-from paimon_spark.row_level.values import as_column, assigned
 from paimon_spark.sql.path_table import explain, options_of_name, path_frame
 from paimon_spark.sql.target_access import DriverAccess
 from paimon_spark.times import in_session_zone, session_millis
@@ -424,7 +424,7 @@ class PaimonTable:
     def _page(self) -> str | None:
         request = read_request(self._options)
         table = open_table(request)
-        return page_html(table_page(table, **request.when)) if request.when else table._repr_html_()
+        return summary_html(table_summary(table, **request.when)) if request.when else table._repr_html_()
 
     def __repr__(self) -> str:
         """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""

@@ -1,6 +1,6 @@
 """The Spark tasks of one write: every task passes an iterator of Arrow batches to a writer of the engine.
 
-`paimon_core.distributed_write` defines a distributed write, its tasks and its commit. This
+`paimon_core.operations.distributed_write` defines a distributed write, its tasks and its commit. This
 module adds to it the number of a Spark task, the column of `clustered`, the streaming query, and event time.
 """
 
@@ -15,9 +15,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
 from paimon_core.errors import InvalidInputError
-from paimon_core.maintenance.execute import LOCAL, Runner
+from paimon_core.operations.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
+from paimon_core.operations.jobs.execute import LOCAL, Runner
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.system_fields import ROW_ID

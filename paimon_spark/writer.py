@@ -18,9 +18,9 @@ from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.overwrite_partitions import overwrite_partitions
-from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.maintenance.execute import LOCAL, Runner
+from paimon_core.operations.distributed_write import PreparedWrite
+from paimon_core.operations.jobs.execute import LOCAL, Runner
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option

@@ -2,17 +2,13 @@
 
 import ast
 import pkgutil
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.docs import layer_diagram
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted([*ROOT.glob("paimon_*/**/*.py"), ROOT / "pyspark_paimon.py"])
@@ -35,12 +31,8 @@ def test_tools_find_nothing(arguments):
     run(sys.executable, *arguments)
 
 
-def test_the_layers_drawn_are_those_of_the_contract():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    picture = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Layers\n")[2].split("```\n")[1]
-    drawn = [re.split(r"\s{2,}", line)[0] for line in picture.splitlines() if set(line) != {"-"}]
-    assert drawn == ["paimon_spark | paimon_command", *layers]
+def test_diagram_of_layers_is_current():
+    assert layer_diagram.drawn() == layer_diagram.diagram(), "run python -m tests.docs.layer_diagram"
 
 
 def test_an_upward_import_breaks_the_contract(tmp_path):

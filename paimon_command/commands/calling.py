@@ -9,10 +9,10 @@ import click
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table
 from paimon_command.output import Answer
-from paimon_core.actions.procedure import Call, Parameter, Procedure, checked_values
-from paimon_core.actions.registry import ACTIONS, find_procedure
-from paimon_core.maintenance.execute import Runner
+from paimon_core.operations.jobs.execute import Runner
 from paimon_core.options.parse import boolean
+from paimon_core.procedures.procedure import Call, Parameter, Procedure, checked_values
+from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
 from paimon_core.table import Table
 
 _READ: Mapping[str, Callable[[str], Any]] = {"STRING": str, "INT": int, "BIGINT": int, "BOOLEAN": boolean}
@@ -49,7 +49,7 @@ def call(call: Invocation) -> Answer:
     Such as: call expire_tags table=shop.orders 'older_than=2026-01-31 12:00'
     """
     if call["procedure"] is None:
-        rows = [{"procedure": one.signature, "effect": one.effect} for _, one in sorted(ACTIONS.items())]
+        rows = [{"procedure": one.signature, "effect": one.effect} for _, one in sorted(PROCEDURES.items())]
         return Answer(rows)
     found = find_procedure(call["procedure"])
     values = checked_values(found, _values(found, call["arguments"]))

@@ -10,11 +10,11 @@ from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path
 from paimon_command.output import Answer, Output, shown
 from paimon_core.errors import hide_secrets
-from paimon_core.page.render import page_document
+from paimon_core.inspect.html.render import summary_document
+from paimon_core.inspect.system_tables.value_text import shown_options
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.systables.text import shown_options
-from paimon_core.table import Table, table_page
+from paimon_core.table import Table, table_summary
 
 _STDOUT = "-"
 
@@ -74,8 +74,8 @@ def _drawn(table: Table, file: str, output: Output) -> Answer | None:
     """Write the page of a table. A part that cannot be read is an error on the page, and exit code 1."""
     if file == _STDOUT and output.as_json:
         raise click.UsageError("--html writes to the standard output, as --json does: give --html a file")
-    page = table_page(table)
-    text = page_document(page)
+    page = table_summary(table)
+    text = summary_document(page)
     if file == _STDOUT:
         click.echo(text)
         for error in page.errors:

@@ -22,9 +22,9 @@ from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
 from paimon_core.iceberg.sync import sync_after_change
-from paimon_core.moving.add_files import check_target
-from paimon_core.moving.clone import clone
-from paimon_core.moving.migrate import PartitionKeys, SourceTable, migration_of
+from paimon_core.migration.add_files import check_target
+from paimon_core.migration.clone import clone
+from paimon_core.migration.migrate import PartitionKeys, SourceTable, migration_of
 from paimon_core.options import check_known
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE

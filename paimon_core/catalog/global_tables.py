@@ -12,13 +12,13 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.inspect.system_tables.groups import partition_sums
+from paimon_core.inspect.system_tables.kind import SOME_TEXT, Fixed, Part, Request, SystemTableKind, batch_of, columns
+from paimon_core.inspect.system_tables.table_registry import unknown_table
+from paimon_core.inspect.system_tables.value_text import named, shown_options
 from paimon_core.options.bucket import PARTITION_LEGACY_NAME
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
-from paimon_core.systables.groups import partition_sums
-from paimon_core.systables.kind import SOME_TEXT, Fixed, Part, Request, SystemTableKind, batch_of, columns
-from paimon_core.systables.registry import unknown_table
-from paimon_core.systables.text import named, shown_options
 from paimon_core.table import SystemTable, Table
 from paimon_core.types.datatype import BIGINT, BOOLEAN, STRING
 

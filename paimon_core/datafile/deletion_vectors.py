@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paimon_core.deletion.files import StoredVector, VectorWriter, load_vectors
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector_files import StoredVector, VectorWriter, load_vectors
 from paimon_core.manifest.bucket import BucketRef, group_by_bucket
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntry

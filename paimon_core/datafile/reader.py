@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.datafile.columns import file_format
+from paimon_core.datafile.file_columns import file_format
 from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking

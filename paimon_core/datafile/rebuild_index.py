@@ -7,8 +7,8 @@ import pyarrow as pa
 from paimon_core.datafile.indexes import INDEX_SUFFIX, index_names, index_sizes
 from paimon_core.datafile.reader import read_file
 from paimon_core.errors import CorruptedError
-from paimon_core.fileindex.columns import FileIndexes, IndexedColumn, indexed_columns_then
 from paimon_core.fileindex.index_file import pack
+from paimon_core.fileindex.indexed_columns import FileIndexes, IndexedColumn, indexed_columns_then
 from paimon_core.fileio.fileio import join
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta

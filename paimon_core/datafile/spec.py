@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from paimon_core.fileindex.columns import IndexedColumn, indexed_columns
+from paimon_core.fileindex.indexed_columns import IndexedColumn, indexed_columns
 from paimon_core.format.blob_records import BLOB
 from paimon_core.format.stats import StatsMode, parse_mode
 from paimon_core.manifest.data_file import FileSource

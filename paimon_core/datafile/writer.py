@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.datafile.indexes import INDEX_SUFFIX
 from paimon_core.datafile.row_summary import RowSummary
 from paimon_core.datafile.spec import DataFileSpec
-from paimon_core.fileindex.columns import FileIndexes
+from paimon_core.fileindex.indexed_columns import FileIndexes
 from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
 from paimon_core.format.blob_records import BLOB, values_to_reach

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from paimon_core.fileindex.index import Found, Test, check_root
 from paimon_core.fileindex.values import FLOAT_ROOTS, NUMBER_ROOTS, stored
 from paimon_core.predicate.expr import Leaf
-from paimon_core.row.columns import WORD, is_bytes, xxh64
+from paimon_core.row.stored_values import WORD, is_bytes, xxh64
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import BINARY_ROOTS, TEXT_ROOTS, AtomicType
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from paimon_core.fileindex.index import Found, Test, check_root, check_rows
 from paimon_core.fileindex.roaring import bitmap, decode_mask
 from paimon_core.fileindex.values import LONG_DIGITS, NUMBER_ROOTS, matching, restored, stored
-from paimon_core.row.columns import nulls, numbers
+from paimon_core.row.stored_values import nulls, numbers
 from paimon_core.types.datatype import AtomicType
 
 _VERSION = 1

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.row.columns import is_bytes
 from paimon_core.row.murmur import byte_hashes
+from paimon_core.row.stored_values import is_bytes
 from paimon_core.types.datatype import AtomicType
 
 _LEAST = 16

@@ -22,7 +22,7 @@ from paimon_core.fileindex.values import (
     stored,
 )
 from paimon_core.options.parse import memory_size
-from paimon_core.row.columns import is_bytes
+from paimon_core.row.stored_values import is_bytes
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import TEXT_ROOTS, AtomicType
 

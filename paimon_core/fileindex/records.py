@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileindex.values import gathered
-from paimon_core.row.columns import byte_runs, is_bytes, runs
+from paimon_core.row.stored_values import byte_runs, is_bytes, runs
 
 
 def big_endian(values: np.ndarray, width: int) -> np.ndarray:

@@ -6,7 +6,7 @@ A container covers 65 536 row numbers. It is a list of up to 4 096 rows, or bits
 import numpy as np
 from pyroaring import BitMap
 
-from paimon_core.row.columns import runs
+from paimon_core.row.stored_values import runs
 from paimon_core.types.sorted_values import run_starts
 
 _PLAIN, _WITH_RUNS = 12346, 12347

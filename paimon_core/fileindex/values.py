@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import NULL_TESTS, Leaf, Not
-from paimon_core.row.columns import decimal_words, nulls, numbers, plain
+from paimon_core.row.stored_values import decimal_words, nulls, numbers, plain
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import BINARY_ROOTS, INTEGER_ROOTS, TEXT_ROOTS, AtomicType
 

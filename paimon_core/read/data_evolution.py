@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.datafile.columns import stored_columns
+from paimon_core.datafile.file_columns import stored_columns
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed

@@ -16,8 +16,8 @@ import pyarrow as pa
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.reader import ReadOptions, read_file
-from paimon_core.deletion.files import load_vectors
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.read.changes import ChangeRead
+from paimon_core.read.changed_rows import ChangeRead
 from paimon_core.scan.position import Position
 from paimon_core.scan.stream_lag import LagCounter, StreamLag
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamScan

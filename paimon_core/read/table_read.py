@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from paimon_core.deletion.files import load_vectors
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileio.parallel import timed
 from paimon_core.lsm.intervals import sections

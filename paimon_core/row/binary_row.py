@@ -14,9 +14,9 @@ from pyarrow import types as pt
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.row.cell import FORMATS, cell
-from paimon_core.row.columns import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
 from paimon_core.row.decode import decode_column, locate
 from paimon_core.row.encode import header_words
+from paimon_core.row.stored_values import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
 
 EMPTY_ROW = bytes(12)
 """The row without fields: the partition of an unpartitioned table, and absent statistics."""

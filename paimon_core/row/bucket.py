@@ -7,9 +7,9 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.row.columns import HALF, WORD, byte_runs, decimal_words, is_bytes, numbers, plain, runs
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
+from paimon_core.row.stored_values import HALF, WORD, byte_runs, decimal_words, is_bytes, numbers, plain, runs
 
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 

@@ -12,7 +12,15 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.row.columns import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, plain, unsupported
+from paimon_core.row.stored_values import (
+    COMPACT_DECIMAL,
+    TICKS,
+    is_bytes,
+    is_compact_timestamp,
+    is_text,
+    plain,
+    unsupported,
+)
 
 Cell: TypeAlias = tuple[bytes, bytes]
 """The slot (eight bytes, without the offset of the variable part), and the variable part: whole words, or empty."""

@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.row.columns import (
+from paimon_core.row.encode import header_words
+from paimon_core.row.stored_values import (
     COMPACT_DECIMAL,
     HALF,
     TICKS,
@@ -18,7 +19,6 @@ from paimon_core.row.columns import (
     runs,
     unsupported,
 )
-from paimon_core.row.encode import header_words
 
 _NUMBERS = {
     t.id: np.dtype(f)

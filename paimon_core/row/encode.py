@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from paimon_core.row.columns import (
+from paimon_core.row.stored_values import (
     COMPACT_DECIMAL,
     HALF,
     TICKS,

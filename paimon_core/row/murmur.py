@@ -7,8 +7,8 @@ as a signed word, as standard Murmur does not.
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.row.columns import HALF, byte_runs, runs
 from paimon_core.row.encode import BinaryRows
+from paimon_core.row.stored_values import HALF, byte_runs, runs
 
 _SEED = 42
 _CHUNK = 1 << 14  # rows hashed together: temporaries stay in the cache

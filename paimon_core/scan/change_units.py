@@ -7,7 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.bucket import group_by_bucket

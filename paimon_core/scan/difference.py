@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.errors import UnsupportedError
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.bucket import BucketLocation

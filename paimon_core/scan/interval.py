@@ -16,7 +16,7 @@ from paimon_core.options.scan import (
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import epoch_millis
-from paimon_core.store.changes import earliest_change
+from paimon_core.store.change_range import earliest_change
 from paimon_core.store.file_store import FileStore
 
 AUTO, DELTA, CHANGELOG, DIFF = MODES = ("auto", "delta", "changelog", "diff")

@@ -3,7 +3,7 @@
 import pickle
 from dataclasses import dataclass
 
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import files_by_age

@@ -20,7 +20,7 @@ from paimon_core.scan.position import ALL, Position
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.snapshot.time_travel import epoch_millis
-from paimon_core.store.changes import earliest_change, find_change
+from paimon_core.store.change_range import earliest_change, find_change
 from paimon_core.store.file_store import FileStore
 
 _MODE_BY_OPTION = (

@@ -9,7 +9,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.starting_scanner import starting_position
 from paimon_core.scan.stream_scan import ChangeSplit, StreamScan
-from paimon_core.store.changes import find_change
+from paimon_core.store.change_range import find_change
 
 
 @dataclass(frozen=True, slots=True)

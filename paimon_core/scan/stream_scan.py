@@ -30,7 +30,7 @@ from paimon_core.scan.starting_scanner import (
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.changes import changes_expired, find_change, raise_if_changes_expired
+from paimon_core.store.change_range import changes_expired, find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
-from paimon_core.fileindex.columns import indexed_columns
+from paimon_core.fileindex.indexed_columns import indexed_columns
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire

@@ -16,7 +16,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.external_merge import SpilledRun
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import Concatenated, InlineAppend
-from paimon_core.write.restore import BucketState
+from paimon_core.write.bucket_state import BucketState
 from paimon_core.write.spill import SpillSpace
 
 ROW_GROUP_BYTES = 4 << 20  # of Arrow memory: the smallest useful row group

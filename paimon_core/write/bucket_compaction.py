@@ -16,8 +16,8 @@ from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.schema.continuity import continues
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import newer_file
+from paimon_core.write.bucket_state import BucketState
 from paimon_core.write.compactor import Compacted, CompactTask, compact, overlapping_names
-from paimon_core.write.restore import BucketState
 
 
 class BucketCompaction:

@@ -5,7 +5,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.write.restore import BucketState
+from paimon_core.write.bucket_state import BucketState
 
 
 class BucketWriter(Protocol):

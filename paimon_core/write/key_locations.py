@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.row.columns import xxh64
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
+from paimon_core.row.stored_values import xxh64
 from paimon_core.write.sorted_parts import Columns, SortedParts, sort_columns
 
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory

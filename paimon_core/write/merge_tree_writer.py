@@ -21,7 +21,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.bucket_compaction import BucketCompaction
-from paimon_core.write.restore import BucketState
+from paimon_core.write.bucket_state import BucketState
 from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
 

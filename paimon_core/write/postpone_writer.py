@@ -18,7 +18,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import escape
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.write.restore import BucketState
+from paimon_core.write.bucket_state import BucketState
 
 _UNNUMBERED = -1  # the compaction that routes the rows numbers them
 

@@ -28,11 +28,11 @@ from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import AppendWriter, OpenFiles, SharedResources
 from paimon_core.write.bucket_compaction import BucketCompaction
+from paimon_core.write.bucket_state import Restore
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.merge_tree_writer import MergeSettings, MergeTreeWriter
 from paimon_core.write.postpone_writer import PostponeWriter, postponing
-from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kinds_of, rows_to_write

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
-from paimon_core.moving.migrate import SourceTable
-from paimon_core.moving.source import SourceFile
+from paimon_core.migration.migrate import SourceTable
+from paimon_core.migration.source import SourceFile
 from paimon_spark.types import paimon_fields
 
 _CATALOG = "spark_catalog"

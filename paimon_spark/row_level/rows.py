@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from paimon_core.types.columns import free_prefix
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.internals import select_texts
+from paimon_spark.row_level.new_values import NewValues, OnlyIf, SourceValues
 from paimon_spark.row_level.target import TargetRows
 from paimon_spark.row_level.texts import NumberedRows, stored, text_of
-from paimon_spark.row_level.values import NewValues, OnlyIf, SourceValues
 
 DELETED, UPDATED, INSERTED, MATCHED = "-D", "+U", "+I", ""
 SEVERAL = "MERGE INTO: several source rows match one row of the target; make the source unique by the columns of ON"

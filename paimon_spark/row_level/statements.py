@@ -5,17 +5,17 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
-from paimon_core.maintenance.delete import Dropped, drop_counted
-from paimon_core.maintenance.execute import Progress
 from paimon_core.metrics.listeners import collect
+from paimon_core.operations.jobs.execute import Progress
+from paimon_core.operations.row_changes.delete import Dropped, drop_counted
 from paimon_core.predicate.expr import TRUE, Predicate
 from paimon_core.table import Table
 from paimon_spark.options import write_request
-from paimon_spark.row_level.changes import RowChanges
-from paimon_spark.row_level.checks import check_delete, check_merge, check_updates
+from paimon_spark.row_level.new_values import NewValues
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
+from paimon_spark.row_level.statement_result import RowChanges
+from paimon_spark.row_level.supported_statements import check_delete, check_merge, check_updates
 from paimon_spark.row_level.target import Target, TargetRows
-from paimon_spark.row_level.values import NewValues
 from paimon_spark.row_level.write import Work, change_rows
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import UnsupportedError
-from paimon_core.maintenance.delete import shows_all
+from paimon_core.operations.row_changes.delete import shows_all
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.scan.projection import readable_fields

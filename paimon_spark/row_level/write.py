@@ -19,13 +19,13 @@ from paimon_core.errors import (
     TableChangedError,
     hide_secrets,
 )
-from paimon_core.maintenance.after_commit import after_commit
-from paimon_core.maintenance.data_evolution import RowRanges
-from paimon_core.maintenance.delete import RETRIES
-from paimon_core.maintenance.execute import Progress
-from paimon_core.maintenance.remove_rows import remove_rows
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.metrics.listeners import collect
+from paimon_core.operations.compaction.after_commit import after_commit
+from paimon_core.operations.jobs.execute import Progress
+from paimon_core.operations.row_changes.data_evolution import RowRanges
+from paimon_core.operations.row_changes.delete import RETRIES
+from paimon_core.operations.row_changes.remove_rows import remove_rows
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.store.expired import EXPIRED
@@ -36,9 +36,9 @@ from paimon_spark.clustered import shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.frame_write import Results, run_tasks
 from paimon_spark.options import WriteRequest, write_request
-from paimon_spark.row_level.changes import RowChanges
-from paimon_spark.row_level.columns import ColumnTask, by_range
+from paimon_spark.row_level.column_updates import ColumnTask, by_range
 from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED, Changes
+from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.tasks import NOT_WRITTEN, ChangeCounts, ChangeTask, total
 from paimon_spark.write_job import WriteJob

@@ -22,10 +22,10 @@ from paimon_core.errors import (
     hide_secrets,
 )
 from paimon_core.fileio.paths import check_name
+from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
-from paimon_core.systables.rows import AUDIT_LOG
 from paimon_core.table import SystemTable, Table
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes

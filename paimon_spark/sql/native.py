@@ -12,7 +12,7 @@ from functools import lru_cache
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
-from paimon_core.datafile.columns import is_all_null
+from paimon_core.datafile.file_columns import is_all_null
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.scan.split import DataSplit

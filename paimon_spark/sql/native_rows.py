@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
-from paimon_core.maintenance.delete import shows_all
+from paimon_core.operations.row_changes.delete import shows_all
 from paimon_core.read.newer_rows import newer_rows
 from paimon_core.scan.base_run import base_run
 from paimon_core.scan.split import DataSplit

@@ -12,10 +12,10 @@ from pyspark.sql.types import StructType
 
 from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_core.explain.explain import DEFAULT_LISTED, execute
-from paimon_core.explain.explanation import Explanation
-from paimon_core.maintenance.execute import Runner
-from paimon_core.maintenance.read_guard import protected_read
+from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute
+from paimon_core.inspect.explain.explanation import Explanation
+from paimon_core.operations.history.read_guard import protected_read
+from paimon_core.operations.jobs.execute import Runner
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.read.table_read import TableRead

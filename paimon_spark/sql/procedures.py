@@ -6,12 +6,12 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from paimon_core.actions.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import SYSTEM_DATABASE
 from paimon_core.errors import NotFoundError, PaimonError
-from paimon_spark.procedures.registry import PROCEDURES, find_procedure
+from paimon_core.procedures.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.session_call import SessionCall
+from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, find_procedure
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 
@@ -54,7 +54,7 @@ def _parameter(jvm: Jvm, parameter: Parameter) -> Any:
 def list_procedures(jvm: Jvm, namespace: Any) -> Any:
     """Return the identifiers of the procedures as a Java array, whatever the namespace: a catalog has one set."""
     identifier, names = jvm.type(_IDENTIFIER), jvm.array("java.lang.String", [SYSTEM_DATABASE])
-    return jvm.array(_IDENTIFIER, [identifier.of(names, name) for name in sorted(PROCEDURES)])
+    return jvm.array(_IDENTIFIER, [identifier.of(names, name) for name in sorted(CALL_PROCEDURES)])
 
 
 @dataclass

@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import UnsupportedError, hide_secrets
-from paimon_core.explain.explain import DEFAULT_LISTED, explain
-from paimon_core.explain.explanation import Explanation
+from paimon_core.inspect.explain.explain import DEFAULT_LISTED, explain
+from paimon_core.inspect.explain.explanation import Explanation
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns

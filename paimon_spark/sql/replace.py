@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-import paimon_core.maintenance.delete as engine
+import paimon_core.operations.row_changes.delete as engine
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
 from paimon_core.predicate.compute import evaluate

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.explain.explanation import Explanation
+from paimon_core.inspect.explain.explanation import Explanation
 from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan

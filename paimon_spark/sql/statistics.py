@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paimon_core.maintenance.analyze import ColumnStatistics, read_statistics
+from paimon_core.operations.analyze import ColumnStatistics, read_statistics
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.table_schema import TableSchema

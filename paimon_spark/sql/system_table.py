@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.inspect.system_tables.system_read import SystemRead
 from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.split import DataSplit
 from paimon_core.store.layout import MAIN_BRANCH
-from paimon_core.systables.system_read import SystemRead
 from paimon_core.table import SystemTable
 from paimon_spark.option_names import ENDS
 from paimon_spark.sql.pushdown import predicate_of

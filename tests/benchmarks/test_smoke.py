@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import advice, engine, indexes, metadata, report, upkeep
+from benchmarks import advice, engine, indexes, maintenance, metadata, report
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -39,8 +39,8 @@ def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
 
 
 @pytest.mark.more
-def test_upkeep_of_small_tables_counts_what_is_there(arena):
-    done = upkeep.benchmarks(arena, files=200, live=200, snapshots=20, tags=5, long=30)
+def test_maintenance_of_small_tables_counts_what_is_there(arena):
+    done = maintenance.benchmarks(arena, files=200, live=200, snapshots=20, tags=5, long=30)
     files, orphans, expiry, tags, expired_tags, rows, changes, calls = done
     assert files.timings["ours"][0].rows == 200
     assert orphans.timings["ours"][0].rows == 101  # one of each partition, and the one that no snapshot names

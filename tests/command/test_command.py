@@ -17,13 +17,13 @@ import pytest
 from click.testing import CliRunner
 
 from paimon_command import probes
+from paimon_command.command_registry import COMMANDS
 from paimon_command.main import command
-from paimon_command.registry import COMMANDS
 from paimon_core import FileSystemCatalog, Schema, Table
-from paimon_core.actions.registry import ACTIONS
 from paimon_core.errors import MissingDependencyError
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
+from paimon_core.procedures.procedure_registry import PROCEDURES
 from tests.support.s3_server import s3_server
 from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders
 
@@ -204,7 +204,7 @@ def test_without_jinja_the_option_says_what_to_install(table, monkeypatch):
     def missing():
         raise MissingDependencyError("a page in HTML needs jinja2: pip install 'pyspark-paimon[notebook]'")
 
-    monkeypatch.setattr("paimon_core.page.render._environment", missing)
+    monkeypatch.setattr("paimon_core.inspect.html.render._environment", missing)
     result = run("show", table.path, "--html")
     assert (result.exit_code, "pyspark-paimon[notebook]" in result.stderr) == (1, True)
 
@@ -358,7 +358,7 @@ def test_options_are_those_of_the_page():
 
 def test_procedures_have_their_arguments_types_and_rows(table, warehouse):
     path = f"table={table.path}"
-    assert {row["procedure"].partition("(")[0] for row in answer("call")} == ACTIONS.keys()
+    assert {row["procedure"].partition("(")[0] for row in answer("call")} == PROCEDURES.keys()
     assert answer("call", "create_tag", path, "tag=x", "snapshot=1") == [{"result": True}]
     assert answer("call", "delete_tag", path, "tag=x") == [{"result": True}]
     done = answer("call", "rollback", path, "version=v2")

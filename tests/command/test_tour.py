@@ -6,8 +6,8 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
+from paimon_command.command_registry import COMMANDS
 from paimon_command.main import command
-from paimon_command.registry import COMMANDS
 from tests.support.markdown import ROOT, compiled, python_blocks
 
 PAGE = ROOT / "docs" / "command.md"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from paimon_core.maintenance.compact import plan_compaction
+from paimon_core.operations.compaction.compact import plan_compaction
 from paimon_core.row.binary_row import deserialize
 from tests.conformance.compare import same
 from tests.conformance.judge import Judge

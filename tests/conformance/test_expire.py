@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.maintenance.expire import expire_after_commit
+from paimon_core.operations.history.expire import expire_after_commit
 from tests.conformance.compare import same
 from tests.conformance.kinds import Kind, dotted, keyed
 from tests.conformance.shared_table import SharedTable, created_by_java

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.datafile.reader import read_file
-from paimon_core.fileindex.columns import FileIndexes, indexed_columns
+from paimon_core.fileindex.indexed_columns import FileIndexes, indexed_columns
 from paimon_core.fileio.fileio import join
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import SetOption

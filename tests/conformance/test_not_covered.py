@@ -163,7 +163,7 @@ FEATURES = (
         "iceberg",
         reads=True,
     ),
-    # options that steer upkeep only: nothing to refuse
+    # options that steer maintenance only: nothing to refuse
     Feature("changelog-files", {"changelog-file.format": "avro"}, reads=True, writes=True),
     Append(
         "clustering", options={"clustering.columns": "k,n", "clustering.strategy": "zorder"}, reads=True, writes=True

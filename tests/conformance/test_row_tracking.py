@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.maintenance.remove_rows import RowPositions, remove_rows
+from paimon_core.operations.row_changes.remove_rows import RowPositions, remove_rows
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.write.table_write import TableWrite
 from tests.conformance.compare import same

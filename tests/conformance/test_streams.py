@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import OutOfRangeError
-from paimon_core.read.changes import ChangeRead
+from paimon_core.read.changed_rows import ChangeRead
 from paimon_core.scan.position import Position
 from paimon_core.scan.stream_scan import ChangeSplit, Limits, StreamScan
 from paimon_core.snapshot.consumers import Consumers

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.systables.registry import SYSTEM_TABLES
+from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
 from paimon_core.table import viewed
 from tests.conformance.compare import same
 from tests.conformance.kinds import ALL, Kind, dotted, keyed

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from paimon_core.errors import OutOfRangeError
-from paimon_core.maintenance.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
+from paimon_core.operations.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
 from tests.conformance.compare import same
 from tests.conformance.kinds import keyed
 from tests.conformance.shared_table import SharedTable, created_by_java

@@ -18,7 +18,7 @@ from paimon_core.errors import (
     TableChangedError,
 )
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.maintenance import rollback
+from paimon_core.operations.history import rollback
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas

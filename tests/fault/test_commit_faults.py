@@ -317,8 +317,8 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     operation(dry)
     after = _state(done)
     assert len(after) == len(before) + (2 if "indexes" in name else 1)
-    upkeep = operation in (_compact, _compact_as_due, _materialize, _rewrite_index, _sort, _rescale)
-    if upkeep:
+    maintenance = operation in (_compact, _compact_as_due, _materialize, _rewrite_index, _sort, _rescale)
+    if maintenance:
         assert after[-1] == before[-1]
     if "indexes" in name:
         assert any(path.endswith(".index") for path in done.files.keys() - base.files.keys())
@@ -328,7 +328,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
         succeeded = _attempt(operation, FaultyIO(io, at, mode))
         there = _state(io)
         assert there == after if succeeded else there in (before, after), (at, dry.log[at])
-        if (upkeep or operation is _delete) and mode == "before" and dry.log[at][0] != "delete":
+        if (maintenance or operation is _delete) and mode == "before" and dry.log[at][0] != "delete":
             assert not _unnamed(io), (at, dry.log[at])
         operation(io)
         again = _state(io)

@@ -153,7 +153,7 @@ SOME = draws(10)
 
 
 def write(*rows):
-    """A commit and the upkeep that follows it; again where what it went on from has expired."""
+    """A commit and the maintenance that follows it; again where what it went on from has expired."""
 
     def run(io: FileIO) -> int:
         while True:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import OutOfRangeError, PaimonError
 from paimon_core.fileio.fileio import FileIO, FileStatus
 from paimon_core.table import Table
-from tests.core.maintenance.test_orphan_files import ROOT, STRAYS, history, needed_files, opened, searched, shown
+from tests.core.operations.history.test_orphan_files import ROOT, STRAYS, history, needed_files, opened, searched, shown
 from tests.support.draws import draws, points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.schedule import interleave

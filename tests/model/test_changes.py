@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.lsm.universal import num_levels
-from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.merge import MERGE_ENGINES
+from paimon_core.operations.compaction.compact_after_write import compact_written_buckets
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table

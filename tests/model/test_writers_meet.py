@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.datafile.reader import read_file
-from paimon_core.maintenance.compact import plan_compaction, run_task
-from paimon_core.maintenance.compact_after_write import compact_written_buckets
-from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD
+from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.compaction.compact_after_write import compact_written_buckets
+from paimon_core.operations.jobs.task import PlanRequest
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema

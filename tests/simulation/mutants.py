@@ -197,7 +197,7 @@ MUTANTS = [
         "expiry deletes snapshots before files",
         [
             Edit(
-                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "paimon_core.operations.history.expire_snapshots:expire_snapshots",
                 "removed = _remove(store, expiring, after)",
                 "delete_files(store, plan.paths(store, names)); removed = _remove(store, expiring, after)",
             )
@@ -209,7 +209,7 @@ MUTANTS = [
         "expiry keeps the files of tags",
         [
             Edit(
-                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "paimon_core.operations.history.expire_snapshots:expire_snapshots",
                 "names = referenced_names(store, plan, tags) |",
                 "names = set() |",
             )
@@ -221,7 +221,7 @@ MUTANTS = [
         "expiry looks for new tags",
         [
             Edit(
-                "paimon_core.maintenance.expire_snapshots:expire_snapshots",
+                "paimon_core.operations.history.expire_snapshots:expire_snapshots",
                 "added = [tag for tag in store.tags.list() if tag not in tags]",
                 "added = []",
             )
@@ -233,7 +233,7 @@ MUTANTS = [
         "age of orphan files",
         [
             Edit(
-                "paimon_core.maintenance.orphan_files:remove_orphan_files",
+                "paimon_core.operations.history.orphan_files:remove_orphan_files",
                 "limit = _limit(store, now, older_than)",
                 "limit = now",
             )
@@ -245,7 +245,7 @@ MUTANTS = [
         "orphan files are those without a name",
         [
             Edit(
-                "paimon_core.maintenance.orphan_files:remove_orphan_files",
+                "paimon_core.operations.history.orphan_files:remove_orphan_files",
                 "listed = listed.filter(pa.array(~np.isin(hashes, names.read())))",
                 "pass",
             )
@@ -257,7 +257,7 @@ MUTANTS = [
         "rollback deletes the newest snapshots first",
         [
             Edit(
-                "paimon_core.maintenance.rollback:_delete_snapshots",
+                "paimon_core.operations.history.rollback:_delete_snapshots",
                 "for number in reversed(ids):",
                 "for number in ids:",
             )

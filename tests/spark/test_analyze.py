@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.maintenance.analyze import ColumnStatistics, read_statistics
+from paimon_core.operations.analyze import ColumnStatistics, read_statistics
 from paimon_core.table import Table
 from paimon_spark import PaimonTable
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import paimon_spark
-from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError
-from paimon_core.maintenance.compact import plan_compaction, run_task
-from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.distributed_write import PreparedWrite
+from paimon_core.operations.jobs.task import PlanRequest
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table

@@ -11,7 +11,7 @@ from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInput
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import RowAccess
 from tests.support.tables import files_below, rows_of
 

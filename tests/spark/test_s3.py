@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import UnsupportedError
-from paimon_core.maintenance.compact import run_task
+from paimon_core.operations.compaction.compact import run_task
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark import PaimonTable

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.systables.registry import SYSTEM_TABLES
+from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
 from paimon_core.table import viewed
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import stream_request

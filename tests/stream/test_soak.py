@@ -85,7 +85,7 @@ def _name(process: psutil.Process) -> str:
 
 
 class Soak:
-    """The chain, its upkeep, and who gets killed when."""
+    """The chain, its maintenance, and who gets killed when."""
 
     def __init__(self, directory: Path, module: str, chain: Sequence[str], seed: int) -> None:
         self.warehouse, self._directory = str(directory / "warehouse"), directory
@@ -97,15 +97,15 @@ class Soak:
 
     def run(self, kills: int) -> None:
         """That many kills of the chain, then a run to its end."""
-        upkeep: Processes | None = None
+        maintenance: Processes | None = None
         try:
             while sum(self.kills.values()) < kills:
                 assert self.starved <= kills, "the machine is too busy to tell anything"
                 chain = self._start(self._module)
                 self._live(chain)
-                if self._all_read() and (upkeep is None or self._drawn.random() < 0.3):
-                    upkeep = self._again(upkeep)
-            self._last(upkeep)
+                if self._all_read() and (maintenance is None or self._drawn.random() < 0.3):
+                    maintenance = self._again(maintenance)
+            self._last(maintenance)
         finally:
             for processes in self._started:
                 processes.kill()
@@ -156,20 +156,20 @@ class Soak:
             assert time.monotonic() < end, f"nothing came for {PATIENCE} s:\n{chain.tail()}"
             time.sleep(0.02)
 
-    def _again(self, upkeep: Processes | None) -> Processes:
-        if upkeep is not None:
-            assert not upkeep.ended(), f"upkeep ended by itself:\n{upkeep.tail()}"
-            upkeep.kill()
-        return self._start("upkeep", str(self._drawn.randrange(1 << 30)))
+    def _again(self, maintenance: Processes | None) -> Processes:
+        if maintenance is not None:
+            assert not maintenance.ended(), f"maintenance ended by itself:\n{maintenance.tail()}"
+            maintenance.kill()
+        return self._start("maintenance", str(self._drawn.randrange(1 << 30)))
 
     def _all_read(self) -> bool:
         """Whether every query that reads a table has said how far it is: from then on expiry waits for it."""
         read = list(self.tables.values())[:-1]
         return all(Path(table.path, "consumer", "consumer-next").exists() for table in read)
 
-    def _last(self, upkeep: Processes | None) -> None:
+    def _last(self, maintenance: Processes | None) -> None:
         for processes in self._started:
-            if processes is not upkeep:
+            if processes is not maintenance:
                 processes.kill()
         chain = self._start(self._module, "drain")
         end = time.monotonic() + PATIENCE
@@ -179,7 +179,7 @@ class Soak:
             if chain.ended() and chain.starved():
                 chain = self._start(self._module, "drain")
         assert chain.said(DRAINED), chain.tail()
-        assert upkeep is None or not upkeep.ended(), f"upkeep ended by itself:\n{upkeep.tail()}"
+        assert maintenance is None or not maintenance.ended(), f"maintenance ended by itself:\n{maintenance.tail()}"
 
     def _start(self, module: str, *arguments: str) -> Processes:
         command = f"tests.stream.{module}", self.warehouse, ",".join(self.tables), *arguments

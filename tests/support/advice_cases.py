@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from paimon_core import FileSystemCatalog, Schema, SetOption, Table
-from paimon_core.maintenance.analyze import TableStatistics, commit_statistics
+from paimon_core.operations.analyze import TableStatistics, commit_statistics
 
 DAY = 86_400_000
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("dt", pa.string())])

@@ -25,8 +25,8 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.row_kind import DELETE
 from paimon_core.types.sorted_values import run_starts
+from paimon_core.write.bucket_state import Restore
 from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
-from paimon_core.write.restore import Restore
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket, slots_of
 from paimon_core.write.routing.dynamic import groups, index_memory
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
@@ -39,7 +39,8 @@ def cross_partition(store: FileStore, shard: KeyShard | None) -> Router:
     if shard is None:
         raise InvalidInputError(
             f"keys of {store.root} may move between partitions, so a writer must get all rows of its keys: write with "
-            "one writer, give each its keys (WriterRole.shard), or stage the rows (paimon_core.distributed_write)"
+            "one writer, give each its keys (WriterRole.shard), or stage the rows "
+            "(paimon_core.operations.distributed_write)"
         )
     return _CrossPartition(store, shard)
 

@@ -14,8 +14,8 @@ from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.sorted_values import distinct, run_starts
+from paimon_core.write.bucket_state import Restore
 from paimon_core.write.hash_bucket_index import PartitionIndex, packed, unpacked
-from paimon_core.write.restore import Restore
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket
 from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 

@@ -9,7 +9,7 @@ from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPO
 from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.restore import Restore
+from paimon_core.write.bucket_state import Restore
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router, RowRouter
 
 

@@ -12,7 +12,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.bucket import BUCKET
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.write.restore import Restore
+from paimon_core.write.bucket_state import Restore
 
 
 @dataclass(frozen=True, slots=True)

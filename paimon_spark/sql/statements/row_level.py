@@ -12,11 +12,11 @@ from paimon_core.predicate.expr import TRUE, Predicate
 from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.table import Table
 from paimon_spark.internals import java_rows
-from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.new_values import NewValues, OnlyIf
 from paimon_spark.row_level.rows import Clause, Merge
+from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
-from paimon_spark.row_level.values import NewValues, OnlyIf
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import Tree, exact_predicate
 from paimon_spark.sql.target_access import DriverAccess

@@ -51,7 +51,7 @@ def others(io, times=1):
 
 
 def expire(io, until):
-    """Snapshots up to this one go, as somebody else's upkeep lets them go; files stay."""
+    """Snapshots up to this one go, as somebody else's maintenance lets them go; files stay."""
     for number in range(1, until + 1):
         io.files.pop(f"{ROOT}/snapshot/snapshot-{number}", None)
 

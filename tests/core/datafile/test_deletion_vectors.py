@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, restrict_to_files, rows_left
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry

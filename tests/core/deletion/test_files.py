@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_core.deletion.files import VectorWriter, read_vectors
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector_files import VectorWriter, read_vectors
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.manifest.bucket import BucketRef

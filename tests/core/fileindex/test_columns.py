@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.fileindex.columns import FileIndexes, indexed_columns
 from paimon_core.fileindex.hash_table import text_hash, walked
 from paimon_core.fileindex.index_file import pack
+from paimon_core.fileindex.indexed_columns import FileIndexes, indexed_columns
 from tests.support.index_files import unpack
 from tests.support.samples import fields_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileindex import FILE_INDEXES
-from paimon_core.fileindex.columns import FileIndexes, indexed_columns
+from paimon_core.fileindex.indexed_columns import FileIndexes, indexed_columns
 from paimon_core.fileindex.search import search
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FALSE, TRUE, Leaf, Not, col

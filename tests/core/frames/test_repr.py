@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.advice.report import TableHealth
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.maintenance.expire_snapshots import Expired
-from paimon_core.page import summary as summary_module
+from paimon_core.inspect.advice.report import TableHealth
+from paimon_core.inspect.html import repr_text as summary_module
+from paimon_core.inspect.verify.repair import RepairReport
+from paimon_core.inspect.verify.verify_report import Fault, VerifyReport
+from paimon_core.operations.history.expire_snapshots import Expired
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_core.verify.repair import RepairReport
-from paimon_core.verify.report import Fault, VerifyReport
 from tests.support.faulty_io import FaultyIO
 
 

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.row.columns import xxh64
 from paimon_core.row.murmur import byte_hashes
+from paimon_core.row.stored_values import xxh64
 
 LENGTHS = (0, 1, 3, 4, 5, 7, 8, 13, 31, 32, 33, 39, 40, 64, 100, 257)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core import Schema, Table
-from paimon_core.deletion.files import StoredVector
+from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import DeletionRange
 from paimon_core.manifest.stats import EMPTY_STATS

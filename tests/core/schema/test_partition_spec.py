@@ -7,8 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from paimon_core.advice.remedies import partition_of
 from paimon_core.errors import InvalidInputError
+from paimon_core.inspect.advice.remedies import partition_of
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.schema.partition_spec import PartitionText, partition_spec, partition_specs, partition_values
 from paimon_core.schema.schema import Schema

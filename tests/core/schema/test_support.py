@@ -104,7 +104,7 @@ ON_ANY = [
     ({"scan.file-creation-time-millis": "1"}, True, False),
     ({"changelog-file.format": "lance"}, False, True),
     ({"changelog-file.format": " ORC "}, False, False),
-    # upkeep and speed: accepted whether they take effect or not
+    # maintenance and speed: accepted whether they take effect or not
     ({"snapshot.num-retained.min": "1", "tag.automatic-creation": "process-time"}, False, False),
     ({"compaction.min.file-num": "2", "clustering.columns": "v", "async-file-write": "false"}, False, False),
     ({"partition.expiration-time": "1 d", "consumer.expiration-time": "1 d"}, False, False),

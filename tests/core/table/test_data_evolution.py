@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
-from paimon_core.maintenance.data_evolution import NewValues, RowRanges, plan_row_ranges, run
-from paimon_core.maintenance.task import PlanRequest
+from paimon_core.operations.jobs.task import PlanRequest
+from paimon_core.operations.row_changes.data_evolution import NewValues, RowRanges, plan_row_ranges, run
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table

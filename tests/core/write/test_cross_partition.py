@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, UnsupportedError
-from paimon_core.maintenance.staging import drop_staged, route_staged, staging
+from paimon_core.operations.compaction.staging import drop_staged, route_staged, staging
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.table import Table

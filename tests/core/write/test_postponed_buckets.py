@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
-from paimon_core.maintenance import compact_postponed
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.operations.compaction import compact_postponed
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table

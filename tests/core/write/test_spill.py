@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.maintenance.external_sort import SortLimits
+from paimon_core.operations.compaction.external_sort import SortLimits
 from paimon_core.options.option import Options
 from paimon_core.read.external_merge import spill_codec
 from paimon_core.table import Table

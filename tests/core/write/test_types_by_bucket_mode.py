@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.distributed_write import DistributedWrite, TaskWrite
+from paimon_core.operations.distributed_write import DistributedWrite, TaskWrite
 from paimon_core.types.arrow import arrow_schema
 from tests.support.bucket_modes import MODES, VALUES, fields_of, numbered, table_of
 from tests.support.samples import rows_of

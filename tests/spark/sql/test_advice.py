@@ -6,8 +6,8 @@ import pytest
 
 import paimon_spark
 from paimon_core import Table
-from paimon_core.advice.advise import health
-from paimon_core.advice.facts import DEFAULT_LIMITS
+from paimon_core.inspect.advice.advise import health
+from paimon_core.inspect.advice.table_facts import DEFAULT_LIMITS
 from paimon_spark import PaimonTable
 from tests.support.advice_cases import BY_COPYING, CASES, backlog, later
 

@@ -72,7 +72,7 @@ def test_a_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
 
     table.write(pa.table({"id": [1], "p": [1]}, schema=schema))
     assert reason("id", "p") is None
-    monkeypatch.setattr("paimon_core.moving.add_files._UNNUMBERED", 0)
+    monkeypatch.setattr("paimon_core.migration.add_files._UNNUMBERED", 0)
     pq.write_table(pa.table({"id": [2]}), tmp_path / "x.parquet")
     table.add_files(str(tmp_path / "x.parquet"), {"p": 2})
     assert "of another tool lacks the column p" in reason("id", "p")

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import paimon_spark
-from paimon_core.maintenance.analyze import read_statistics
+from paimon_core.operations.analyze import read_statistics
 from paimon_core.table import Table
 from paimon_spark.sql.tokens import Cursor, tokens_of, with_settings
 

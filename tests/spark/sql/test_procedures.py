@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from paimon_core.actions.registry import NEVER
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
-from paimon_core.maintenance import orphan_files, referenced_names
+from paimon_core.operations.history import orphan_files, referenced_names
+from paimon_core.procedures.procedure_registry import NEVER
 from paimon_spark import PaimonTable, distribute
-from paimon_spark.procedures.registry import PROCEDURES, call_procedure, find_procedure
+from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, call_procedure, find_procedure
 from tests.support.text_cases import check, text_cases
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "sql" / "call.md"
@@ -29,7 +29,7 @@ def test_signatures(case, request):
 
 def test_the_page_shows_every_procedure():
     text = PAGE.read_text()
-    for found in PROCEDURES.values():
+    for found in CALL_PROCEDURES.values():
         assert f"| `{found.signature}` | `{found.result}` | {found.effect} |" in text
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(NEVER)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.systables.registry import SYSTEM_TABLES
+from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
 from paimon_core.table import Table
 from tests.spark.conftest import MODE
 

@@ -1,0 +1,70 @@
+"""The health of a table: its measures, and what the checks find in them."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from paimon_core.errors import OutOfRangeError
+from paimon_core.inspect.advice.buckets import bucket_table
+from paimon_core.inspect.advice.check_registry import CHECKS
+from paimon_core.inspect.advice.report import SEVERITIES, Advice, TableHealth
+from paimon_core.inspect.advice.table_facts import DEFAULT_LIMITS, Facts, Limits
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+
+T = TypeVar("T")
+_ATTEMPTS = 3
+
+
+def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
+    """Return the measures of the newest snapshot of a table, and advice; nothing is changed.
+
+    Metadata are read, and no data file. Memory: some 200 bytes for each live file. Raises CorruptedError for damaged
+    metadata, which `verify` explains; OutOfRangeError if snapshots expire faster than their manifests are read.
+    """
+    return _attempted(lambda: _health(_newest(store), limits), _ATTEMPTS)
+
+
+def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, ...]:
+    """Return the advice of `health` without the table of its measures, which costs more than the checks."""
+    return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
+
+
+def _attempted(work: Callable[[], T], attempts: int) -> T:
+    try:
+        return work()
+    except OutOfRangeError:
+        if attempts == 1:
+            raise
+        return _attempted(work, attempts - 1)
+
+
+def _newest(store: FileStore) -> FileStore:
+    """Return the table with the newest version of its schema, and with the dynamic options that it has."""
+    newest = store.schemas.latest()
+    if newest is None or newest.id <= store.schema.id:
+        return store
+    given, stored = store.options, store.schemas.get(store.schema.id).options
+    dynamic = {key: given.get(key) for key in {**stored, **given} if given.get(key) != stored.get(key)}
+    return store.with_schema(newest).with_options(dynamic)
+
+
+def _facts(store: FileStore, limits: Limits) -> Facts:
+    return Facts(store, store.snapshots.latest(), limits)
+
+
+def _advice(facts: Facts) -> tuple[Advice, ...]:
+    with raise_if_expired(facts.store, facts.snapshot):
+        found = [advice for check in CHECKS for advice in check.advice(facts)]
+    return tuple(sorted(found, key=lambda advice: SEVERITIES.index(advice.severity)))
+
+
+def _health(store: FileStore, limits: Limits) -> TableHealth:
+    facts = _facts(store, limits)
+    newest = None if facts.snapshot is None else facts.snapshot.id
+    found = _advice(facts)
+    with raise_if_expired(store, newest):
+        numbers = np.array([bucket.bucket for bucket in facts.files.buckets], np.int64)
+        buckets = bucket_table(facts.buckets, facts.partition_names(), numbers)
+    return TableHealth(newest, buckets, found)

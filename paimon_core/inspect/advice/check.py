@@ -1,0 +1,36 @@
+"""A check: a kind of advice, and the function that finds where it is due."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from paimon_core.inspect.advice.report import Advice, Measure, Remedy, Scope
+from paimon_core.inspect.advice.table_facts import Facts
+
+NO_REMEDY = Remedy()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Advice before it has its kind."""
+
+    severity: str
+    scope: Scope
+    text: str
+    measure: Measure
+    remedy: Remedy = NO_REMEDY
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of tables. ``kind``: the stable name of its advice; ``find`` yields where the advice is due, and why."""
+
+    kind: str
+    find: Callable[[Facts], Iterator[Found]]
+
+    def advice(self, facts: Facts) -> Iterator[Advice]:
+        """Yield the advice that is due."""
+        for one in self.find(facts):
+            remedy = one.remedy
+            yield Advice(
+                self.kind, one.severity, one.scope, one.text, one.measure, remedy.command, remedy.sql, remedy.python
+            )

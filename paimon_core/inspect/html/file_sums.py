@@ -1,0 +1,142 @@
+"""The live files of a snapshot as columns, and their sums by bucket and by partition."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from paimon_core.inspect.system_tables.value_text import named
+from paimon_core.lsm.intervals import ranks
+from paimon_core.manifest.data_file import FileSource
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.row.binary_row import decode_rows
+from paimon_core.scan.entries import live_in_parts, manifest_metas
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import POSTPONE_BUCKET
+from paimon_core.types.selection import Mask, Positions
+
+MOST_FILES = 100_000
+"""The files of a larger table are counted, but not read: the page must not keep a notebook waiting."""
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The live files of a snapshot, one position for each file, and the partitions that ``partition`` numbers.
+
+    ``created``: wall clock in ms; ``deletes``: stored rows of kind -D and -U. -1: unknown.
+    """
+
+    partitions: tuple[bytes, ...]
+    partition: Positions
+    bucket: Positions
+    level: Positions
+    rows: Positions
+    size: Positions
+    created: Positions
+    deletes: Positions
+    sequence: Positions
+    compacted: Mask
+    names: Sequence[str]
+    min_keys: Sequence[bytes]
+    max_keys: Sequence[bytes]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def group(self) -> Positions:
+        """The number of each file's bucket among `buckets`."""
+        return self._grouped[1]
+
+    @cached_property
+    def buckets(self) -> tuple[tuple[int, int], ...]:
+        """The partition and the number of each bucket that has files."""
+        first = self._grouped[0]
+        return tuple(zip(self.partition[first].tolist(), self.bucket[first].tolist(), strict=True))
+
+    @cached_property
+    def _grouped(self) -> tuple[Positions, Positions]:
+        combined = (self.partition << 32) + self.bucket - POSTPONE_BUCKET
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        return first, inverse.reshape(-1)
+
+    @cached_property
+    def ready(self) -> Mask:
+        """True for files that reads show; other files wait in the bucket of postponed rows."""
+        found: Mask = self.bucket != POSTPONE_BUCKET
+        return found
+
+    @cached_property
+    def runs(self) -> Positions:
+        """The number of sorted runs of each bucket: its files of level 0, and its higher levels that have files."""
+        number = len(self.buckets)
+        low = np.bincount(self.group[self.level == 0], minlength=number)
+        high = np.unique((self.group[self.level > 0] << 8) + self.level[self.level > 0])
+        return (low + np.bincount(high >> 8, minlength=number)).astype(np.int64)
+
+    def by_bucket(self, values: Positions | Mask) -> Positions:
+        """Return the sum of the values of the files of each bucket."""
+        return _sums(self.group, values, len(self.buckets))
+
+    def by_partition(self, values: Positions | Mask) -> Positions:
+        """Return the sum of the values of the files of each partition."""
+        return _sums(self.partition, values, len(self.partitions))
+
+    def of_bucket(self, number: int) -> Positions:
+        """Return the positions of the files of a bucket, given by its number among `buckets`."""
+        return np.flatnonzero(self.group == number)
+
+
+def _sums(groups: Positions, values: Positions | Mask, number: int) -> Positions:
+    found: Positions = np.bincount(groups, weights=values.astype(np.float64), minlength=number).astype(np.int64)
+    return found
+
+
+def number_of_files(store: FileStore, snapshot: Snapshot) -> int:
+    """Return the number of live files as the manifest lists of a snapshot count them; no manifest is read."""
+    return sum(meta.num_added_files - meta.num_deleted_files for meta in manifest_metas(store, snapshot))
+
+
+def live_files(store: FileStore, snapshot: Snapshot | None) -> FileColumns:
+    """Return the live files of a snapshot in the order of its manifests; `None`: no file."""
+    entries: list[ManifestEntry] = []
+    if snapshot is not None:
+        entries = [e for part in live_in_parts(store, snapshot, with_stats=False) for e in part]
+    files = [entry.file for entry in entries]
+    partitions: dict[bytes, int] = {}
+    for entry in entries:
+        partitions.setdefault(entry.partition, len(partitions))
+
+    def numbers(values: Sequence[int | None]) -> Positions:
+        return np.array([_UNKNOWN if value is None else value for value in values], np.int64)
+
+    return FileColumns(
+        tuple(partitions),
+        numbers([partitions[entry.partition] for entry in entries]),
+        numbers([entry.bucket for entry in entries]),
+        numbers([file.level for file in files]),
+        numbers([file.row_count for file in files]),
+        numbers([file.file_size for file in files]),
+        numbers([file.creation_time for file in files]),
+        numbers([file.delete_row_count for file in files]),
+        numbers([file.min_sequence_number for file in files]),
+        np.array([file.file_source == FileSource.COMPACT for file in files], np.bool_),
+        [file.file_name for file in files],
+        [file.min_key for file in files],
+        [file.max_key for file in files],
+    )
+
+
+def partition_order(store: FileStore, files: FileColumns) -> Positions:
+    """Return the numbers of the partitions in the order of their values."""
+    if not files.partitions:
+        return np.zeros(0, np.int64)
+    return np.argsort(ranks(decode_rows(files.partitions, store.schema.partition_arrow)), kind="stable")
+
+
+def partition_name(store: FileStore, partition: bytes) -> str:
+    """Return a partition as ``k1=v1/k2=v2``; empty for a table without partitions."""
+    return named(store, partition)

@@ -1,0 +1,200 @@
+"""The merge tree of one bucket as a picture: a strip for each sorted run, a bar for each file, over the order of keys.
+
+The horizontal axis has one step for each distinct first or last key of a file. It shows which files overlap, for keys
+of any type, and does not show how many rows a range holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import PaimonError
+from paimon_core.inspect.html.chart import Bar, divided
+from paimon_core.inspect.html.file_sums import FileColumns
+from paimon_core.lsm.intervals import ranks
+from paimon_core.row.binary_row import decode_rows
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import BINARY_ROOTS, STRING, AtomicType, DataType
+from paimon_core.types.human_text import count, short, size, wall_clock
+from paimon_core.types.selection import Positions
+from paimon_core.types.sorted_values import run_starts
+
+MOST_STRIPS = 12
+"""Runs of level 0 with a strip of their own; older runs share one."""
+MOST_BARS = 60
+"""Bars in a strip; where a run has more files, neighbours share a bar."""
+_THIN, _THICK, _GAP = 7, 13, 3
+_DEPTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The bars of one or more runs. ``label`` is left of it, ``note`` right of it; ``y`` and ``height`` in pixels."""
+
+    label: str
+    note: str
+    y: int
+    height: int
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The picture of a bucket: its strips, newest first, and how many runs meet at each key."""
+
+    strips: tuple[Strip, ...]
+    height: int
+    depth: tuple[Bar, ...]
+    deepest: int
+    depth_height: int
+    low: str
+    high: str
+
+
+def tree_of(store: FileStore, files: FileColumns, chosen: Positions, trigger: int) -> Tree:
+    """Return the picture of the files of one bucket. REQUIRES: a primary key.
+
+    Args:
+        store: the table.
+        files: all files.
+        chosen: the positions of those of the bucket.
+        trigger: the number of runs from which a compaction is due; the profile of the runs is at least so high.
+    """
+    keys = decode_rows(
+        [files.min_keys[i] for i in chosen] + [files.max_keys[i] for i in chosen], store.schema.key_arrow
+    )
+    ranked = ranks(keys)
+    low, high = ranked[: len(chosen)], ranked[len(chosen) :]
+    steps = int(ranked.max()) + 1
+    picture = _Picture(files, chosen, low, high, steps, _texts(store, keys))
+    levels = files.level[chosen]
+    newest_first = np.lexsort((files.created[chosen], files.sequence[chosen]))[::-1]
+    unsorted = newest_first[levels[newest_first] == 0]
+    strips: list[Strip] = []
+    y = 0
+    for number, at in enumerate(unsorted[:MOST_STRIPS].tolist()):
+        label, note = "", ""
+        if number == 0:  # the first strip has the words for all of level 0
+            label = f"L0 × {len(unsorted)}" if len(unsorted) > 1 else "L0"
+            note = size(int(files.size[chosen[unsorted]].sum()))
+        strips.append(Strip(label, note, y, _THIN, picture.bars([[at]], "l0", y, _THIN)))
+        y += _THIN + _GAP
+    if len(unsorted) > MOST_STRIPS:
+        rest = unsorted[MOST_STRIPS:]
+        strips.append(Strip(f"{len(rest)} older", "", y, _THICK, picture.overlaid(rest, y, _THICK)))
+        y += _THICK + _GAP
+    deepest_level = int(levels.max())
+    for level in np.unique(levels[levels > 0]).tolist():
+        members = np.flatnonzero(levels == level)
+        members = members[np.argsort(low[members], kind="stable")]
+        parts = divided(members, MOST_BARS)
+        kind = "deep" if level == deepest_level else "mid"
+        bars = picture.bars([part.tolist() for part in parts], kind, y, _THICK)
+        strips.append(Strip(f"L{level}", size(int(files.size[chosen[members]].sum())), y, _THICK, bars))
+        y += _THICK + _GAP
+    depth, deepest = _depth(low, high, steps, trigger)
+    first, last = int(np.argmin(low)), int(np.argmax(high))
+    return Tree(
+        tuple(strips),
+        max(y - _GAP, _THICK),
+        depth,
+        deepest,
+        _DEPTH,
+        picture.texts[first],
+        picture.texts[len(chosen) + last],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """Files of a bucket, the ranks of their keys, and the texts of their first keys, then of their last keys."""
+
+    files: FileColumns
+    chosen: Positions
+    low: Positions
+    high: Positions
+    steps: int
+    texts: Sequence[str]
+
+    def bars(self, groups: Sequence[Sequence[int]], kind: str, y: int, height: int) -> tuple[Bar, ...]:
+        """Return a bar for each group of neighbours."""
+        return tuple(self._bar(group, kind, y, height) for group in groups)
+
+    def _bar(self, group: Sequence[int], kind: str, y: int, height: int) -> Bar:
+        first, last = group[0], group[-1]
+        start, end = int(self.low[first]), int(self.high[last]) + 1
+        deletes = int(np.maximum(self.files.deletes[self.chosen[group]], 0).sum())
+        lines = [
+            *described(self.files, self.chosen[group]),
+            f"from {short(self.texts[first], 80)}",
+            f"to {short(self.texts[len(self.chosen) + last], 80)}",
+            count(deletes, "row of kind -D or -U", "rows of kind -D or -U") if deletes else "",
+        ]
+        x, width = _percent(start, self.steps), _percent(end - start, self.steps)
+        return Bar(f"{kind} del" if deletes else kind, x, width, y, height, tuple(line for line in lines if line))
+
+    def overlaid(self, members: Positions, y: int, height: int) -> tuple[Bar, ...]:
+        """Return bars for runs that overlap each other: darker where more of them meet."""
+        found, _ = _depth(self.low[members], self.high[members], self.steps, 1)
+        return tuple(
+            Bar(f"l0 o{max(1, round(4 * bar.height / _DEPTH))}", bar.x, bar.width, y, height, bar.lines)
+            for bar in found
+        )
+
+
+def described(files: FileColumns, members: Positions) -> list[str]:
+    """Return the lines of a tooltip for one file, or for several together."""
+    rows, total = int(files.rows[members].sum()), int(files.size[members].sum())
+    created = files.created[members].max()
+    name = files.names[members[0]] if len(members) == 1 else f"{len(members)} files"
+    level = files.level[members[0]]
+    origin = "compacted" if files.compacted[members].all() else "written"
+    return [
+        short(name, 80),
+        f"level {level}, {count(rows, 'row')}, {size(total)}",
+        "" if created < 0 else f"{origin} {wall_clock(int(created))}",
+    ]
+
+
+def _depth(low: Positions, high: Positions, steps: int, least_top: int) -> tuple[tuple[Bar, ...], int]:
+    """Return the number of files at each key as bars, neighbours of equal height joined, and the largest number.
+
+    A bar of ``least_top`` files has the full height, if no other is higher.
+    """
+    change = np.bincount(low, minlength=steps + 1) - np.bincount(high + 1, minlength=steps + 1)
+    found = np.cumsum(change)[:steps]
+    cells = np.arange(min(steps, MOST_BARS)) * steps // min(steps, MOST_BARS)
+    coarse = np.maximum.reduceat(found, cells)
+    starts = np.flatnonzero(run_starts(coarse))
+    ends = [*cells[starts[1:]].tolist(), steps]
+    most = int(found.max())
+    bars = []
+    for at, end in zip(starts.tolist(), ends, strict=True):
+        number = int(coarse[at])
+        if number:
+            height = round(_DEPTH * number / max(most, least_top), 1)
+            x, width = _percent(int(cells[at]), steps), _percent(end - int(cells[at]), steps)
+            bars.append(Bar("depth", x, width, round(_DEPTH - height, 1), height, (count(number, "run"),)))
+    return tuple(bars), most
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 2)
+
+
+def _texts(store: FileStore, keys: pa.RecordBatch) -> list[str]:
+    """Return the keys as texts; several columns are joined by commas."""
+    columns = [_column_texts(keys.column(i), field.type) for i, field in enumerate(store.schema.key_fields)]
+    return [", ".join(values) for values in zip(*columns, strict=True)]
+
+
+def _column_texts(values: pa.Array, kind: DataType) -> list[str]:
+    if isinstance(kind, AtomicType) and kind.root not in BINARY_ROOTS:
+        try:
+            return ["NULL" if text is None else text for text in cast_array(values, kind, STRING).to_pylist()]
+        except PaimonError:  # a type without a cast to text
+            pass
+    return [value.hex() if isinstance(value, bytes) else str(value) for value in values.to_pylist()]

@@ -1,0 +1,50 @@
+"""The system tables by name. A new one is a `SystemTableKind` and a line here."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from paimon_core.errors import InvalidInputError, nearest_name
+from paimon_core.inspect.system_tables.definition import AGGREGATION_FIELDS, OPTIONS, SCHEMAS
+from paimon_core.inspect.system_tables.file_indexes import FILE_INDEXES
+from paimon_core.inspect.system_tables.file_tables import FILE_KEY_RANGES, FILES
+from paimon_core.inspect.system_tables.groups import BUCKETS, PARTITIONS
+from paimon_core.inspect.system_tables.history_tables import BRANCHES, CONSUMERS, SNAPSHOTS, TAGS
+from paimon_core.inspect.system_tables.kind import SystemTableKind
+from paimon_core.inspect.system_tables.metadata_tables import MANIFESTS, STATISTICS, TABLE_INDEXES
+from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG, ROW_TRACKING
+from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR
+
+_KINDS: Final = (
+    *(SNAPSHOTS, SCHEMAS, OPTIONS, TAGS, BRANCHES, CONSUMERS, AGGREGATION_FIELDS),
+    *(FILES, FILE_KEY_RANGES, FILE_INDEXES, PARTITIONS, BUCKETS, MANIFESTS, TABLE_INDEXES, STATISTICS),
+    *(AUDIT_LOG, BINLOG, ROW_TRACKING),
+)
+SYSTEM_TABLES: Final = {kind.name: kind for kind in _KINDS}
+"""The system tables, without the view ``ro``, which is a table without merging."""
+
+
+def system_table_kind(name: str, shown: str) -> SystemTableKind:
+    """Return the system table of a name in lower case.
+
+    Raises InvalidInputError, which quotes `shown` and names the nearest system table, for an unknown name.
+    """
+    found = SYSTEM_TABLES.get(name)
+    if found is None:
+        raise unknown_table(shown, [*SYSTEM_TABLES, READ_OPTIMIZED], SEPARATOR, name)
+    return found
+
+
+def unknown_table(shown: str, known: Sequence[str], prefix: str, name: str = "") -> InvalidInputError:
+    """Return the error for a system table that does not exist.
+
+    Args:
+        shown: the name or the path that the user gave.
+        known: the names that exist.
+        prefix: what precedes a name.
+        name: what follows the prefix in `shown`; empty: the last part of `shown`.
+    """
+    asked = name or shown.removeprefix(prefix)
+    near = nearest_name(asked, known)
+    hint = "." if near is None else f"; did you mean {prefix + near!r}?"
+    every = ", ".join(prefix + one for one in sorted(known))
+    return InvalidInputError(f"{shown!r}: there is no system table {prefix + asked!r}{hint} There are {every}")

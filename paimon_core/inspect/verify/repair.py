@@ -1,0 +1,305 @@
+"""The repair of a table: what a verification finds, as far as it can be mended without a guess."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paimon_core.commit.publisher import ORPHAN_SECONDS
+from paimon_core.datafile.indexes import INDEX_SUFFIX
+from paimon_core.datafile.rebuild_index import index_bodies
+from paimon_core.errors import CorruptedError, PaimonError
+from paimon_core.fileindex.index_file import pack
+from paimon_core.fileio.directory import Hint, NumberedDirectory
+from paimon_core.fileio.fileio import join
+from paimon_core.inspect.verify.branch_metadata import BranchMetadata
+from paimon_core.inspect.verify.correction import (
+    CORRECTED,
+    find_correction,
+    known_live,
+    newest_faults,
+    publish_correction,
+)
+from paimon_core.inspect.verify.verify import Progress, branch_names, check_branch
+from paimon_core.inspect.verify.verify_report import Fault
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.operations.analyze import TableStatistics
+from paimon_core.operations.history.purge import remove_missing_files
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+_FROM_ROWS: Final = "measured again on the rows of the file, if all else agrees with them"
+_MANIFESTS: Final = "the live files are written to new manifests"
+_RESTORE: Final = "restore the file from a backup, or roll back to a snapshot or tag that does not need it"
+_REWRITE: Final = "overwrite the partition with its own rows, after looking at them"
+
+MENDS: Final[Mapping[str, str]] = {
+    "added-twice": f"{_MANIFESTS}, if both entries are equal",
+    "deleted-without-add": _MANIFESTS,
+    "missing-data-file": "an index file beside a data file is made again; `missing_files`: data files leave the table",
+    "missing-index-file": "a hash index is made again from the keys",
+    "missing-index-manifest": "hash indexes are made again, if the table has dynamic buckets and no deletion vectors",
+    "missing-statistics": "an empty file takes its place: run ANALYZE again",
+    "stray-vector": "the other vectors are written to a new file",
+    "unreadable-file-index": "made again from the rows of the file",
+    "unreadable-index-manifest": "as a missing one",
+    "unreadable-key": _FROM_ROWS,
+    "unreadable-statistics": "an empty file takes its place: run ANALYZE again",
+    "wrong-delete-count": _FROM_ROWS,
+    "wrong-file-index": "made again from the rows of the file",
+    "wrong-file-metadata": _FROM_ROWS,
+    "wrong-hint": "written again",
+    "wrong-index": "a hash index is made again from the keys",
+    "wrong-key-range": _FROM_ROWS,
+    "wrong-manifest-counts": _MANIFESTS,
+    "wrong-manifest-ranges": _MANIFESTS,
+    "wrong-record-count": "counted again",
+    "wrong-parent": "deleted after ten seconds, if it is the newest snapshot",
+    "wrong-row-ids": "`nextRowId` is raised above all rows",
+    "wrong-sequences": _FROM_ROWS,
+    "wrong-size": "an index file is written again, if all that it must hold is known",
+    "wrong-statistics": _FROM_ROWS,
+}
+"""Kinds of faults that can be mended, and how."""
+ADVICE: Final[Mapping[str, str]] = {
+    "missing-data-file": "restore the file from a backup, or repair with `missing_files`, which loses its rows",
+    "missing-index-file": _RESTORE,
+    "missing-index-manifest": _RESTORE,
+    "missing-manifest": _RESTORE,
+    "missing-manifest-list": _RESTORE,
+    "missing-schema": "restore the file from a backup",
+    "missing-snapshot": "restore the file, or expire the snapshots before it",
+    "overlapping-files": _REWRITE,
+    "several-bucket-numbers": "rescale the partition, or overwrite it with its own rows",
+    "unreadable-changelog": "restore the file from a backup, or delete the file: no stream can start there then",
+    "unreadable-consumer": "reset the consumer to the snapshot that its stream needs, or delete it",
+    "unreadable-data-file": "restore the file; or delete it, then repair with `missing_files`, which loses its rows",
+    "unreadable-index-manifest": _RESTORE,
+    "unreadable-manifest": _RESTORE,
+    "unreadable-manifest-list": _RESTORE,
+    "unreadable-schema": "restore the file from a backup",
+    "unreadable-snapshot": "restore the file; or delete it, and expire the snapshots before it",
+    "unreadable-tag": "restore the file from a backup, or delete the file: what only the tag needs is an orphan then",
+    "unreadable-vector": _RESTORE,
+    "wrong-bucket": _REWRITE,
+    "wrong-key-order": _REWRITE,
+    "wrong-parent": "roll back to the snapshot before it, or keep it if its rows are right",
+    "wrong-size": "restore the file; or delete it, then repair with `missing_files`, which loses its rows",
+    "wrong-vector": _RESTORE,
+}
+"""What a person can do about faults that stay."""
+_OLDER: Final = "the newest snapshot does not have it: it goes when the older snapshots expire"
+_CONTRADICTS: Final = f"what is right is not known; {_RESTORE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A fault that stays, and what a person can do."""
+
+    fault: Fault
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}: {self.advice}"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """The faults that were mended (``dry_run``: that would be), and those that stay."""
+
+    mended: tuple[Fault, ...]
+    left: tuple[Left, ...]
+    dry_run: bool = False
+
+    def __repr__(self) -> str:
+        dry = ", dry run" if self.dry_run else ""
+        return f"RepairReport(mended: {len(self.mended)}, left: {len(self.left)}{dry})"
+
+    @property
+    def sound(self) -> bool:
+        """True if no fault stays."""
+        return not self.left
+
+    def __str__(self) -> str:
+        verb = "would be mended" if self.dry_run else "mended"
+        lines = [f"{len(self.mended)} faults {verb}, {len(self.left)} left"]
+        lines += [f"{verb}: {fault}" for fault in self.mended]
+        return "\n".join([*lines, *(f"left: {one}" for one in self.left)])
+
+
+def repair(
+    store: FileStore,
+    *,
+    deep: bool = False,
+    missing_files: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> RepairReport:
+    """Verify all branches, and mend what can be mended without a guess: `MENDS`.
+
+    Snapshots never change: a corrected one, of kind COMPACT and with the same rows, follows the newest one, and older
+    snapshots keep their faults until they expire. No row is lost, unless ``missing_files`` removes entries of data
+    files that do not exist. A second call finishes the work of one that was interrupted. Safe beside readers and
+    writers. Cost: two verifications, and the rows of files whose metadata are made again.
+
+    Args:
+        store: of the table, in any of its branches.
+        deep: read all rows, and mend what shows in them.
+        missing_files: remove data files that do not exist from the newest snapshot: their rows are lost.
+        dry_run: change nothing; report what would be mended.
+        progress: called with the bytes of data files that were read, and the bytes of all, for each branch.
+    """
+    store.io.check_can_commit()
+    check_writable(store.schema)
+    mended: dict[Fault, None] = {}
+    left: dict[Fault, str] = {}
+    for name in branch_names(store):
+        branch = check_branch(store, name, deep=deep, progress=progress)
+        faults = dict.fromkeys(branch.faults)
+        if branch.store is not None and branch.metadata is not None and faults:
+            work = _BranchRepair(branch.store, branch.metadata, branch.faults, dry_run)
+            done = dict.fromkeys(work.run(missing_files=missing_files))
+            mended |= done
+            faults = {fault: None for fault in faults if fault not in done}
+            older = work.only_in_older(faults)
+        else:
+            older = set()
+        left |= {fault: _advice(fault, older=fault in older) for fault in faults}
+    return RepairReport(tuple(mended), tuple(Left(*item) for item in left.items() if item[0] not in mended), dry_run)
+
+
+def _advice(fault: Fault, *, older: bool) -> str:
+    return _OLDER if older else ADVICE.get(fault.kind, _CONTRADICTS)
+
+
+def _position(fault: Fault) -> tuple[str, str]:
+    """Return what is the same for a fault in all snapshots that have it."""
+    return fault.kind, fault.path if fault.data_file is None else fault.data_file
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchRepair:
+    """The repair of one branch. ``faults``: all that the verification found in it."""
+
+    store: FileStore
+    metadata: BranchMetadata
+    faults: tuple[Fault, ...]
+    dry_run: bool
+
+    def run(self, *, missing_files: bool) -> Iterator[Fault]:
+        """Mend; yield each fault of ``faults`` that is mended."""
+        yield from self._orphans()
+        yield from self._hints()
+        yield from self._statistics()
+        yield from self._file_indexes()
+        yield from self._snapshot()
+        if missing_files:
+            removed = self._missing_files()
+            yield from removed
+            if removed and not self.dry_run:
+                yield from self._snapshot()
+
+    def only_in_older(self, faults: Mapping[Fault, None]) -> set[Fault]:
+        """Return those of some faults that only snapshots before the newest one have."""
+        snapshot = self._newest()
+        found = [fault for fault in faults if fault.kind in CORRECTED]
+        if snapshot is None or not found:
+            return set()
+        newest = newest_faults(self.store, snapshot, known_live(self.store, snapshot), self.faults)
+        present = {_position(fault) for fault in newest}
+        return {fault for fault in found if _position(fault) not in present}
+
+    def _orphans(self) -> Iterator[Fault]:
+        """Delete the newest snapshot if it was built on another history, and its committer has had time to do so."""
+        snapshots = self.store.snapshots
+        for fault in self._of("wrong-parent"):
+            orphan = snapshots.find(snapshots.ids()[-1])
+            if orphan is None or fault.path != snapshots.path(orphan.id):
+                continue
+            if self.store.now() - orphan.time_millis >= ORPHAN_SECONDS * 1000:
+                if not self.dry_run:
+                    self.store.io.delete(fault.path)
+                yield fault
+
+    def _hints(self) -> Iterator[Fault]:
+        directory = NumberedDirectory(self.store.io, join(self.store.branch_root, "snapshot"), "snapshot-")
+        hints: tuple[Hint, ...] = ("LATEST", "EARLIEST")
+        for fault in self._of("wrong-hint"):
+            for hint in hints:
+                if fault.path.endswith(f"/{hint}") and (self.dry_run or self._hint(directory, hint)):
+                    yield fault
+
+    def _hint(self, directory: NumberedDirectory, hint: Hint) -> bool:
+        ids = directory.ids()
+        if ids:
+            return directory.write_hint(hint, ids[-1] if hint == "LATEST" else ids[0])
+        self.store.io.delete(join(directory.directory, hint))
+        return True
+
+    def _statistics(self) -> Iterator[Fault]:
+        """Put a file without any statistics where one is missing or unreadable: optimisers then know that."""
+        for fault in self._of("missing-statistics", "unreadable-statistics"):
+            name = fault.path.rpartition("/")[2]
+            first = next(one for one in self.metadata.read if one.statistics == name)
+            if not self.dry_run:
+                self.store.io.write(fault.path, TableStatistics(first.id, first.schema_id).to_json())
+                self.store.sync([fault.path])
+            yield fault
+
+    def _file_indexes(self) -> Iterator[Fault]:
+        """Write index files beside data files again, under their names: no snapshot changes."""
+        lost = {fault.path for fault in self._of("missing-data-file")}
+        for fault in self._of("missing-data-file", "unreadable-file-index", "wrong-file-index"):
+            if not fault.path.endswith(INDEX_SUFFIX):
+                continue
+            found = self._data_file(fault.path)
+            if found is None or self.store.file_path(*found) in lost:
+                continue
+            try:
+                data = pack(index_bodies(self.store, *found))
+            except (PaimonError, OSError, ValueError):
+                continue
+            if not self.dry_run:
+                self.store.io.write(fault.path, data)
+                self.store.sync([fault.path])
+            yield fault
+
+    def _data_file(self, path: str) -> tuple[BucketRef, DataFileMeta] | None:
+        """Return the data file beside which an index file at a path belongs."""
+        entries = (entry for state in self.metadata.states for entry in state.live)
+        for entry in (*entries, *self.metadata.added):
+            if path in self.store.file_paths(entry.bucket_ref, entry.file):
+                return entry.bucket_ref, entry.file
+        return None
+
+    def _snapshot(self) -> Iterator[Fault]:
+        """Publish the newest snapshot again with what is right."""
+        snapshot = self._newest()
+        if snapshot is None:
+            return
+        if self.dry_run:
+            found = find_correction(self.store, snapshot, self.faults)
+            mended = () if found is None else found.mended
+        else:
+            _, mended = publish_correction(self.store, self.faults)
+        known, positions = set(map(_position, self.faults)), set(map(_position, mended))
+        inherited = {kind for kind, path in positions if (kind, path) not in known}  # by a snapshot that came meanwhile
+        yield from (fault for fault in self.faults if _position(fault) in positions or fault.kind in inherited)
+
+    def _newest(self) -> Snapshot | None:
+        """Return the newest snapshot; `None`: there is none that can be read."""
+        try:
+            return self.store.snapshots.latest()
+        except CorruptedError:
+            return None
+
+    def _missing_files(self) -> list[Fault]:
+        try:
+            names = set(remove_missing_files(self.store, dry_run=self.dry_run))
+        except CorruptedError:
+            return []  # metadata are missing, too
+        return [fault for fault in self._of("missing-data-file") if fault.path.rpartition("/")[2] in names]
+
+    def _of(self, *kinds: str) -> list[Fault]:
+        return [fault for fault in self.faults if fault.kind in kinds]

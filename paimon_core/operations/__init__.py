@@ -1,0 +1,1 @@
+"""Operations on tables: compaction, history, changes of rows, partitions; plans of tasks, committed once."""

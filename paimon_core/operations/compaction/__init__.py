@@ -1,0 +1,1 @@
+"""Compaction and other rewrites that change no row."""

@@ -1,0 +1,138 @@
+"""Compaction of a table of any kind: plan the tasks, have a runner run them, commit once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.compaction import append_compact
+from paimon_core.operations.compaction.append_compact import plan_append
+from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.compaction.compact_postponed import compact_postponed
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.task import Buckets, CompactionTask, PlanRequest, partition_choice
+from paimon_core.operations.partitions.expire_partitions import partitions_not_due
+from paimon_core.operations.row_changes import data_evolution
+from paimon_core.operations.row_changes.data_evolution import plan_row_ranges
+from paimon_core.options.lsm import COMPACTION_SKIP_EXPIRED_PARTITIONS
+from paimon_core.predicate.expr import Predicate, conjunction
+from paimon_core.scan.entries import live_entries, live_in_parts
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import POSTPONE_BUCKET
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+
+def compact_table(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    buckets: Sequence[int] | None = None,
+    runner: Runner = LOCAL,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Compact a table and commit once as COMPACT; return the last snapshot, ``None``: nothing was due.
+
+    Postponed rows are routed to buckets first. If others replaced files of a bucket meanwhile (and may have deleted
+    them with their snapshot), the bucket is planned and compacted again, in another commit. A bucket that others keep
+    replacing is left to them.
+
+    Args:
+        store: of the table.
+        full: compact as much as possible, instead of what is due.
+        partitions: the partitions to compact, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        buckets: the numbers of the buckets to compact, of a table with a fixed number; ``None``: all.
+        runner: runs the tasks.
+        progress: called after every task with the bytes done and the bytes in all.
+
+    Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if snapshots expire
+    faster than they are planned. After an error no file is left, but for CommitUnknownError.
+    """
+    check_writable(store.schema)
+    chosen = _choice(store, partitions, filter)
+    request, routed = PlanRequest(full, chosen, _numbered(store, chosen, buckets)), None
+    if bucket_mode(store.schema) is BucketMode.POSTPONE:
+        routed = compact_postponed(store, request.partitions)
+    plan, run = _plan_and_run(store)
+    made, _ = run_plan(store, plan, run, request, runner=runner, progress=progress)
+    return made or routed
+
+
+def plan_table(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    buckets: Sequence[int] | None = None,
+) -> tuple[Sequence[CompactionTask], int]:
+    """Return the tasks that `compact_table` would run now, and the number of postponed files.
+
+    The tasks that follow when postponed rows have got their buckets are not among them. Arguments and errors are those
+    of `compact_table`; nothing is changed.
+    """
+    check_writable(store.schema)
+    chosen = _choice(store, partitions, filter)
+    request = PlanRequest(full, chosen, _numbered(store, chosen, buckets)).at_snapshot(store)
+    if request.snapshot is None:
+        return [], 0
+    plan, _ = _plan_and_run(store)
+    postponed = 0
+    if bucket_mode(store.schema) is BucketMode.POSTPONE:
+        found = live_entries(store, request.snapshot, partition=request.partitions)
+        postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
+    return plan(store, request), postponed
+
+
+def _choice(
+    store: FileStore, partitions: Sequence[Mapping[str, object]] | None, filter: Predicate | None
+) -> Predicate | None:
+    """Return a predicate for the chosen partitions, without those that expire soon if an option wants that."""
+    chosen = partition_choice(store, partitions, filter)
+    if not store.options.value(COMPACTION_SKIP_EXPIRED_PARTITIONS):
+        return chosen
+    return conjunction([one for one in (chosen, partitions_not_due(store)) if one is not None])
+
+
+def _numbered(store: FileStore, partitions: Predicate | None, numbers: Sequence[int] | None) -> Buckets | None:
+    """Return the buckets of these numbers that have files; `None`: all buckets.
+
+    Raises InvalidInputError for a table without a fixed number of buckets, and for a number beyond that.
+    """
+    if numbers is None:
+        return None
+    if bucket_mode(store.schema) is not BucketMode.HASH_FIXED:
+        raise InvalidInputError(
+            f"{store.root} has no fixed number of buckets ('bucket' = {store.schema.bucket}), so that none can be "
+            "chosen: choose partitions"
+        )
+    snapshot, wanted = store.snapshots.latest(), set(numbers)
+    found: set[BucketRef] = set()
+    most = store.schema.bucket
+    if snapshot is not None:
+        with raise_if_expired(store, snapshot):
+            for entries in live_in_parts(store, snapshot, partition=partitions, with_stats=False):
+                most = max([most, *(entry.total_buckets for entry in entries)])
+                found |= {entry.bucket_ref for entry in entries if entry.bucket in wanted}
+    if not wanted or min(wanted) < 0 or max(wanted) >= most:
+        raise InvalidInputError(
+            f"{store.root} has the buckets 0 to {most - 1}, asked were {'none' if not wanted else sorted(wanted)[:20]}"
+        )
+    return found
+
+
+def _plan_and_run(
+    store: FileStore,
+) -> tuple[Callable[[FileStore, PlanRequest], Sequence[CompactionTask]], Callable[[FileStore, Any], CommitMessage]]:
+    """Return the functions that plan and run the tasks of the kind of the table."""
+    if store.traits.keyed:
+        return plan_compaction, run_task
+    if store.traits.data_evolution:
+        return plan_row_ranges, data_evolution.run
+    return plan_append, append_compact.run

@@ -1,0 +1,193 @@
+"""Rescaling: rewrite partitions whose number of buckets is not the one that the table has now.
+
+Changing the option ``bucket`` changes no file. A partition with rows keeps the number of buckets it was written with,
+and new rows are refused until it is rewritten. Each partition is rewritten by a commit of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import gcd
+
+import pyarrow as pa
+
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
+from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.lsm.universal import num_levels
+from paimon_core.manifest.bucket import InCountedBucket
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.task import PlanRequest, partition_choice
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
+from paimon_core.predicate.expr import Predicate
+from paimon_core.read.table_read import TableRead
+from paimon_core.row.bucket import buckets
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import check_no_newer
+from paimon_core.write.table_write import TableWrite
+
+_ATTEMPTS = 5  # attempts for a partition that others change each time
+
+
+def rescale(
+    store: FileStore,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    progress: Progress | None = None,
+    runner: Runner = LOCAL,
+) -> Snapshot | None:
+    """Rewrite the partitions that have another number of buckets than the option ``bucket`` says.
+
+    Rows do not change, and no changelog is written for them. Return the last snapshot made, ``None``: there is no such
+    partition. Memory: one read and one writer, in each task.
+
+    Args:
+        store: of the table.
+        partitions: the partitions to rewrite, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        progress: called after every partition with the bytes done and the bytes in all.
+        runner: runs a task for each new bucket of a partition; this process reads a partition once, and needs no task.
+
+    Raises InvalidInputError for a table without a fixed number of buckets, CommitConflictError if others changed a
+    partition in every attempt, OutOfRangeError if its snapshot had also expired. Partitions done before stay done.
+    """
+    check_writable(store.schema)
+    if store.schema.bucket <= 0:
+        raise InvalidInputError(
+            f"{store.root} has no fixed number of buckets (its option 'bucket' is {store.schema.bucket}): there is "
+            "nothing to rescale"
+        )
+    chosen = partition_choice(store, partitions, filter)
+    sizes: dict[bytes, int] = {}
+    others = set()
+    for entry in retry_on_conflict(partial(_live, store, chosen), _ATTEMPTS):
+        sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
+        if entry.total_buckets != store.schema.bucket:
+            others.add(entry.partition)
+    total, done, made = sum(sizes[partition] for partition in others), 0, None
+    for partition in sorted(others, key=store.partition_path):
+        made = retry_on_conflict(partial(_rewrite, store, partition, runner), _ATTEMPTS) or made
+        done += sizes[partition]
+        if progress is not None:
+            progress(done, total)
+    return made
+
+
+def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    with raise_if_expired(store, snapshot):
+        return live_entries(store, snapshot, partition=where, with_stats=False).live
+
+
+def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | None:
+    where = partitions_predicate(store, {partition})
+    producer, settings = store.traits.changelog_producer, {WRITE_ONLY.key: "false"}
+    hidden = store.traits.hides_level_0 or (store.traits.keyed and producer in ("lookup", "full-compaction"))
+    if hidden:  # an overwrite does not show such rows
+        run_plan(store, plan_compaction, run_task, PlanRequest(full=True, partitions=where), runner=runner)
+    if producer == "full-compaction":
+        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    if hidden and _hidden(store, snapshot, where):
+        raise CommitConflictError(f"{store.partition_path(partition) or store.root} is written to all the time")
+    store = store.with_options(settings)
+    splits = TableScan(store, snapshot, where).plan().splits
+    if runner is LOCAL:
+        messages = rewritten(store, where, splits)
+    else:
+        tasks = plan_rescale(partition, store.schema.bucket, splits)
+        found = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot), None)
+        messages = [message for message in found if not message.is_empty]
+    publisher = Publisher(store)
+    with publisher.publishing(messages):
+        return replace_files(publisher, where, messages, only={partition}, read_at=snapshot).snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleTask(InCountedBucket):
+    """A task that writes one bucket of a partition anew, and the splits that hold its rows."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    splits: tuple[DataSplit, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the files that the task reads."""
+        return sum(file.file_size for split in self.splits for file in split.files)
+
+    @property
+    def rows(self) -> int:
+        """The stored rows of these files."""
+        return sum(file.row_count for split in self.splits for file in split.files)
+
+
+def plan_rescale(partition: bytes, count: int, splits: Sequence[DataSplit]) -> list[RescaleTask]:
+    """Return a task for each of the `count` new buckets that may get rows.
+
+    A bucket is ``h % n``, for an `h` that does not depend on `n`. So a row of bucket `b` of `n` goes to a bucket that
+    equals `b` modulo ``gcd(n, count)``. A task reads no other bucket.
+    """
+    tasks = []
+    for bucket in range(count):
+        own = tuple(split for split in splits if _may_hold(split, bucket, count))
+        if own:
+            tasks.append(RescaleTask(partition, bucket, count, own))
+    return tasks
+
+
+def _may_hold(split: DataSplit, bucket: int, count: int) -> bool:
+    old = split.location
+    common = gcd(old.total_buckets, count) if old.bucket >= 0 and old.total_buckets > 0 else 1
+    return old.bucket % common == bucket % common
+
+
+def _run_rescale(where: Predicate | None, planned: Snapshot, store: FileStore, task: RescaleTask) -> CommitMessage:
+    """Write the rows of one new bucket; the message is empty if there are none."""
+    with raise_if_expired(store, planned):
+        found = rewritten(store, where, task.splits, task.bucket)
+    return found[0] if found else CommitMessage(*task.location)
+
+
+def rewritten(
+    store: FileStore, where: Predicate | None, splits: Sequence[DataSplit], bucket: int | None = None
+) -> list[CommitMessage]:
+    """Write the rows of splits, only those of one new bucket if it is given; return the messages.
+
+    Raises TableChangedError if the rows may have columns that ``store.schema`` does not know.
+    """
+    schema, read = store.schema, TableRead(store, store.schema.fields, where)
+    key = list(schema.bucket_keys)
+    check_no_newer(store, [file for split in splits for file in split.files])
+    with TableWrite(store, overwrite=True) as writer:
+        for split in splits:
+            for batch in read.to_batches(split):
+                if bucket is not None:
+                    found = buckets(batch.select(key), schema.bucket, store.bucket_function)
+                    batch = batch.filter(pa.array(found == bucket))
+                writer.write(batch)
+        return writer.prepare_commit()
+
+
+def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
+    """Return True if there are rows that no reader has seen yet, or that no changelog has."""
+    with raise_if_expired(store, snapshot):
+        levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
+    full = store.traits.changelog_producer == "full-compaction"
+    return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels

@@ -1,0 +1,158 @@
+"""A write by many independent tasks: every task writes files, and one commit publishes all of them.
+
+An engine runs a task twice, or stops a job at any point. Files that no committed message names are never read.
+
+Compaction. A task that receives every row of its buckets compacts them while it writes (``WriterRole.exclusive``). A
+task cannot always know that, so `DistributedWrite.prepare`, which sees the results of all tasks, drops the compaction
+of every bucket that several tasks wrote to. `DistributedWrite.finish` compacts what is still due after the commit.
+
+Dynamic and postponed buckets. A key must get the same bucket in every task. So all tasks read one snapshot, which the
+job chooses before they start. The snapshot gives the buckets of keys, and the number of buckets of partitions. A new
+key's bucket follows from its hash and that snapshot alone. The commit joins what the tasks add to the index of each
+bucket. A task that receives all rows of its keys (``KeyShard``) counts them instead, and fills one bucket after the
+other.
+
+Keys that move between partitions. The result of a row depends on all other rows of its key. Tasks that do not receive
+all rows of their keys stage their rows in files that no snapshot names. `DistributedWrite.prepare` writes the staged
+rows again with a single writer.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from paimon_core.commit.clean_up import delete_written_files, without_compaction
+from paimon_core.commit.compaction import has_compaction
+from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.compaction.after_commit import after_commit
+from paimon_core.operations.compaction.staging import drop_staged, route_staged, staging
+from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.partitions.partitions_done import record_done_after_commit
+from paimon_core.snapshot.started_from import StartedFrom
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
+from paimon_core.write.table_write import TableWrite, WriterRole
+
+MAX_TASKS: Final = 1 << 20
+"""Most tasks of a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. So no two rows of a job share a sequence
+number, whichever tasks write to a bucket, and a task that runs again gives the same numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWrite:
+    """The result of one task: its messages, and the snapshot that its writer read (``None``: none)."""
+
+    messages: tuple[CommitMessage, ...] = ()
+    started_from: StartedFrom | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """The messages of a whole job, ready to be committed with ``started_from``."""
+
+    messages: tuple[CommitMessage, ...]
+    started_from: StartedFrom | None
+
+
+@dataclass(frozen=True)
+class DistributedWrite:
+    """One write by many tasks; it pickles, so that every task and the commit can use a copy of it.
+
+    The steps of a write: `task_writer` in every task, then `prepare`, a commit of the prepared messages, and `finish`.
+
+    Args:
+        store: of the table.
+        overwrite: the rows replace rows of the table.
+        user: of the commit; it names files whose order matters.
+        sharded: every task receives all rows of its keys (`WriterRole.shard`).
+        started_from: the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
+            on it; otherwise every task reads the newest one when it starts.
+        keeps_row_ids: as of `TableWrite`.
+    """
+
+    store: FileStore
+    overwrite: bool = False
+    user: str | None = None
+    sharded: bool = False
+    started_from: StartedFrom | None = None
+    keeps_row_ids: bool = False
+    staged: bool = field(init=False)
+    """The tasks stage their rows: keys may move between partitions, and a task does not receive all rows of a key."""
+
+    def __post_init__(self) -> None:
+        mode = bucket_mode(self.store.schema)
+        depends = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
+        if self.started_from is None and depends:
+            object.__setattr__(self, "started_from", StartedFrom.of(self.store.snapshots.latest()))
+        object.__setattr__(self, "staged", mode is BucketMode.KEY_DYNAMIC and not self.sharded)
+
+    def task_writer(self, task: int, *, exclusive: bool = False, shard: KeyShard | None = None) -> TableWrite:
+        """Return the writer of one task.
+
+        Args:
+            task: number of the task, from 0; InvalidInputError from ``MAX_TASKS`` on.
+            exclusive: no other task writes to the buckets of this one.
+            shard: the keys whose rows all go to this task; ``None``: rows of any key may go to any task.
+        """
+        if task >= MAX_TASKS:
+            raise InvalidInputError(
+                f"a write may have {MAX_TASKS} tasks at most, this is number {task}: coalesce first"
+            )
+        store = staging(self.store) if self.staged else self.store
+        role = WriterRole(task, MAX_TASKS, exclusive=exclusive, shard=shard)
+        return TableWrite(
+            store,
+            overwrite=self.overwrite,
+            role=role,
+            started_from=self.started_from,
+            commit_user=self.user,
+            keeps_row_ids=self.keeps_row_ids,
+        )
+
+    def prepare(self, writes: Sequence[TaskWrite]) -> PreparedWrite:
+        """Return the messages to commit from the results of all tasks; staged rows are written to buckets first."""
+        messages = [message for write in writes for message in write.messages]
+        if self.staged:
+            return self._route(messages)
+        started_from = StartedFrom.oldest(write.started_from for write in writes)
+        tasks = Counter(message.bucket_ref for message in messages)
+        store = self.store
+        return PreparedWrite(
+            tuple(
+                without_compaction(store, message)
+                if has_compaction(message) and tasks[message.bucket_ref] > 1
+                else message
+                for message in messages
+            ),
+            started_from,
+        )
+
+    def _route(self, staged: Sequence[CommitMessage]) -> PreparedWrite:
+        try:
+            with TableWrite(
+                self.store, overwrite=self.overwrite, started_from=self.started_from, commit_user=self.user
+            ) as writer:
+                messages = tuple(route_staged(writer, self.store, staged))
+                return PreparedWrite(messages, writer.started_from)
+        finally:
+            drop_staged(self.store, staged)
+
+    def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
+        """Compact and expire after the commit of ``prepared``; a batch marks its partitions as done if it is to.
+
+        ``number``: of the commit, if it is one of a stream. ``runner``: runs the compactions.
+        """
+        buckets = {message.bucket_ref for message in prepared.messages}
+        if number is None:
+            record_done_after_commit(self.store, buckets)
+        after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number, runner=runner)
+
+    def abort(self, writes: Sequence[TaskWrite]) -> None:
+        """Delete the files of tasks whose job will not be committed."""
+        messages = [message for write in writes for message in write.messages]
+        if self.staged:
+            drop_staged(self.store, messages)
+        else:
+            delete_written_files(self.store, messages)

@@ -1,0 +1,120 @@
+"""Creation and expiry of tags after commits (behaviour 7.12)."""
+
+import logging
+
+from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
+from paimon_core.operations.history.delete_tag import delete_tags
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.options.snapshot import (
+    TAG_AUTOMATIC_CREATION,
+    TAG_BATCH_CUSTOMIZED_NAME,
+    TAG_NUM_RETAINED_MAX,
+    TAG_TIME_EXPIRE_ENABLED,
+)
+from paimon_core.snapshot.automatic_tags import AutomaticTags, batch_tag_name
+from paimon_core.snapshot.branches import list_branches, tag_of_branch
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+_log = logging.getLogger(__name__)
+_NONE = "none"
+
+
+def tag_after_commit(store: FileStore) -> None:
+    """Create the tags that are due by the options, then delete those past their age. Never fails: errors are logged.
+
+    Cost: without ``tag.automatic-creation`` a listing of the tags, with it also their files and the newest snapshot.
+    """
+    try:
+        create_due_tags(store)
+        if store.options.value(TAG_TIME_EXPIRE_ENABLED):
+            TableTags(store).expire()
+    except Exception as error:
+        _log.warning(
+            "tags of %s were not created or deleted, the next commit tries again: %s",
+            hide_secrets(store.root),
+            hide_secrets(str(error)),
+        )
+
+
+def create_due_tags(store: FileStore) -> list[Tag]:
+    """Create the tags that are due by ``tag.automatic-creation``, and return them; delete those that are too many."""
+    newest = store.snapshots.latest()
+    mode = store.options.value(TAG_AUTOMATIC_CREATION)
+    if newest is None or mode == _NONE:
+        return []
+    if mode == "batch":
+        return _tag_batch(store, newest)
+    rule = AutomaticTags.of(store.options)
+    assert rule is not None, mode
+    tags = store.tags.list()
+    made = _tag_periods(store, rule, newest, tags)
+    _delete_oldest(store, rule.automatic(store.tags.list() if made else tags))
+    return made
+
+
+def trigger(store: FileStore) -> list[Tag]:
+    """Create the tags that are due now. Raises InvalidInputError for a table whose tags are not automatic."""
+    if store.options.value(TAG_AUTOMATIC_CREATION) == _NONE:
+        raise InvalidInputError(
+            f"{store.root} has no automatic tags: set the option {TAG_AUTOMATIC_CREATION.key!r} to 'process-time', "
+            "'watermark' or 'batch'"
+        )
+    return create_due_tags(store)
+
+
+def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot, tags: list[Tag]) -> list[Tag]:
+    """Create the tag of each period that has ended since the newest of the automatic ``tags``, if snapshots exist.
+
+    Times do not decrease from one snapshot to the next, so the first snapshot that is due is found by bisection.
+    """
+    automatic, following = rule.automatic(tags), rule.following(tags)
+    last, made = (automatic[-1].snapshot.id if automatic else 0), []
+    time = rule.time_of(newest)
+    while time is not None and newest.id > last and rule.is_due(time, following):
+        ids = [number for number in store.snapshots.ids() if last < number <= newest.id]
+        snapshot = _first_due(store, rule, ids, following)
+        if snapshot is None:
+            break
+        found = rule.time_of(snapshot)
+        assert found is not None
+        begin = rule.tagged(found, following)
+        try:
+            made.append(TableTags(store).create_automatic(rule.name(begin), snapshot))
+        except OutOfRangeError:  # it expired meanwhile: the next one is tagged
+            continue
+        last, following = snapshot.id, begin + rule.period
+    return made
+
+
+def _first_due(store: FileStore, rule: AutomaticTags, ids: list[int], following: int | None) -> Snapshot | None:
+    """Return the first of some snapshots that is due for a tag, without those that expire meanwhile."""
+    low, high, best = 0, len(ids), None
+    while low < high:
+        middle = (low + high) // 2
+        snapshot = store.snapshots.find(ids[middle])
+        time = None if snapshot is None else rule.time_of(snapshot)
+        if time is not None and rule.is_due(time, following):
+            best, high = snapshot, middle
+        else:
+            low = middle + 1
+    return best
+
+
+def _tag_batch(store: FileStore, newest: Snapshot) -> list[Tag]:
+    """Give the tag of today's batch writes, or of the configured name, the newest snapshot."""
+    if newest.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+        return []
+    name, tags = store.options.value(TAG_BATCH_CUSTOMIZED_NAME) or batch_tag_name(newest), TableTags(store)
+    made = tags.create(name, newest.id) if store.tags.find(name) is None else tags.replace(name, newest.id)
+    of_branches = {tag_of_branch(branch) for branch in list_branches(store.io, store.root)}
+    _delete_oldest(store, [tag for tag in store.tags.list() if tag.name not in of_branches])
+    return [made]
+
+
+def _delete_oldest(store: FileStore, tags: list[Tag]) -> None:
+    """Delete the oldest of some tags, so that ``tag.num-retained-max`` are left."""
+    most = store.options.value(TAG_NUM_RETAINED_MAX)
+    if most is not None and len(tags) > most:
+        delete_tags(store, tags[: -most or None])

@@ -1,0 +1,97 @@
+"""Tags, and expiry of partitions, consumers, snapshots and changelogs: after a commit, or on request."""
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from threading import Thread
+
+from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.operations.history.automatic_tags import tag_after_commit
+from paimon_core.operations.history.expire_changelogs import expire_changelogs
+from paimon_core.operations.history.expire_snapshots import Expired, expire_snapshots
+from paimon_core.operations.partitions.expire_partitions import expire_partitions_after_commit
+from paimon_core.options.lsm import WRITE_ONLY
+from paimon_core.options.scan import CONSUMER_EXPIRATION_TIME
+from paimon_core.options.snapshot import SNAPSHOT_EXPIRE_EXECUTION_MODE
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.retention import changelog_retention, outlived, snapshot_retention
+from paimon_core.store.file_store import FileStore
+
+_log = logging.getLogger(__name__)
+
+
+def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
+    """Create tags and expire by the table's options, after a commit. Cost: a few small reads if nothing is due.
+
+    At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires, unless a
+    ``dedicated`` job of maintenance calls this. Never fails: an error is logged, and the next commit tries again.
+    """
+    if store.options.value(WRITE_ONLY) and not dedicated:
+        return
+    if store.options.value(SNAPSHOT_EXPIRE_EXECUTION_MODE) == "async":
+        Thread(target=_expire, args=(store,), name="paimon-expire").start()
+    else:
+        _expire(store)
+
+
+def _expire(store: FileStore) -> None:
+    tag_after_commit(store)
+    expire_partitions_after_commit(store)
+    try:
+        now, options = store.now(), store.options
+        unused = options.value(CONSUMER_EXPIRATION_TIME)
+        if unused is not None:
+            Consumers(store.io, store.branch_root).expire(now - unused // timedelta(milliseconds=1))
+        expired = expire_snapshots(store, snapshot_retention(options, now))
+        if expired.snapshots or outlived(options):
+            expire_changelogs(store, changelog_retention(options, now))
+    except Exception as error:
+        _log.warning(
+            "snapshots of %s were not expired, the next commit tries again: %s",
+            hide_secrets(store.root),
+            hide_secrets(str(error)),
+        )
+
+
+def expire_table(
+    store: FileStore,
+    older_than: int | None = None,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    *,
+    max_deletes: int | None = None,
+    dry_run: bool = False,
+) -> Expired:
+    """Expire all snapshots that are due, then all changelogs that are due; return their ids.
+
+    Memory: bounded by steps of ``snapshot.expire.limit``.
+
+    Args:
+        store: of the table.
+        older_than: epoch milliseconds; snapshots before it are due. ``None``: by the options.
+        retain_max: most snapshots to keep; ``None``: by the options. It also lowers a larger least number of theirs.
+        retain_min: least snapshots to keep; ``None``: by the options.
+        max_deletes: most snapshots to expire, the oldest ones; ``None``: all that are due.
+        dry_run: only return the ids of what would expire; of changelogs, only of those that exist now.
+    """
+    now, options = store.now(), store.options
+    given = snapshot_retention(options, now)
+    most = given.most if retain_max is None else retain_max
+    least = min(given.least, max(most, 1)) if retain_min is None else retain_min
+    older = given.older_than if older_than is None else older_than
+    retention = replace(given, least=least, most=most, older_than=older)
+    total, earliest = Expired(), None
+    if max_deletes is not None and max_deletes < 1:
+        raise InvalidInputError(f"max_deletes is 1 or more, not {max_deletes}")
+    while max_deletes is None or len(total.snapshots) < max_deletes:
+        left = given.limit if max_deletes is None else min(given.limit, max_deletes - len(total.snapshots))
+        step = expire_snapshots(store, replace(retention, limit=left), dry_run=dry_run, earliest=earliest)
+        if not step.snapshots:
+            break
+        total, earliest = total + step, step.snapshots[-1] + 1
+    longer = changelog_retention(options, now)
+    while (step := expire_changelogs(store, longer, dry_run=dry_run)).changelogs:
+        total += step
+        if dry_run:
+            break
+    return total

@@ -1,0 +1,79 @@
+"""Expiry of changelogs that outlived their snapshots (behaviour 7.11)."""
+
+from collections.abc import Iterator
+
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.operations.history.expire_snapshots import Expired
+from paimon_core.operations.history.snapshot_deletion import (
+    DeletionPlan,
+    Paths,
+    adjacent_tags,
+    changelog_files,
+    data_lists,
+    delete_files,
+    deleted_files,
+    metadata_files,
+    referenced_names,
+)
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.retention import Retention, first_retained, outlived
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool = False) -> Expired:
+    """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.
+
+    The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
+    consumer has not read yet are kept. After an error the table is as `expire_snapshots` says.
+    """
+    changelogs = store.changelogs
+    earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
+    latest, oldest = store.snapshots.latest_id(), store.snapshots.earliest()
+    if earliest is None or newest is None or latest is None or oldest is None:
+        return Expired()
+    unread = Consumers(store.io, store.branch_root).min_next()
+    limit = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
+    end = first_retained(retention, earliest, latest, limit, lambda ids: _times(changelogs, ids))
+    if end <= earliest:
+        return Expired()
+    existing = changelogs.ids()
+    if existing and existing[0] != earliest:  # the hint was wrong
+        end = first_retained(retention, existing[0], latest, limit, lambda ids: _times(changelogs, ids))
+    expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
+    if not expiring:
+        return Expired()
+    tags = store.tags.list()
+    plan = _deletion_plan(store, expiring, oldest if end > newest else None)
+    following = changelogs.find(end)
+    names = referenced_names(store, plan, tags)
+    for snapshot in (oldest, *adjacent_tags(tags, expiring[0].id, end)):
+        names |= metadata_files(store, snapshot).keys()
+    if following is not None:
+        names |= metadata_files(store, following, strict=False).keys()
+    paths = plan.paths(store, names)
+    if not dry_run:
+        changelogs.remove([changelog.id for changelog in expiring])
+        store.sync(changelogs.path(changelog.id) for changelog in expiring)
+        delete_files(store, paths)
+    return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths))
+
+
+def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
+    """Return the files to delete with these changelogs.
+
+    If a changelog has no changelog files, the written data files were its changes: then these are deleted, if a later
+    snapshot deleted them. ``after``: the oldest snapshot, if no changelog remains; files that it deleted count too.
+    """
+    others: Paths = {}
+    for changelog in expiring:
+        others |= changelog_files(store, changelog) or data_lists(store, changelog)
+    written = [changelog for changelog in expiring if changelog.changelog_manifest_list is None]
+    if written and after is not None:
+        written.append(after)
+    return DeletionPlan(deleted_files(store, written, spare_appended=False), others)
+
+
+def _times(changelogs: Changelogs, ids: range) -> Iterator[int | None]:
+    return (None if found is None else found.time_millis for found in map(changelogs.find, ids))

@@ -1,0 +1,189 @@
+"""Expiry of snapshots, and of the files that only they need (behaviour 7.10).
+
+First the plan: which files to delete. Then the snapshots are deleted, oldest first, and their files after them. So a
+late reader finds its snapshot expired, never a snapshot without its files. A crash leaves files that no snapshot names.
+Two expiries at the same time delete the same files twice, or each a part of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.iceberg.listed import forget_expired
+from paimon_core.operations.history.snapshot_deletion import (
+    DeletionPlan,
+    Paths,
+    adjacent_tags,
+    changelog_files,
+    data_lists,
+    delete_files,
+    deleted_files,
+    indexes,
+    metadata_files,
+    referenced_names,
+)
+from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.retention import Retention, first_retained, outlived
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The result of an expiry: ids of snapshots, ids of changelogs that outlived theirs, and the number of files."""
+
+    snapshots: tuple[int, ...] = ()
+    changelogs: tuple[int, ...] = ()
+    files: int = 0
+
+    def __repr__(self) -> str:
+        snapshots, changelogs = len(self.snapshots), len(self.changelogs)
+        return f"Expired(snapshots: {snapshots}, changelogs: {changelogs}, files: {self.files})"
+
+    def __add__(self, other: "Expired") -> "Expired":
+        return Expired(self.snapshots + other.snapshots, self.changelogs + other.changelogs, self.files + other.files)
+
+
+def expire_snapshots(
+    store: FileStore, retention: Retention, *, dry_run: bool = False, earliest: int | None = None
+) -> Expired:
+    """Expire the oldest snapshots that are due, up to the limit of one step; return their ids.
+
+    Snapshots from the first one on that a consumer has not read yet are kept, and files that tags, other branches or
+    changelogs need.
+
+    Args:
+        store: of the table.
+        retention: the snapshots to keep.
+        dry_run: only return what would expire.
+        earliest: id of the first snapshot to expire, as if those before it had expired; ``None``: the oldest one.
+
+    Raises CorruptedError (nothing changed) if needed metadata cannot be read. Raises OSError of the storage: before
+    the first snapshot is deleted, nothing has changed; after that, files may be left that no snapshot names.
+    """
+    latest = store.snapshots.latest_id()
+    if latest is None or latest - retention.least < 1:  # ids count from 1
+        return Expired()
+    ids, end = _due(store, retention, latest, earliest)
+    expiring = list(_found(store, ids))
+    after = store.snapshots.find(end) if expiring else None
+    if after is None:  # or another expiry deletes it now, and all before it
+        return Expired()
+    keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
+    tags = store.tags.list()
+    try:
+        plan = _deletion_plan(store, expiring, after, keeps_changes=keeps_changes)
+        names = referenced_names(store, plan, tags) | _named(store, [after, *adjacent_tags(tags, expiring[0].id, end)])
+    except CorruptedError:
+        if store.snapshots.exists(end):
+            raise
+        return Expired()
+    if dry_run:
+        return Expired(tuple(s.id for s in expiring), files=len(plan.paths(store, names)))
+    if keeps_changes:
+        changelogs = store.changelogs
+        changelogs.keep(expiring)
+        store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
+    removed = _remove(store, expiring, after)
+    store.sync(store.snapshots.path(snapshot.id) for snapshot in expiring)  # no snapshot reappears without its files
+    forget_expired(store)
+    if removed != expiring or not _is_after(store, after):
+        return Expired(tuple(s.id for s in removed))
+    added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
+    paths = plan.paths(store, names | _of_new_tags(store, plan, added))
+    delete_files(store, paths)
+    return Expired(tuple(s.id for s in expiring), files=len(paths))
+
+
+def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> list[Snapshot]:
+    """Delete the snapshots, the oldest first, while a newer one exists; return those that were deleted.
+
+    A rollback may make any of them the newest snapshot of the table meanwhile. That one stays, or is put back.
+    """
+    removed: list[Snapshot] = []
+    for snapshot, following in pairwise([*expiring, after]):
+        if not store.snapshots.exists(following.id):
+            break
+        store.io.delete(store.snapshots.path(snapshot.id))
+        removed.append(snapshot)
+    if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:
+        target = store.snapshots.hinted()  # which a rollback writes first
+        for newest in (snapshot for snapshot in removed if snapshot.id == target):
+            store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
+            removed = removed[: removed.index(newest)]
+    if removed:
+        store.snapshots.write_hint("EARLIEST", removed[-1].id + 1)
+    return removed
+
+
+def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
+    """Return the ids of the snapshots to expire, and the id of the snapshot that follows them.
+
+    A hint decides whether any snapshot is due. A listing decides which ones, because no older snapshot may remain: it
+    would lose files that it needs. ``earliest``: as in `expire_snapshots`.
+    """
+    begin = store.snapshots.earliest_id() if earliest is None else earliest
+    if begin is None or begin > latest - retention.least:
+        return [], 0
+    unread = _unread(store)
+    end = first_retained(retention, begin, latest, unread, lambda ids: _times(store, ids))
+    if end <= begin:
+        return [], 0
+    existing = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
+    if existing and existing[0] != begin:
+        end = first_retained(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
+    return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
+
+
+def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
+    """Return the files to delete with these snapshots; ``after``: the snapshot that follows the last of them.
+
+    With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
+    are the changes: then these are kept, with the manifests that list them.
+    """
+    written = keeps_changes and store.traits.changelog_producer == "none"
+    others: Paths = {}
+    for snapshot in expiring:
+        others |= indexes(store, snapshot)
+        if not written:
+            others |= data_lists(store, snapshot)
+        if not keeps_changes:
+            others |= changelog_files(store, snapshot)
+    return DeletionPlan(deleted_files(store, [*expiring[1:], after], spare_appended=written), others)
+
+
+def _of_new_tags(store: FileStore, plan: DeletionPlan, added: list[Tag]) -> set[str]:
+    return referenced_names(store, plan, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
+
+
+def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
+    return {name for snapshot in snapshots for name in metadata_files(store, snapshot)}
+
+
+def _is_after(store: FileStore, after: Snapshot) -> bool:
+    """Return True if ``after`` still comes after the expired snapshots: nobody rolled back to one of these."""
+    existing = store.snapshots.find(after.id)
+    return existing == after or (existing is None and (store.snapshots.latest_id() or 0) > after.id)
+
+
+def _unread(store: FileStore) -> int | None:
+    if store.options.value(CONSUMER_CHANGELOG_ONLY):
+        return None
+    return Consumers(store.io, store.branch_root).min_next()
+
+
+def _times(store: FileStore, ids: range) -> Iterator[int | None]:
+    """Yield the commit times (epoch milliseconds); ``None``: the snapshot has expired.
+
+    The first one is read alone: in a table that is expired often, it is mostly too young, and the others are not read.
+    """
+    found = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
+    return (None if snapshot is None else snapshot.time_millis for snapshot in found)
+
+
+def _found(store: FileStore, ids: Sequence[int]) -> Iterator[Snapshot]:
+    return (snapshot for snapshot in parallel_map(store.snapshots.find, ids) if snapshot is not None)

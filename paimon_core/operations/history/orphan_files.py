@@ -1,0 +1,237 @@
+"""Orphan files: files in a table's directories that nothing alive refers to (behaviour 7.14).
+
+Crashes, failed writes, rollbacks and deleted branches leave them. The order of the steps makes the removal safe beside
+writers, compactions and expiries:
+
+1. List the files that were last modified before ``older_than``.
+2. Read the names that anything alive refers to: `referenced_names`. A file that was committed after step 1 is among
+   them. In the other order, a file committed between the two would be taken for an orphan.
+3. Read the names once more, only what is new since, and delete the listed files without a name. So a commit that is
+   published while step 2 reads the metadata of a large table is respected, too.
+
+A commit that is published after step 3 names files that its writers wrote before: none of them is listed if the write
+began after ``older_than``. So ``older_than`` must be before the beginning of each write that is still running, which
+a day ago, the default, is in practice. Clocks of the store count. While a numbered commit is open (an intent without
+known outcome, younger than a day), a later ``older_than`` counts as a day ago.
+
+The removal changes no file that is named, and begins from the listing: killed at any call, it can be run again.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.commit.intents import newest_open
+from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.fileio.fileio import FileStatus, join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.iceberg.listed import leftover_files
+from paimon_core.operations.history.referenced_names import ReferencedNames, name_hashes
+from paimon_core.operations.history.snapshot_deletion import remove_empty_directories
+from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY, FILE_OPERATION_THREAD_NUM
+from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import index_directory, is_bucket_name, manifest_directory, statistics_directory
+
+_log = logging.getLogger(__name__)
+_DAY = timedelta(days=1) // timedelta(milliseconds=1)
+_TEMPORARY = re.compile(r"\..+\.tmp")
+_DIRECTORIES, _PATHS = 64, 1000  # of one task
+_OWN_FILES = {"snapshot": "snapshot-", "changelog": "changelog-"}
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
+_LISTED = pa.schema([("directory", pa.int64()), ("name", pa.string()), ("size", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanFiles:
+    """Files that nothing refers to: a table with the columns ``path`` and ``size`` (bytes)."""
+
+    files: pa.Table
+
+    def __repr__(self) -> str:
+        return f"OrphanFiles(files: {self.count}, bytes: {self.bytes})"
+
+    @property
+    def count(self) -> int:
+        """The number of files."""
+        return int(self.files.num_rows)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all files."""
+        total = pc.sum(self.files.column("size")).as_py()
+        return int(total or 0)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files."""
+        return list(self.files.column("path").to_pylist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Directories:
+    """Directories to search, and which of them may be removed once they are empty, with their parents.
+
+    ``unfinished``: old files of interrupted writes in the directories of partitions.
+    """
+
+    paths: list[str]
+    removable: list[bool]
+    unfinished: list[FileStatus]
+
+
+def remove_orphan_files(
+    store: FileStore, older_than: int | None = None, *, dry_run: bool = False, runner: Runner = LOCAL
+) -> OrphanFiles:
+    """Delete the files that nothing refers to, and directories of data that become empty; return the files.
+
+    The files are in the directories of data, manifests, indexes and statistics, and unfinished files beside snapshots,
+    schemas, tags, consumers and buckets. Files outside of the table's directory stay: other tables may have files
+    there. Memory: about 100 bytes per old file, and 10 per entry of a manifest.
+
+    Args:
+        store: of the table; all its branches are respected.
+        older_than: epoch milliseconds; younger files stay. `None`: a day ago. REQUIRES: no running write began before.
+        dry_run: delete nothing.
+        runner: lists directories, reads manifests and deletes files.
+
+    Raises InvalidInputError if ``older_than`` is not in the past. Raises CorruptedError (nothing changed) if needed
+    metadata cannot be read, OutOfRangeError if snapshots vanish faster than they are read.
+    """
+    now = store.now()
+    if older_than is not None and older_than > now:
+        raise InvalidInputError(
+            f"older_than is {older_than}, and it is {now} now: files that are being written are not named yet, so give "
+            "a moment before the writes that are running began"
+        )
+    limit = _limit(store, now, older_than)
+    directories = _data_directories(store, limit)
+    listed, counts = _old_files(store, directories.paths, limit, runner)
+    unfinished = [file for branch in _roots(store) for file in _unfinished(store, branch, limit)]
+    unfinished += [*directories.unfinished, *leftover_files(store, limit)]
+    names = ReferencedNames(store, runner)
+    hashes = name_hashes(listed.column("name").to_pylist())
+    listed = listed.filter(pa.array(~np.isin(hashes, names.read())))
+    if not dry_run and listed.num_rows:
+        hashes = name_hashes(listed.column("name").to_pylist())
+        listed = listed.filter(pa.array(~np.isin(hashes, names.read())))
+    found = OrphanFiles(_with_paths(listed, directories.paths, unfinished))
+    if not dry_run:
+        _delete(store, found.paths, runner)
+        left = counts - np.bincount(listed.column("directory").to_numpy(), minlength=len(counts))
+        _remove_empty(store, directories, left.tolist())
+    return found
+
+
+def _limit(store: FileStore, now: int, older_than: int | None) -> int:
+    """Return the moment from which on files are too young (epoch ms)."""
+    limit = now - _DAY if older_than is None else older_than
+    opened = [newest_open(store.io, root) for root in _roots(store)]
+    if limit > now - _DAY and any(when is not None and when > now - _DAY for when in opened):
+        _log.warning(
+            "a numbered commit to %s is open: files younger than a day are not removed", hide_secrets(store.root)
+        )
+        return now - _DAY
+    return limit
+
+
+def _roots(store: FileStore) -> list[str]:
+    return [branch_root(store.root, branch) for branch in (MAIN, *list_branches(store.io, store.root))]
+
+
+def _data_directories(store: FileStore, limit: int) -> _Directories:
+    """Return the directories of all buckets of the table, and those of metadata files."""
+    level = [join(store.root, store.options.value(DATA_FILE_PATH_DIRECTORY) or "")]
+    listed, unfinished = _listed(store, level), []
+    for _ in store.schema.partition_keys:
+        listed = _listed(store, [one.path for one in listed if one.is_directory and "=" in one.name])
+        unfinished += [one for one in listed if _is_unfinished(one, limit)]
+    buckets = [one for one in listed if one.is_directory and is_bucket_name(one.name)]
+    metadata = [of(store.root) for of in (manifest_directory, index_directory, statistics_directory)]
+    paths = [*(bucket.path for bucket in buckets), *metadata]
+    removable = [*(bucket.modified_ms < limit for bucket in buckets), *(False for _ in metadata)]
+    return _Directories(paths, removable, unfinished)
+
+
+def _listed(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
+    return [one for listing in parallel_map(store.io.list, directories, _threads(store)) for one in listing]
+
+
+def _threads(store: FileStore) -> int | None:
+    return store.options.value(FILE_OPERATION_THREAD_NUM)
+
+
+def _is_unfinished(file: FileStatus, limit: int) -> bool:
+    """Return True for an old file of a write that was interrupted before the file got its name."""
+    return _TEMPORARY.fullmatch(file.name) is not None and not file.is_directory and file.modified_ms < limit
+
+
+def _old_files(
+    store: FileStore, directories: Sequence[str], limit: int, runner: Runner
+) -> tuple[pa.Table, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return the files below a limit with the index of their directory, and the number of entries per directory."""
+    numbers = range(0, len(directories), _DIRECTORIES)
+    parts = [(start, directories[start : start + _DIRECTORIES], limit) for start in numbers]
+    found = list(runner.map(store, _list_old, parts))
+    counts = np.array([count for _, several in found for count in several], np.int64)
+    return pa.concat_tables([table for table, _ in found]), counts
+
+
+def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[pa.Table, list[int]]:
+    """List directories, numbered from a start; return the files older than a limit, and the numbers of entries."""
+    first, directories, limit = part
+    tables, counts = [_LISTED.empty_table()], []
+    for number, entries in enumerate(parallel_map(store.io.list, directories, _threads(store)), first):
+        old = [entry for entry in entries if not entry.is_directory and entry.modified_ms < limit]
+        columns = [[number] * len(old), [entry.name for entry in old], [entry.size for entry in old]]
+        tables.append(pa.table([pa.array(c, f.type) for c, f in zip(columns, _LISTED, strict=True)], schema=_LISTED))
+        counts.append(len(entries))
+    return pa.concat_tables(tables), counts
+
+
+def _unfinished(store: FileStore, root: str, limit: int) -> Iterator[FileStatus]:
+    """Yield old files of interrupted writes beside the metadata of a branch.
+
+    In the directories of snapshots and changelogs, these are all files but snapshots, changelogs and hints.
+    """
+    for name, prefix in _OWN_FILES.items():
+        for file in store.io.list(join(root, name)):
+            own = file.name.removeprefix(prefix).isdigit() or file.name in ("EARLIEST", "LATEST")
+            if not own and not file.is_directory and file.modified_ms < limit:
+                yield file
+    for name in ("schema", "tag", "tag/tag-success-file", "consumer"):
+        yield from (file for file in store.io.list(join(root, name)) if _is_unfinished(file, limit))
+
+
+def _with_paths(listed: pa.Table, directories: Sequence[str], unfinished: Sequence[FileStatus]) -> pa.Table:
+    """Return the paths and sizes of listed files, and of unfinished ones."""
+    parents = pa.array([join(path, "x")[:-1] for path in directories], pa.string()).take(listed.column("directory"))
+    paths = pc.binary_join_element_wise(parents, listed.column("name"), "")
+    more = pa.table([[file.path for file in unfinished], [file.size for file in unfinished]], schema=_FILES)
+    return pa.concat_tables([pa.table([paths, listed.column("size")], schema=_FILES), more])
+
+
+def _delete(store: FileStore, paths: Sequence[str], runner: Runner) -> None:
+    parts = [paths[start : start + _PATHS] for start in range(0, len(paths), _PATHS)]
+    for _ in runner.map(store, _delete_all, parts):
+        pass
+
+
+def _delete_all(store: FileStore, paths: Sequence[str]) -> int:
+    for _ in parallel_map(store.io.delete, paths, _threads(store)):
+        pass
+    return len(paths)
+
+
+def _remove_empty(store: FileStore, directories: _Directories, left: Sequence[int]) -> None:
+    """Remove old bucket directories without entries, then the directories of partitions that become empty."""
+    for path, removable, count in zip(directories.paths, directories.removable, left, strict=True):
+        if removable and not count:
+            remove_empty_directories(store, path)

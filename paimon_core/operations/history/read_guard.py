@@ -1,0 +1,39 @@
+"""A tag that protects the files of a planned read from expiry (``scan.plan-auto-tag-for-read.time-retained``)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from paimon_core.commit.best_effort import best_effort
+from paimon_core.errors import NotFoundError
+from paimon_core.operations.history.delete_tag import is_in_timeline
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+PREFIX = "batch-read-"
+
+
+def protect_read(store: FileStore, snapshot: Snapshot | None) -> Tag | None:
+    """Tag the snapshot of a read for the time that the option names; `None`: the option is not set, or no need to.
+
+    The tag goes with its age, as other tags after a commit. Raises OutOfRangeError if the snapshot expires meanwhile,
+    OSError if the storage cannot be written.
+    """
+    age = store.options.value(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED)
+    if age is None or snapshot is None or not is_in_timeline(store, snapshot):  # a tag has its files already
+        return None
+    return TableTags(store).create(f"{PREFIX}{snapshot.id}-{store.new_name()[:8]}", snapshot.id, age)
+
+
+@contextmanager
+def protected_read(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
+    """Protect the snapshot of a read that ends with the block: the tag is deleted then, if it is still there."""
+    tag = protect_read(store, snapshot)
+    try:
+        yield
+    finally:
+        if tag is not None:
+            with best_effort("deleting the tag of a read", (OSError, NotFoundError)):
+                TableTags(store).delete(tag.name)

@@ -1,0 +1,357 @@
+"""The names of all files that anything alive refers to, as hashes: snapshots, tags and changelogs of all branches.
+
+A name is a hash of 8 bytes, so that a table with millions of files fits in memory. If two names have the same hash, the
+unneeded file stays. Names of files are unique in a table, so directories do not count.
+
+No state is read at one moment, so the order of the reads matters: branches, then of each branch snapshots, tags and
+changelogs. A tag or changelog that was created for a snapshot that has expired since is read after that snapshot. If
+anything that was listed vanishes before it is read, or a branch appears meanwhile, everything is listed again: a later
+snapshot, another tag or another branch may name the same files.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from paimon_core.errors import CorruptedError, OutOfRangeError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.manifest_file import ManifestFileMeta
+from paimon_core.operations.jobs.execute import Runner
+from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.snapshot.tags import Tags
+from paimon_core.store.expired import is_missing
+from paimon_core.store.file_store import FileStore
+
+Hashes = npt.NDArray[np.uint64]
+_TRIES = 10
+_GROUP = 16  # manifests of one task
+_WAITING = 1 << 20  # hashes of a union that wait to be sorted
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestNames:
+    """The names in a manifest: hashes of data files and their indexes, and 1 where added, -1 where deleted."""
+
+    hashes: Hashes
+    signs: npt.NDArray[np.int8]
+
+    @property
+    def added(self) -> Hashes:
+        """The names that are added."""
+        return self.hashes[self.signs > 0]
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> "ManifestNames":
+        """Return only the names at which ``wanted`` is true."""
+        return ManifestNames(self.hashes[wanted], self.signs[wanted])
+
+
+def names_in(entries: Sequence[ManifestEntry]) -> tuple[list[tuple[ManifestEntry, int]], ManifestNames]:
+    """Return the names in entries of a manifest, and for each name its entry and its index in `file_names`."""
+    origins = [(entry, index) for entry in entries for index in range(1 + len(entry.file.extra_files))]
+    hashes = name_hashes([name for entry in entries for name in file_names(entry.file)])
+    return origins, ManifestNames(hashes, np.array([1 if entry.kind == ADD else -1 for entry, _ in origins], np.int8))
+
+
+def live_names(manifests: Sequence[ManifestNames]) -> Hashes:
+    """Return the names that the manifests of a snapshot add more often than they delete them."""
+    if not manifests:
+        return np.empty(0, np.uint64)
+    hashes, where = np.unique(np.concatenate([one.hashes for one in manifests]), return_inverse=True)
+    counts = np.bincount(where, np.concatenate([one.signs for one in manifests]), len(hashes))
+    return hashes[counts > 0]
+
+
+def union(parts: Iterable[Hashes]) -> Hashes:
+    """Return the distinct values of all parts, sorted. Memory: a few times the result, whatever the number of parts."""
+    known, waiting, count = np.empty(0, np.uint64), list[Hashes](), 0
+    for part in parts:
+        waiting.append(part)
+        count += len(part)
+        if count > len(known) + _WAITING:
+            known, waiting, count = np.unique(np.concatenate([known, *waiting])), [], 0
+    return np.unique(np.concatenate([known, *waiting]))
+
+
+def contains(known: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Return an array that is true at each hash that is among ``known``, which is sorted."""
+    if not len(known):
+        return np.zeros(len(hashes), np.bool_)
+    return np.equal(known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)], hashes)
+
+
+def file_names(file: DataFileMeta) -> tuple[str, ...]:
+    """Return the name of a data file and those of the files beside it."""
+    return (file.file_name, *file.extra_files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timeline:
+    """The snapshots, changelogs and tags of a branch; of the tags only those whose snapshots have expired."""
+
+    branch: str
+    snapshots: Sequence[Snapshot]
+    tagged: Sequence[Snapshot]
+    changelogs: Sequence[Snapshot]
+
+    @property
+    def whole(self) -> list[Snapshot]:
+        """Return the snapshots from which, with the files added since, all files of this timeline follow.
+
+        These are the first and the last one, those after a gap, and tagged ones. The last one follows from the others;
+        it is read because readers depend on it most.
+        """
+        first = [
+            s for before, s in zip((None, *self.snapshots), self.snapshots, strict=False) if not _follows(before, s)
+        ]
+        return [*first, *self.snapshots[-1:], *self.tagged]
+
+    @property
+    def whole_lists(self) -> list[str]:
+        """Return the manifest lists of `whole`."""
+        return [name for snapshot in self.whole for name in _state_lists(snapshot)]
+
+    @property
+    def changed_lists(self) -> list[str]:
+        """Return the manifest lists of changes and of changelog files: the files that they add are needed.
+
+        The changelog files of a tagged snapshot expire with the snapshot.
+        """
+        files = [name for s in (*self.snapshots[1:], *self.changelogs) for name in _present(s.changelog_manifest_list)]
+        return [*(snapshot.delta_manifest_list for snapshot in self.snapshots), *files]
+
+    @property
+    def needed_lists(self) -> list[str]:
+        """Return all manifest lists that must exist."""
+        return [*(n for s in (*self.snapshots, *self.tagged) for n in _state_lists(s)), *self.changed_lists]
+
+    @property
+    def optional_lists(self) -> list[str]:
+        """Return the manifest lists that are needed as far as they exist.
+
+        By the first ones, changelogs without changelog files keep the files that were written; expiry deletes a part of
+        these. The last one is of the oldest snapshot, which may be made of a tag: a branch, or a rollback.
+        """
+        written = [name for s in self.changelogs if s.changelog_manifest_list is None for name in _state_lists(s)]
+        return [*written, *(name for s in self.snapshots[:1] for name in _present(s.changelog_manifest_list))]
+
+    @property
+    def list_sizes(self) -> dict[str, int | None]:
+        """Return the bytes of the manifest lists by their names; `None`: the writer gave no size."""
+        found: dict[str, int | None] = {}
+        for s in (*self.snapshots, *self.tagged, *self.changelogs):
+            found[s.base_manifest_list] = s.base_manifest_list_size
+            found[s.delta_manifest_list] = s.delta_manifest_list_size
+            found |= dict.fromkeys(_present(s.changelog_manifest_list), s.changelog_manifest_list_size)
+        return found
+
+
+def _follows(before: Snapshot | None, after: Snapshot) -> bool:
+    return before is not None and before.id + 1 == after.id
+
+
+def name_hashes(names: Sequence[str]) -> Hashes:
+    """Return the hash of each name, the same in every process."""
+    digests = b"".join(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
+    return np.frombuffer(digests, np.uint64)
+
+
+@dataclass(slots=True)
+class ReferencedNames:
+    """The names that a table's metadata refer to. `read` may be called again: it reads only what is new since."""
+
+    store: FileStore
+    runner: Runner
+    _lists: dict[str, list[ManifestFileMeta]] = field(default_factory=dict)
+    _metas: dict[str, ManifestFileMeta] = field(default_factory=dict)  # one object for all lists that have it
+    _entries: dict[str, ManifestNames] = field(default_factory=dict)
+    _indexes: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self) -> Hashes:
+        """Return the hashes of all names, sorted and distinct.
+
+        Raises CorruptedError if metadata of anything alive is missing or unreadable, or a branch has no schema: then it
+        is unknown which files are needed. OutOfRangeError if snapshots vanish during each of 10 attempts.
+        """
+        before: set[str] = set()
+        for _ in range(_TRIES):
+            timelines = self._timelines()
+            if timelines is None:
+                continue
+            missing = self._load(timelines)
+            if not missing:
+                return self._hashes(timelines)
+            again = sorted(missing & before)
+            if again:  # those that name it were listed after it was found missing
+                raise CorruptedError(
+                    f"{self.store.manifests.path(again[0])} is missing, and a snapshot, tag or changelog of "
+                    f"{self.store.root} names it: it is unknown which files are needed. Delete one or restore the other"
+                )
+            before = missing
+        raise OutOfRangeError(
+            f"snapshots of {self.store.root} vanished {_TRIES} times while being read: somebody rolls the table back "
+            "or expires it; try again when that is done"
+        )
+
+    def of_manifest(self, name: str) -> ManifestNames | None:
+        """Return the names in a manifest; `None`: `read` had no need to read it."""
+        return self._entries.get(name)
+
+    def _timelines(self) -> list[_Timeline] | None:
+        """Return all timelines; ``None``: something vanished meanwhile (see the module)."""
+        store = self.store
+        branches = [MAIN, *list_branches(store.io, store.root)]
+        found = []
+        for branch in branches:
+            timeline = self._timeline(branch)
+            if timeline is None:
+                return None
+            found.append(timeline)
+        return found if branches == [MAIN, *list_branches(store.io, store.root)] else None
+
+    def _timeline(self, branch: str) -> _Timeline | None:
+        """Return what a branch names; ``None``: something vanished meanwhile.
+
+        A branch without a schema is being created or deleted, or a call was killed on the way. While it is created, the
+        tag or snapshot that it is made from names all that it needs.
+        """
+        io, root = self.store.io, branch_root(self.store.root, branch)
+        snapshots, tags, changelogs = Snapshots(io, root), Tags(io, root), Changelogs(io, root)
+        ids = snapshots.ids()
+        existing = list(parallel_map(snapshots.find, ids))
+        names = tags.names()
+        tagged = [None if tag is None else tag.snapshot for tag in parallel_map(tags.find, names)]
+        numbers = changelogs.ids()
+        logs = list(parallel_map(changelogs.find, numbers))
+        if None in existing or None in tagged or None in logs:
+            return None
+        known = {s.fingerprint for s in existing if s is not None}
+        return _Timeline(
+            branch,
+            [s for s in existing if s is not None],
+            [s for s in tagged if s is not None and s.fingerprint not in known],
+            [s for s in logs if s is not None],
+        )
+
+    # ---- reading
+
+    def _load(self, timelines: Sequence[_Timeline]) -> set[str]:
+        """Read what the timelines need and was not read before; return the names of needed files that are missing."""
+        sizes = {name: size for timeline in timelines for name, size in timeline.list_sizes.items()}
+        missing = self._load_lists({name for timeline in timelines for name in timeline.needed_lists}, sizes)
+        self._load_lists({name for timeline in timelines for name in timeline.optional_lists}, sizes)
+        missing |= self._load_indexes(
+            {name for t in timelines for s in (*t.snapshots, *t.tagged) for name in _present(s.index_manifest)}
+        )
+        needed = {m.file_name: m for t in timelines for m in self._manifests((*t.whole_lists, *t.changed_lists))}
+        optional = {m.file_name: m for t in timelines for m in self._manifests(t.optional_lists)}
+        missing |= self._load_entries(list(needed.values()))
+        self._load_entries(list(optional.values()))
+        return missing
+
+    def _manifests(self, lists: Iterable[str]) -> Iterator[ManifestFileMeta]:
+        return (meta for name in lists for meta in self._lists.get(name, ()))
+
+    def _load_lists(self, names: Iterable[str], sizes: Mapping[str, int | None]) -> set[str]:
+        new = [name for name in names if name not in self._lists]
+
+        def read(name: str) -> list[ManifestFileMeta] | None:
+            try:
+                return self.store.manifests.read_list(name, sizes[name])
+            except CorruptedError as error:
+                if not is_missing(error):
+                    raise
+                return None
+
+        missing = set()
+        for name, metas in zip(new, parallel_map(read, new), strict=True):
+            if metas is None:
+                missing.add(name)
+            else:
+                self._lists[name] = [self._metas.setdefault(meta.file_name, meta) for meta in metas]
+        return missing
+
+    def _load_indexes(self, names: Iterable[str]) -> set[str]:
+        new = [name for name in names if name not in self._indexes]
+
+        def read(name: str) -> list[str] | None:
+            try:
+                return [entry.file_name for entry in self.store.manifests.read_index(name)]
+            except CorruptedError as error:
+                if not is_missing(error):
+                    raise
+                return None
+
+        found = dict(zip(new, parallel_map(read, new), strict=True))
+        self._indexes.update({name: files for name, files in found.items() if files is not None})
+        return {name for name, files in found.items() if files is None}
+
+    def _load_entries(self, metas: Sequence[ManifestFileMeta]) -> set[str]:
+        new = [(m.file_name, m.file_size) for m in metas if m.file_name not in self._entries]
+        groups = [new[start : start + _GROUP] for start in range(0, len(new), _GROUP)]
+        missing = set()
+        for group, found in zip(groups, self.runner.map(self.store, _read_names, groups), strict=True):
+            for (name, _), names in zip(group, found, strict=True):
+                if names is None:
+                    missing.add(name)
+                else:
+                    self._entries[name] = names
+        return missing
+
+    # ---- the result
+
+    def _hashes(self, timelines: Sequence[_Timeline]) -> Hashes:
+        names: set[str] = set()
+        for timeline in timelines:
+            lists = {*timeline.needed_lists, *timeline.optional_lists}
+            names |= lists | {meta.file_name for meta in self._manifests(lists)}
+            for snapshot in (*timeline.snapshots, *timeline.tagged):
+                names.update(_present(snapshot.statistics))
+                for index in _present(snapshot.index_manifest):
+                    names |= {index, *self._indexes[index]}
+        return union(chain([name_hashes(list(names))], self._of_files(timelines)))
+
+    def _of_files(self, timelines: Sequence[_Timeline]) -> Iterator[Hashes]:
+        """Yield the hashes of the data and changelog files that are needed, some of them more than once."""
+        for timeline in timelines:
+            changed = self._manifests((*timeline.changed_lists, *timeline.optional_lists))
+            for name in {meta.file_name for meta in changed} & self._entries.keys():
+                yield self._entries[name].added
+            for snapshot in timeline.whole:
+                metas = self._manifests(_state_lists(snapshot))
+                yield live_names([self._entries[meta.file_name] for meta in metas])
+
+
+def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[ManifestNames | None]:
+    """Return the names in manifests, each given by its name and size; ``None``: the manifest is missing."""
+
+    def load(manifest: tuple[str, int]) -> bytes | None:
+        try:
+            return store.manifests.load(*manifest)
+        except CorruptedError as error:
+            if not is_missing(error):
+                raise
+            return None
+
+    loaded = zip(manifests, parallel_map(load, manifests), strict=True)
+    return [None if data is None else _names(store, name, data) for (name, _), data in loaded]
+
+
+def _names(store: FileStore, name: str, data: bytes) -> ManifestNames:
+    return names_in(store.manifests.decode(name, data, with_stats=False))[1]
+
+
+def _state_lists(snapshot: Snapshot) -> tuple[str, str]:
+    return snapshot.base_manifest_list, snapshot.delta_manifest_list
+
+
+def _present(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)

@@ -1,0 +1,189 @@
+"""Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from paimon_core.commit.best_effort import best_effort
+from paimon_core.commit.publisher import ORPHAN_SECONDS
+from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, OutOfRangeError
+from paimon_core.iceberg.sync import sync_after_change
+from paimon_core.operations.history.delete_tag import is_in_timeline
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
+from paimon_core.store.current_schema import publish_current_schema
+from paimon_core.store.file_store import FileStore
+
+_POLL_SECONDS = 0.05
+_GUARD = timedelta(hours=1)  # a tag that a crash leaves goes with its age
+
+
+def rollback_target(store: FileStore, version: int | str) -> Snapshot:
+    """Return the snapshot of an id, or of a tag's name. A tag wins over a snapshot of the same number.
+
+    Raises NotFoundError for a name that is no tag, OutOfRangeError for an id that does not exist.
+    """
+    if isinstance(version, int):
+        return store.snapshots.get(version)
+    found = TimeTravel(version=version).resolve(store.snapshots, store.tags)
+    if found is None:
+        raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
+    return found
+
+
+def newest_at(store: FileStore, millis: int) -> Snapshot:
+    """Return the newest snapshot committed at or before ``millis`` (epoch ms).
+
+    Raises OutOfRangeError if all snapshots are newer, NotFoundError if there is no snapshot.
+    """
+    found = TimeTravel(timestamp_millis=millis).resolve(store.snapshots, store.tags)
+    if found is None:
+        raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
+    return found
+
+
+def newest_with_watermark(store: FileStore, watermark: int) -> Snapshot:
+    """Return the newest snapshot whose watermark is at most ``watermark``. Raises NotFoundError if there is none."""
+    for snapshot in reversed(list(store.snapshots.all())):
+        if snapshot.watermark not in (None, NO_WATERMARK) and snapshot.watermark <= watermark:
+            return snapshot
+    raise NotFoundError(f"no snapshot of {store.branch_root} has a watermark of {watermark} or less")
+
+
+def target_of(
+    store: FileStore,
+    version: int | str | None,
+    timestamp: datetime | str | int | None = None,
+    watermark: int | None = None,
+) -> Snapshot:
+    """Return the snapshot of the one argument that is given: the functions above say which.
+
+    Raises InvalidInputError for none or several, and as these functions.
+    """
+    given = [one for one in (version, timestamp, watermark) if one is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"one moment is needed, a snapshot or tag, a timestamp or a watermark; found {given}")
+    if timestamp is not None:
+        return newest_at(store, epoch_millis(timestamp))
+    if watermark is not None:
+        return newest_with_watermark(store, watermark)
+    assert version is not None  # one is given
+    return rollback_target(store, version)
+
+
+def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
+    """Delete all snapshots, changelogs and tags after ``target``; return the newest snapshot before, and ``target``.
+
+    The schema does not change, unless the table was replaced since, or a ``REPLACE TABLE`` died before its rows were
+    there: then the old schema is published again. Data files of the deleted snapshots stay until orphan files are
+    removed. A tagged snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the
+    call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
+
+    Raises InvalidInputError if there is no snapshot, OutOfRangeError if ``target`` has expired and has no tag,
+    CommitConflictError if another rollback removes it.
+    """
+    store.io.check_can_commit()
+    snapshots = store.snapshots
+    before = snapshots.latest()
+    if before is None:
+        raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
+    with _protected(store, target):
+        _put_back(store, target, replaces=True)
+        snapshots.write_hint("LATEST", target.id)
+        _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
+        newest = _without_old_history(store, target)
+        _put_back(store, target, replaces=False)
+    snapshots.point_to(newest.id)
+    if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
+        snapshots.write_hint("EARLIEST", target.id)
+    store.changelogs.remove_after(target.id)
+    for tag in store.tags.list():
+        if _is_after(tag, target) and not is_in_timeline(store, tag.snapshot):
+            store.tags.delete(tag.name)
+    publish_current_schema(store.schemas)
+    sync_after_change(store)
+    return before, target
+
+
+@contextmanager
+def _protected(store: FileStore, target: Snapshot) -> Iterator[None]:
+    """Tag the target during the block, so that an expiry at the same time keeps its files.
+
+    Raises OutOfRangeError if the target has expired and has no tag.
+    """
+    if any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list()):
+        yield
+        return
+    tag = TableTags(store).create(f"rollback-{target.id}-{store.new_name()[:8]}", target.id, _GUARD)
+    try:
+        if tag.snapshot.fingerprint != target.fingerprint:
+            raise OutOfRangeError(
+                f"snapshot {target.id} of {store.branch_root} was rolled back by another call: look at the snapshots"
+            )
+        yield
+    finally:
+        with best_effort("deleting the tag of a rollback"):
+            store.tags.delete(tag.name)
+
+
+def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
+    """Make the target a snapshot again if it has expired and a tag keeps its files.
+
+    ``replaces``: a snapshot of another history that has the id is replaced.
+
+    Raises CommitConflictError if another rollback has removed the target and its tag.
+    """
+    path = store.snapshots.path(target.id)
+    if is_in_timeline(store, target):
+        return
+    if not any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list()):
+        raise CommitConflictError(
+            f"{store.branch_root} cannot be rolled back to snapshot {target.id}: another rollback has removed it"
+        )
+    if replaces:
+        store.io.write(path, target.to_json())
+    else:
+        store.io.create_exclusive(path, target.to_json())
+    store.sync([path])
+
+
+def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:
+    """Delete snapshots, the newest first: so a commit whose base still exists is listed, or began later."""
+    for number in reversed(ids):
+        store.io.delete(store.snapshots.path(number))
+    store.sync(store.snapshots.path(number) for number in ids)
+
+
+def _without_old_history(store: FileStore, target: Snapshot) -> Snapshot:
+    """Wait until no snapshot is left that was built on a deleted one; return the newest snapshot.
+
+    A committer that finds its base deleted deletes its own snapshot. Only after a while is it taken to be dead: if both
+    deleted the file, the later call could hit the file of a new commit under the same name.
+    """
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while True:
+        newest, old = target, []
+        for number in store.snapshots.ids():
+            snapshot = store.snapshots.find(number) if number > target.id else None
+            if snapshot is None:
+                continue
+            if number == newest.id + 1 and snapshot.was_built_on(newest):
+                newest = snapshot
+            else:
+                old.append(snapshot)
+        if not old:
+            return newest
+        dead = time.monotonic() > deadline
+        _delete_snapshots(store, [one.id for one in old if dead or one.parent_delta_manifest_list is None])
+        if not dead:
+            time.sleep(_POLL_SECONDS)
+
+
+def _is_after(tag: Tag, target: Snapshot) -> bool:
+    """Return True if a rollback to ``target`` removes the snapshot of the tag."""
+    return tag.snapshot.id > target.id or (
+        tag.snapshot.id == target.id and tag.snapshot.fingerprint != target.fingerprint
+    )

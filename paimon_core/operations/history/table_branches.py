@@ -1,0 +1,321 @@
+"""The group `Table.branches`: further timelines over the same data files (behaviour 7.17)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
+from paimon_core.iceberg.sync import sync_after_change
+from paimon_core.operations.history.delete_tag import delete_files_of, delete_tags
+from paimon_core.operations.history.merge_branch import merge_branch
+from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
+from paimon_core.schema.continuity import replaced_version, unmarked
+from paimon_core.schema.schemas import Schemas
+from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
+from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.snapshot.tags import Tag, Tags
+from paimon_core.store.current_schema import check_opened, current_schema
+from paimon_core.store.drop import drop_directory, empty_trash
+from paimon_core.store.file_store import FileStore
+
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TableBranches:
+    """The branches of one table."""
+
+    store: FileStore
+
+    def list(self) -> list[str]:
+        """Return the names of all branches except ``main``, sorted."""
+        return list_branches(self.store.io, self.store.root)
+
+    def create(
+        self,
+        name: str,
+        tag: str | None = None,
+        snapshot_id: int | None = None,
+        *,
+        ignore_if_exists: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Create a branch: without rows, or with the rows of a tag.
+
+        Args:
+            name: not blank, not only digits, and not ``main``.
+            tag: the tag to start from; `None`: the branch has no snapshot.
+            snapshot_id: the snapshot to start from. It gets the tag ``branch-<name>``, by which every engine keeps its
+                files; the tag goes with the branch.
+            ignore_if_exists: True: leave a branch that exists as it is.
+            dry_run: only check that it is possible.
+
+        What a crash leaves of a new branch has no first schema, and another call makes the branch of it. Raises
+        AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not, InvalidInputError for a bad
+        name and for a tag and a snapshot together.
+        """
+        check_branch_name(name)
+        if snapshot_id is not None and tag is not None:
+            raise InvalidInputError("a branch starts from a tag or from a snapshot: give tag or snapshot_id")
+        if self._is_whole(name):
+            if ignore_if_exists:
+                return
+            raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
+        check_opened(self.store.schemas, self.store.schema, None)
+        source = None if tag is None else self.store.tags.get(tag)
+        if dry_run:
+            if snapshot_id is not None:
+                self.store.snapshots.get(snapshot_id)
+            return
+        if snapshot_id is not None:
+            source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
+        main, directory = self._main(), branch_root(self.store.root, name)
+        empty_trash(main.io, _parent(directory))
+        drop_directory(main.io, directory)
+        try:
+            self._fill(main, directory, source)
+        except BaseException:
+            drop_directory(main.io, directory)
+            if snapshot_id is not None and source is not None:
+                delete_tags(self.store, [source])
+            raise
+
+    def delete(self, name: str, *, dry_run: bool = False) -> None:
+        """Delete a branch. Data files that only the branch has stay until orphan files are removed.
+
+        `dry_run`: only check that it is possible.
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
+        option ``scan.fallback-branch``.
+        """
+        self.check_deletable(name)
+        if dry_run:
+            return
+        main, own = self._main(), self._own_tag(name)
+        if own is not None:  # a call that goes on after a crash could not know whose tag it was
+            main.tags.delete(own.name)
+            main.sync([main.tags.path(own.name)])
+        directory = branch_root(main.root, name)
+        empty_trash(main.io, _parent(directory))
+        drop_directory(main.io, directory)
+        if own is not None:
+            delete_files_of(main, own.snapshot)
+
+    def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
+        """Rename a branch to ``target``, in one step. `dry_run`: only check that it is possible.
+
+        Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken, UnsupportedError for a
+        store that cannot rename a directory in one step, as object stores cannot.
+        """
+        self.check(name)
+        check_branch_name(target)
+        if target in self.list():
+            raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
+        if not self.store.io.renames_atomically:
+            raise UnsupportedError(
+                f"branch {name!r} of {self.store.root} cannot be renamed to {target!r}: the store cannot rename a "
+                "directory in one step, so that readers, writers and a crash would meet half a branch; create a branch "
+                "from a snapshot or a tag, and delete this one"
+            )
+        if dry_run:
+            return
+        self._rename_own_tag(name, target)
+        root = self.store.root
+        self._main().io.rename_directory(branch_root(root, name), branch_root(root, target))
+
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
+        """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
+
+        Snapshots, schemas and tags of ``main`` from there on are lost. Older snapshots stay if the branch could follow
+        them: they reach up to its first one, and it has their schemas. So do tags whose schemas it has. Not atomic:
+        after a crash ``main`` is at an older snapshot, at one of the branch, or at none, and another call finishes the
+        work. Writers must rest meanwhile.
+        `dry_run`: only check that it is possible.
+
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
+        """
+        self.check(name)
+        branch, main = self._branch(name), self._main()
+        snapshots = list(branch.snapshots.all())
+        if not snapshots:
+            raise InvalidInputError(
+                f"{self.store.root} cannot be fast-forwarded to branch {name!r}: the branch has no snapshot"
+            )
+        main.io.check_can_commit()
+        if dry_run:
+            return
+        _make_plain(main)
+        first, schemas = snapshots[0].id, branch.schemas.ids()
+        _cut(main, first, _shared_schemas(main, branch))
+        for number in schemas:
+            main.io.write(main.schemas.path(number), _plain_schema(branch.schemas, number))
+        main.sync(main.schemas.path(number) for number in schemas)
+        for snapshot in snapshots:
+            main.io.write(main.snapshots.path(snapshot.id), snapshot.to_json())
+        main.sync(main.snapshots.path(snapshot.id) for snapshot in snapshots)
+        for tag in branch.tags.list():
+            main.tags.replace(tag)
+        main.snapshots.write_hint("LATEST", snapshots[-1].id)
+        main.snapshots.write_hint("EARLIEST", main.snapshots.ids()[0])
+        newest = main.schemas.latest()
+        sync_after_change(main if newest is None else main.with_schema(newest))
+
+    # ---- inside
+
+    def merge(self, name: str, target: str = MAIN, *, dry_run: bool = False) -> int:
+        """Add the rows that branch ``name`` has got to ``target``, by their files; return the number of files.
+
+        For tables without a primary key, whose branches have only added rows since the snapshot that they share. The
+        branches share the files from then on. `dry_run`: only check, and return the number of files.
+
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for one branch with itself, and as
+        `merge_branch`.
+        """
+        for one in {name, target} - {MAIN}:
+            self.check(one)
+        if name == target:
+            raise InvalidInputError(f"branch {name!r} of {self.store.root} cannot be merged into itself")
+        return merge_branch(self._branch(name), self._branch(target), dry_run=dry_run)
+
+    def _main(self) -> FileStore:
+        return replace(self.store, branch=MAIN)
+
+    def _branch(self, name: str) -> FileStore:
+        return replace(self.store, branch=name)
+
+    def check_deletable(self, name: str) -> None:
+        """Raise InvalidInputError or NotFoundError, as `delete`, for a branch that cannot be deleted."""
+        self.check(name)
+        if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
+            raise InvalidInputError(
+                f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
+            )
+
+    def _is_whole(self, name: str) -> bool:
+        """Return True if a branch exists, and is more than what a crash left of its creation.
+
+        Creation writes the table's first schema last; only a branch in use has snapshots that no tag of it has.
+        """
+        if name not in self.list():
+            return False
+        branch = self._branch(name)
+        begun = {tag.snapshot.id for tag in branch.tags.list()}
+        return branch.schemas.ids()[:1] == self.store.schemas.ids()[:1] or not begun.issuperset(branch.snapshots.ids())
+
+    def _own_tag(self, branch: str, name: str | None = None) -> Tag | None:
+        """Return the tag of the snapshot that a branch was created from; `None`: it has none.
+
+        ``name``: the name of the branch that the tag has; `None`: its own.
+        """
+        tag = tag_of_branch(name or branch)
+        ours, theirs = self._main().tags.find(tag), self._branch(branch).tags.find(tag)
+        same = ours is not None and theirs is not None and ours.snapshot.fingerprint == theirs.snapshot.fingerprint
+        return ours if same else None
+
+    def _rename_own_tag(self, name: str, target: str) -> None:
+        """Give the own tag of a branch, if any, the name of another branch; goes on where a crash ended a call."""
+        main, branch, own = self._main(), self._branch(name), self._own_tag(name)
+        if own is not None:
+            TableTags(main).create_lasting(tag_of_branch(target), own.snapshot)
+            branch.tags.replace(replace(own, name=tag_of_branch(target)))
+            main.tags.delete(own.name)
+        renamed, old = self._own_tag(name, target), branch.tags.find(tag_of_branch(name))
+        if renamed is not None and old is not None and renamed.snapshot.fingerprint == old.snapshot.fingerprint:
+            branch.tags.delete(old.name)
+
+    def check(self, name: str) -> None:
+        """Raise NotFoundError for a branch that does not exist, InvalidInputError for ``main``."""
+        known = self.list()
+        if name == MAIN:
+            raise InvalidInputError(
+                f"{MAIN!r} is the table {self.store.root} itself: name one of {known or 'no branch'}"
+            )
+        if name not in known:
+            raise NotFoundError(
+                f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, known)}"
+            )
+
+    def _fill(self, main: FileStore, directory: str, source: Tag | None) -> None:
+        """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch.
+
+        The FileIO of ``main`` writes the files: the branch's own makes no directory of a branch.
+        """
+        io, schemas = main.io, Schemas(main.io, directory)
+        if source is not None:
+            tags, snapshots = Tags(io, directory), Snapshots(io, directory)
+            tags.replace(source)
+            io.write(snapshots.path(source.snapshot.id), source.snapshot.to_json())
+            main.sync([tags.path(source.name), snapshots.path(source.snapshot.id)])
+            snapshots.write_hint("LATEST", source.snapshot.id)
+            snapshots.write_hint("EARLIEST", source.snapshot.id)
+        current = current_schema(self.store.schemas) or self.store.schema
+        last = current.id if source is None else source.snapshot.schema_id
+        for number in reversed(self.store.schemas.ids()):
+            if number <= last:
+                io.write(schemas.path(number), _plain_schema(self.store.schemas, number))
+                main.sync([schemas.path(number)])
+
+
+def _parent(directory: str) -> str:
+    return directory.rpartition("/")[0]
+
+
+def _plain_schema(schemas: Schemas, number: int) -> bytes:
+    """Return the file of a schema without the key that makes it wait for rows: see `continuity.replacing`."""
+    schema = schemas.get(number)
+    if replaced_version(schema) is None:
+        return schemas.io.read(schemas.path(number))
+    return unmarked(schema).to_json()
+
+
+def _make_plain(main: FileStore) -> None:
+    """Write the schemas of a table without the key of `_plain_schema`: the table stays, also without any snapshot.
+
+    Raises InvalidInputError if the newest schema does wait for rows.
+    """
+    schemas, current = main.schemas, current_schema(main.schemas)
+    waiting = [number for number in schemas.ids() if replaced_version(schemas.get(number)) is not None]
+    if waiting and (current is None or current.id != schemas.ids()[-1]):
+        raise InvalidInputError(
+            f"{main.root} cannot be fast-forwarded, because a REPLACE TABLE of it was interrupted: run that again, or "
+            "roll the table back to its newest snapshot"
+        )
+    for number in waiting:
+        main.io.write(schemas.path(number), _plain_schema(schemas, number))
+    main.sync(schemas.path(number) for number in waiting)
+
+
+def _shared_schemas(main: FileStore, branch: FileStore) -> set[int]:
+    """Return the ids of the schemas that two lines have in common; later ones of the same id differ."""
+    both = set(main.schemas.ids()) & set(branch.schemas.ids())
+    return {n for n in both if _plain_schema(main.schemas, n) == _plain_schema(branch.schemas, n)}
+
+
+def _cut(main: FileStore, first: int, schemas: Collection[int]) -> None:
+    """Delete what stands in the way of a branch.
+
+    These are the snapshots, changelogs and tags from snapshot ``first`` on, all schemas but ``schemas``, and the tags
+    of those schemas. Older snapshots and changelogs go as well if one is of such a schema, or if they end before
+    ``first - 1``, for nothing could follow them.
+    """
+    for tag in main.tags.list():
+        if tag.snapshot.id >= first or tag.snapshot.schema_id not in schemas:
+            main.tags.delete(tag.name)
+    staying = [snapshot for snapshot in main.snapshots.all() if snapshot.id < first]
+    older = [*(changelog for changelog in main.changelogs.all() if changelog.id < first), *staying]
+    ends = not staying or staying[-1].id == first - 1
+    follows = ends and all(one.schema_id in schemas for one in older)
+    least = first if follows else 0
+    main.changelogs.remove_after(least - 1)
+    if staying and follows:
+        main.snapshots.write_hint("LATEST", staying[-1].id)  # Java believes a hint if no snapshot follows
+    else:
+        main.io.delete(main.snapshots.path(first).rpartition("/")[0] + "/LATEST")
+    for _ in range(_TRIES):
+        later = [number for number in main.snapshots.ids() if number >= least]
+        for number in reversed(later):
+            main.io.delete(main.snapshots.path(number))
+        if not later:
+            break
+    for number in reversed(main.schemas.ids()):
+        if number not in schemas:
+            main.io.delete(main.schemas.path(number))

@@ -1,0 +1,180 @@
+"""Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.commit_messages import commit_compactions
+from paimon_core.commit.publisher import Publisher
+from paimon_core.errors import OutOfRangeError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.jobs.task import ALL_DUE, CompactionTask, PlanRequest
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+
+Task = TypeVar("Task", bound=CompactionTask)
+Part = TypeVar("Part")
+Found = TypeVar("Found")
+Progress = Callable[[int, int], None]
+"""A function that is called after every task with the bytes done and the bytes in all."""
+_ATTEMPTS = 5  # a bucket that others replace every time needs no compaction from here
+_TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task have expired
+_RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
+
+
+class Runner(Protocol):
+    """An object that runs the tasks of a plan: in this process, or in the processes of a query engine."""
+
+    @property
+    def parts(self) -> int:
+        """Return the number of tasks that a divisible task is worth dividing into."""
+
+    def run_all(
+        self,
+        store: FileStore,
+        tasks: Sequence[Task],
+        run: Callable[[FileStore, Task], CommitMessage],
+        progress: Progress | None,
+    ) -> list[CommitMessage]:
+        """Return the messages of ``run`` for all tasks, in the order of the tasks.
+
+        REQUIRES: ``run`` is a module-level function or a partial of one, because it may be pickled. After an error no
+        file is left, as far as the runner knows which files were written.
+        """
+
+    def map(
+        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+    ) -> Iterator[Found]:
+        """Yield ``function(store, part)`` for all parts, in the order of the parts; the first error is raised.
+
+        REQUIRES: ``function`` may run twice for a part. It, the parts and the results are picklable.
+        """
+
+
+class _Local:
+    """A runner with a few threads of this process."""
+
+    parts = 1
+
+    def run_all(
+        self,
+        store: FileStore,
+        tasks: Sequence[Task],
+        run: Callable[[FileStore, Task], CommitMessage],
+        progress: Progress | None,
+    ) -> list[CommitMessage]:
+        written: list[CommitMessage] = []  # of all tasks that ended, also those whose result was not read
+
+        def one(task: Task) -> tuple[Task, CommitMessage]:
+            message = run(store, task)
+            written.append(message)
+            return task, message
+
+        total, done = sum(task.size for task in tasks), 0
+        messages = []
+        try:
+            for task, message in parallel_map(one, tasks, threads=_RUNNERS):
+                messages.append(message)
+                done += task.size
+                if progress is not None:
+                    progress(done, total)
+        except BaseException:
+            delete_written_files(store, written)
+            raise
+        return messages
+
+    def map(
+        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+    ) -> Iterator[Found]:
+        return parallel_map(partial(function, store), parts, threads=_RUNNERS)
+
+
+LOCAL: Runner = _Local()
+
+
+def run_plan(
+    store: FileStore,
+    plan: Callable[[FileStore, PlanRequest], Sequence[Task]],
+    run: Callable[[FileStore, Task], CommitMessage],
+    request: PlanRequest = ALL_DUE,
+    *,
+    runner: Runner = LOCAL,
+    progress: Progress | None = None,
+    join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]] = list,
+) -> tuple[Snapshot | None, list[CommitMessage]]:
+    """Plan the newest snapshot, run the tasks and commit their messages once.
+
+    If others replaced files of a bucket meanwhile (and may have deleted them with their snapshot), the bucket is
+    planned, run and committed again, a few times.
+
+    Args:
+        store: of the table.
+        plan: returns the tasks of a request with a snapshot.
+        run: runs one task; see `Runner.run_all`.
+        request: to plan, in each attempt for the newest snapshot.
+        runner: runs the tasks.
+        progress: called after every task with the bytes done and the bytes in all.
+        join: makes one message of the messages of a divided task.
+
+    Return the last snapshot made (``None``: nothing was due), and a message for each task that others made obsolete
+    every time. Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if the
+    newest snapshot expired each time it was planned. After an error no file is left, but for CommitUnknownError.
+    """
+    publisher = Publisher(store)
+    made: Snapshot | None = None
+    obsolete: list[CommitMessage] = []
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        newest = store.snapshots.latest()
+        if newest is None:
+            return made, []
+        try:
+            with raise_if_expired(store, newest):
+                tasks = plan(store, replace(request, snapshot=newest))
+        except OutOfRangeError:
+            if attempts_left or obsolete:
+                continue
+            raise
+        if not tasks:
+            return made, []
+        messages = runner.run_all(store, tasks, partial(_in_time, run, newest), progress)
+        with publisher.publishing(messages):
+            snapshot, obsolete = _committed(publisher, join, messages)
+        made = snapshot or made
+        if not obsolete:
+            break
+        request = replace(request, buckets={m.bucket_ref for m in obsolete})
+    return made, obsolete
+
+
+def _in_time(
+    run: Callable[[FileStore, Any], CommitMessage], planned: Snapshot, store: FileStore, task: CompactionTask
+) -> CommitMessage:
+    """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
+    started = time.monotonic()
+    try:
+        with raise_if_expired(store, planned):
+            message = run(store, task)
+            return replace(message, compact_seconds=time.monotonic() - started)
+    except OutOfRangeError:
+        return CommitMessage(*task.bucket_ref, _TOO_LATE)
+
+
+def _committed(
+    publisher: Publisher,
+    join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
+    messages: Sequence[CommitMessage],
+) -> tuple[Snapshot | None, list[CommitMessage]]:
+    """Commit the messages of buckets whose files all existed; return the snapshot and the messages to do again.
+
+    If files of one task of a bucket had expired, all tasks of the bucket are done again.
+    """
+    expired = {m.bucket_ref: m for m in messages if m.total_buckets == _TOO_LATE}
+    delete_written_files(publisher.store, [m for m in messages if m.bucket_ref in expired])
+    in_time = [m for m in messages if m.bucket_ref not in expired]
+    snapshot, obsolete = commit_compactions(publisher, join(in_time)) if in_time else (None, [])
+    return snapshot, [*obsolete, *expired.values()]

@@ -1,0 +1,1 @@
+"""Whole partitions: expiry, idle ones, and marks of partitions that are done."""

@@ -1,0 +1,69 @@
+"""Files ``_SUCCESS`` in the directories of partitions that are complete, for schedulers of other systems."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from paimon_core.commit.overwrite import partition_predicate
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.fileio.fileio import join
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.operations.partitions.success_file import write_success_file
+from paimon_core.options.bucket import PARTITION_END_INPUT_TO_DONE, PARTITION_MARK_DONE_ACTION
+from paimon_core.scan.entries import live_entries
+from paimon_core.store.file_store import FileStore
+
+_log = logging.getLogger(__name__)
+_ACTION = "success-file"
+
+
+def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+    """Write a success file into each directory of partitions, each given as {column: value}; return the paths.
+
+    A column left out means all its values. Raises NotFoundError for a partition without rows (then nothing is written),
+    InvalidInputError for a table without partitions, UnsupportedError for another ``partition.mark-done-action``.
+    """
+    actions = store.options.value(PARTITION_MARK_DONE_ACTION)
+    if actions != (_ACTION,):
+        raise UnsupportedError(
+            f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {','.join(actions)!r}: only {_ACTION!r} is "
+            "supported"
+        )
+    if not store.schema.partition_keys:
+        raise InvalidInputError(f"{store.root} has no partitions")
+    snapshot = store.snapshots.latest()
+    done: dict[bytes, None] = {}
+    for spec in partitions:
+        where = partition_predicate(store, [spec])
+        live = () if snapshot is None else live_entries(store, snapshot, partition=where, with_stats=False).live
+        found = sorted({entry.bucket_ref.partition for entry in live})
+        if not found:
+            raise NotFoundError(f"partition {dict(spec)} of {store.root} has no rows")
+        done.update(dict.fromkeys(found))
+    return _write_success_files(store, done)
+
+
+def record_done_after_commit(store: FileStore, written: Collection[BucketRef]) -> None:
+    """Do the same for the partitions of buckets that a batch wrote, if ``partition.end-input-to-done`` is set.
+
+    Never fails: the rows are committed by then, so an error is logged.
+    """
+    if not (written and store.schema.partition_keys and store.options.value(PARTITION_END_INPUT_TO_DONE)):
+        return
+    try:
+        _write_success_files(store, sorted({bucket.partition for bucket in written}))
+    except Exception as error:
+        _log.warning(
+            "the rows are committed to %s, but not all of their partitions were marked as done; "
+            "the procedure mark_partition_done does it: %s",
+            hide_secrets(store.root),
+            hide_secrets(str(error)),
+        )
+
+
+def _write_success_files(store: FileStore, partitions: Collection[bytes]) -> list[str]:
+    directories = [store.bucket_path(BucketRef(partition, 0)).rpartition("/")[0] for partition in partitions]
+    paths = [join(directory, "_SUCCESS") for directory in directories]
+    for path in paths:
+        write_success_file(store, path)
+    store.sync(paths)
+    return paths

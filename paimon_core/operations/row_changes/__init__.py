@@ -1,0 +1,1 @@
+"""Changes of rows: deletes, column updates, and new row ids."""

@@ -1,0 +1,323 @@
+"""Deletion of rows by a filter, in one commit.
+
+- Without a primary key, with ``deletion-vectors.enabled``: the positions of the rows are added to deletion vectors.
+- Without a primary key otherwise: the files that hold the rows are rewritten without these rows.
+- With a primary key: a row of kind -D is written for each row.
+
+If others change the same files or buckets meanwhile, the matching rows are searched again. So no deleted row comes
+back, and no row is deleted that does not match any more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.commit.clean_up import delete_written_files
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.overwrite_partitions import replace_files
+from paimon_core.commit.publisher import Publisher
+from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.datafile.deletion_vectors import vectors_by_bucket
+from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.errors import CommitUnknownError, UnsupportedError
+from paimon_core.manifest.bucket import BucketLocation
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.operations.history.expire import expire_after_commit
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.task import BucketFiles
+from paimon_core.operations.row_changes.remove_rows import without_rows
+from paimon_core.options.merge import (
+    DELETE_FORCE_PRODUCE_CHANGELOG,
+    DELETION_VECTORS_MERGE_ON_READ,
+    IGNORE_DELETE,
+    ROWKIND_FIELD,
+)
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import columns
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.entries import live_entries
+from paimon_core.scan.metadata_aggregate import Function, aggregate
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.support import check_writable
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.started_from import Guard, StartedFrom
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.traits import TableTraits
+from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_core.write.table_write import TableWrite
+
+RETRIES = 10  # attempts, if others change the same files each time
+
+
+def delete_rows(
+    store: FileStore, predicate: Predicate, *, runner: Runner = LOCAL, progress: Progress | None = None
+) -> Snapshot | None:
+    """Delete the rows that match a predicate; return the last snapshot made, ``None``: no row matches.
+
+    A predicate on partition columns alone drops these partitions, unread. Exception: a table with a primary key and
+    ``delete.force-produce-changelog`` gets a row of kind -D for each row.
+
+    Args:
+        store: of the table.
+        predicate: bound.
+        runner: reads and rewrites the files of a table without a primary key.
+        progress: called after every task with the bytes done and the bytes in all.
+
+    Raises UnsupportedError if the table's options do not allow deletes, CommitConflictError if every attempt met a
+    conflict, OutOfRangeError if the snapshot of the last attempt expired before it was read, CorruptedError for a file
+    that is missing while its snapshot exists. After an error no file is left, but for CommitUnknownError.
+    """
+    check_writable(store.schema)
+    check_deletes(store.schema)
+    if drops_partitions(store.schema, predicate):
+        return retry_on_conflict(partial(_drop, store, predicate), RETRIES)
+    if store.schema.primary_keys:
+        return retry_on_conflict(partial(_retract, store, predicate), RETRIES)
+    return retry_on_conflict(partial(_delete_in_files, store, predicate, runner, progress), RETRIES)
+
+
+def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
+    """Return True if the predicate (bound) selects whole partitions, which can be dropped without reading them."""
+    row_by_row = schema.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
+    if row_by_row and schema.primary_keys:
+        return False
+    asked = columns(predicate)
+    return bool(asked) and asked <= set(schema.partition_keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Whole partitions that were removed unread: their rows, and the snapshot; `None`: there were no rows."""
+
+    rows: int
+    snapshot: Snapshot | None
+
+
+def drop_counted(
+    store: FileStore,
+    predicate: Predicate | None,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Dropped | None:
+    """Remove the rows of whole partitions unread, and count them by metadata.
+
+    `None`: nothing was done, because metadata do not know the rows that a read would show, or because the table emits
+    each deleted row in its changelog.
+
+    Args:
+        store: of the table.
+        predicate: a bound predicate on partition columns; `None`: all partitions.
+        user: of the commit; `None`: a new one.
+        properties: texts to store in the snapshot.
+
+    Raises the errors of `delete_rows`.
+    """
+    check_writable(store.schema)
+    check_deletes(store.schema)
+    traits = store.traits
+    emits = traits.changelog_producer != "none" or store.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
+    if (traits.keyed and emits) or bucket_mode(store.schema) is BucketMode.POSTPONE:
+        return None
+    shown = store.with_options(shows_all(store.schema))
+
+    def attempt() -> Dropped | None:
+        snapshot = store.snapshots.latest()
+        if snapshot is None:
+            return Dropped(0, None)
+        found = aggregate(TableScan(shown, snapshot, predicate), (), [Function("count")])
+        if found is None:
+            return None
+        [(rows,)] = found
+        return Dropped(rows, _drop_unread(store, predicate, snapshot, user, properties) if rows else None)
+
+    dropped = retry_on_conflict(attempt, RETRIES)
+    if dropped is not None and dropped.snapshot is not None:
+        expire_after_commit(store)
+    return dropped
+
+
+def check_deletes(schema: TableSchema) -> None:
+    """Raise UnsupportedError, which says what to do instead, for a table whose rows cannot be deleted.
+
+    These are tables with data evolution, and tables with a primary key where a row of kind -D does not delete its row.
+    """
+    options, traits = schema.options, TableTraits(schema)
+    if traits.data_evolution:
+        raise UnsupportedError(
+            "rows of a table with 'data-evolution.enabled' cannot be deleted: overwrite its partition"
+        )
+    if not traits.keyed:
+        return
+    engine = traits.engine_type
+    if not engine.deletes_rows(options):
+        way = f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
+        raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {way}")
+    if options.value(IGNORE_DELETE):
+        raise UnsupportedError("this table ignores deletes: set the option 'ignore-delete' to 'false' to delete rows")
+    if options.value(ROWKIND_FIELD) is not None:
+        raise UnsupportedError(
+            f"this table takes row kinds from its column {options.value(ROWKIND_FIELD)!r}: write rows of kind -D"
+        )
+
+
+def _drop_unread(
+    store: FileStore,
+    predicate: Predicate | None,
+    snapshot: Snapshot,
+    user: str | None,
+    properties: Mapping[str, str] | None,
+) -> Snapshot | None:
+    publisher = Publisher(store, user)
+    identity = publisher.identity(None, properties)
+    return replace_files(publisher, predicate, read_at=snapshot, identity=identity).snapshot
+
+
+def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    """Drop whole partitions, unread."""
+    latest = store.snapshots.latest()
+    if latest is None:
+        return None
+    with raise_if_expired(store, latest):
+        live = live_entries(store, latest, partition=predicate, with_stats=False).live
+    return replace_files(Publisher(store), predicate).snapshot if live else None
+
+
+# ---- with a primary key
+
+
+def shows_all(schema: TableSchema) -> dict[str, str]:
+    """Return the options under which a read also shows rows of level 0, which otherwise only a compaction shows."""
+    return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if TableTraits(schema).deletion_vectors else {}
+
+
+def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    """Write a row of kind -D for every row that matches in the newest snapshot; commit if no such row has changed."""
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    shown = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
+    read = TableRead(shown, store.schema.fields, predicate)
+    publisher, started_from = Publisher(store), StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
+    with TableWrite(store, started_from=started_from) as writer:
+        for split in TableScan(shown, snapshot, predicate).plan().splits:
+            for batch in read.to_batches(split):
+                writer.write(batch, pa.repeat("-D", batch.num_rows))
+        messages = writer.prepare_commit()
+    with publisher.publishing(messages):
+        return commit_messages(publisher, messages, started_from=started_from).snapshot
+
+
+# ---- without
+
+
+def _delete_in_files(
+    store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
+) -> Snapshot | None:
+    messages = _messages(store, store.snapshots.latest(), predicate, runner, progress)
+    if not messages:
+        return None
+    publisher = Publisher(store)
+    with publisher.publishing(messages):
+        return commit_messages(publisher, messages).snapshot
+
+
+def _messages(
+    store: FileStore,
+    snapshot: Snapshot | None,
+    predicate: Predicate,
+    runner: Runner,
+    progress: Progress | None = None,
+) -> list[CommitMessage]:
+    """Return messages that delete the matching rows of a snapshot; empty: no file may hold such a row."""
+    if snapshot is None:
+        return []
+    with raise_if_expired(store, snapshot):
+        tasks = _plan(store, snapshot, predicate)
+    return runner.run_all(store, tasks, partial(_delete, predicate, snapshot), progress) if tasks else []
+
+
+def replace_rows(
+    store: FileStore,
+    predicate: Predicate,
+    inserted: Sequence[CommitMessage],
+    *,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    runner: Runner = LOCAL,
+) -> Snapshot | None:
+    """Delete the rows that match a predicate, and add written rows, in one commit; return its snapshot.
+
+    Other statements that changed rows since the newest snapshot was read are a conflict: the rows are searched again.
+
+    Args:
+        store: of a table without a primary key.
+        predicate: bound.
+        inserted: the messages of the rows to add. After an error their files are deleted.
+        user: of the commit.
+        properties: texts to store in the snapshot.
+        runner: reads and rewrites files.
+
+    Raises the errors of `delete_rows`.
+    """
+
+    def attempt() -> Snapshot | None:
+        snapshot = store.snapshots.latest()
+        deleting = _messages(store, snapshot, predicate, runner)
+        publisher = Publisher(store, user)
+        with publisher.publishing(deleting):
+            started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
+            identity = publisher.identity(None, properties)
+            return commit_messages(publisher, [*deleting, *inserted], identity, started_from).snapshot
+
+    try:
+        check_deletes(store.schema)
+        return retry_on_conflict(attempt, RETRIES)
+    except CommitUnknownError:
+        raise
+    except BaseException:
+        delete_written_files(store, inserted)
+        raise
+
+
+def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:
+    """Return tasks of files that may hold matching rows.
+
+    With deletion vectors a task has all files of a bucket, because they share index files; else it has one file.
+    """
+    vectors = vectors_by_bucket(store, snapshot)
+    buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
+    for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
+        files = buckets.setdefault(split.location, {})
+        files.update((file.file_name, file) for file in split.files)
+    if store.traits.deletion_vectors:
+        return [BucketFiles(*at, tuple(files.values()), vectors.get(at.ref, ())) for at, files in buckets.items()]
+    return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files.values()]
+
+
+def _delete(predicate: Predicate, planned: Snapshot, store: FileStore, task: BucketFiles) -> CommitMessage:
+    """Find and delete the matching rows in some files of snapshot ``planned``. After an error no file is left."""
+    with raise_if_expired(store, planned):
+        return without_rows(store, task, partial(_matching, store, task, predicate))
+
+
+def _matching(
+    store: FileStore, task: BucketFiles, predicate: Predicate, file: DataFileMeta, old: DeletionVector | None
+) -> DeletionVector:
+    """Return the positions of the rows of the file that match and are not deleted yet."""
+    asked = columns(predicate)
+    fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
+    found = [np.zeros(0, np.int64)]
+    how = ReadOptions(predicate, old)
+    for batch in read_file(store, task.bucket_ref, file, fields, how):
+        rows = batch.select(range(len(fields) - 1))
+        found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
+    return DeletionVector.of(np.concatenate(found))

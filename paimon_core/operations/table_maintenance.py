@@ -1,0 +1,272 @@
+"""The group `Table.maintenance`: work on files and snapshots that changes no row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.operations.compaction.compact_manifests import compact_manifests
+from paimon_core.operations.compaction.compact_table import compact_table
+from paimon_core.operations.compaction.materialize_vectors import materialize_vectors
+from paimon_core.operations.compaction.rescale import rescale
+from paimon_core.operations.compaction.rewrite_indexes import rewrite_file_index
+from paimon_core.operations.compaction.sort_compact import cluster_key, sort_table
+from paimon_core.operations.history.earliest import repair_earliest_snapshot
+from paimon_core.operations.history.expire import expire_after_commit, expire_table
+from paimon_core.operations.history.expire_snapshots import Expired
+from paimon_core.operations.history.orphan_files import OrphanFiles, remove_orphan_files
+from paimon_core.operations.history.purge import purge, remove_missing_files
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.partitions.expire_partitions import expiration_options, expire_partitions
+from paimon_core.operations.row_changes.row_ids import reassign_row_ids
+from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.schema.change import SetOption
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class TableMaintenance:
+    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks that rewrite files."""
+
+    store: FileStore
+    runner: Runner = LOCAL
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        buckets: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Rewrite files in one commit that changes no row; `None`: there is nothing to do.
+
+        Rows of postponed buckets are routed to their buckets, and so become visible. Rows that others write meanwhile
+        stay. Files that others rewrite meanwhile are left to the others, or sorted again.
+
+        Args:
+            full: compact as far as possible; by default, as far as the table's options call for it.
+            order_by: columns to sort by, for a table without keys and buckets, so that filters on these columns read
+                few files. `None` with an `order_strategy`: the columns of the option ``clustering.columns``.
+            order_strategy: "order" (the first column counts most), "zorder" or "hilbert" (all columns count alike), or
+                "auto", which chooses one of these.
+            partitions: the partitions to compact, each {column: value}; `None`: all.
+            filter: a filter on partition columns.
+            buckets: the numbers of the buckets to compact, such as ``range(100)``, of a table with a fixed number;
+                `None`: all.
+            progress: called with the bytes done and the bytes of all tasks.
+
+        Raises InvalidInputError for buckets of a table that is sorted; CommitConflictError if others win every attempt
+        to sort; CorruptedError for a file that is missing while
+        its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
+        """
+        store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
+        runner = self.runner
+        if order_by is not None or order_strategy not in (None, "none"):
+            if buckets is not None:
+                raise InvalidInputError(
+                    f"{store.root} cannot be sorted by buckets: only a table without buckets can be sorted"
+                )
+            key = cluster_key(store, order_by, order_strategy)
+            made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        else:
+            made = compact_table(
+                store,
+                full=full,
+                partitions=partitions,
+                filter=predicate,
+                buckets=buckets,
+                runner=runner,
+                progress=progress,
+            )
+        if made is not None:
+            expire_after_commit(store, dedicated=True)
+        return made
+
+    def expire_snapshots(
+        self,
+        older_than: datetime | str | int | None = None,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        *,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> Expired:
+        """Remove old snapshots and the files that only old snapshots need; return what was removed.
+
+        Snapshots that tags, branches and consumers need stay. Changelogs that are retained longer than their snapshots
+        expire as their own options say. The option ``snapshot.expire.limit`` does not count here.
+
+        Args:
+            older_than: expire snapshots before this moment (epoch ms, a datetime or text in local time); `None`: before
+                the age ``snapshot.time-retained``.
+            retain_max: keep no more than the newest `retain_max` snapshots; `None`: ``snapshot.num-retained.max``.
+            retain_min: keep at least the newest `retain_min` snapshots; `None`: ``snapshot.num-retained.min``.
+            max_deletes: remove no more than the oldest `max_deletes` snapshots; `None`: all that are due.
+            dry_run: remove nothing, and return what would be removed.
+        """
+        before = None if older_than is None else epoch_millis(older_than)
+        return expire_table(self.store, before, retain_max, retain_min, max_deletes=max_deletes, dry_run=dry_run)
+
+    def expire_partitions(
+        self,
+        expiration_time: timedelta | str | None = None,
+        *,
+        timestamp_formatter: str | None = None,
+        timestamp_pattern: str | None = None,
+        strategy: str | None = None,
+        max_num: int | None = None,
+        dry_run: bool = False,
+    ) -> list[dict[str, str]]:
+        """Drop old partitions, and return their values as texts, {column: text}, in the order of the values.
+
+        Args:
+            expiration_time: the age, a timedelta or text such as "30 d"; `None`: ``partition.expiration-time``.
+            timestamp_formatter: the format of the time in the values, such as "yyyyMMdd"; `None`: by the options.
+            timestamp_pattern: the text with the time, such as "$dt $hour:00:00"; `None`: by the options, or the first
+                partition column.
+            strategy: "values-time" or "update-time" (the newest file counts); `None`: by the options.
+            max_num: the most partitions to drop; `None`: ``partition.expiration-max-num``.
+            dry_run: drop nothing, and return what would be dropped.
+
+        Raises InvalidInputError for a table without partitions or without an age, UnsupportedError for another strategy
+        or format, CommitConflictError if others change the partitions in every attempt.
+        """
+        given = expiration_options(expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_num)
+        return expire_partitions(self.store.with_options(given), dry_run=dry_run)
+
+    def materialize_deletion_vectors(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Rewrite the files that have deletion vectors, in one commit that changes no row; `None`: there are none.
+
+        Reads then need no vectors. Arguments are those of `compact`, and so are the errors.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        made = materialize_vectors(
+            self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
+        )
+        if made is not None:
+            expire_after_commit(self.store, dedicated=True)
+        return made
+
+    def rewrite_file_index(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Give the data files that lack them the indexes of ``file-index.<kind>.columns``; `None`: no file lacks one.
+
+        One COMPACT replaces the entries of the files; no row and no data file is written. A missing or damaged index
+        file is made again. Files of level 0 whose order counts get theirs when they are compacted. Arguments are
+        those of `compact`, and so are the errors.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        made = rewrite_file_index(
+            self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
+        )
+        if made is not None:
+            expire_after_commit(self.store, dedicated=True)
+        return made
+
+    def compact_manifests(self) -> Snapshot | None:
+        """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""
+        return compact_manifests(self.store)
+
+    def remove_missing_files(self, *, dry_run: bool = False) -> list[str]:
+        """Remove data files that do not exist from the newest snapshot, in an OVERWRITE; return their names, sorted.
+
+        For a table whose files were deleted by others, and cannot be restored: their rows are lost, and the other rows
+        become readable. `dry_run`: only return the names.
+        """
+        return remove_missing_files(self.store, dry_run=dry_run)
+
+    def reassign_row_ids(
+        self, *, partitions: Sequence[Mapping[str, object]] | None = None, filter: Filter = None
+    ) -> Snapshot | None:
+        """Give the rows of partitions whose row ids lie between those of others new ids, in one COMPACT.
+
+        Each partition then has a range of ids of its own; `None`: each has. Only metadata are written. Arguments
+        are those of `compact`. Raises InvalidInputError for a table without data evolution, UnsupportedError for global
+        indexes and for files that store ids with their rows.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        return reassign_row_ids(self.store, partitions=partitions, filter=predicate)
+
+    def repair_earliest_snapshot(self, snapshot_id: int) -> tuple[int, int]:
+        """Let the history begin at a snapshot that follows a gap; return the oldest snapshot before, and the one now.
+
+        ``snapshot_id`` is the snapshot after the gap. Only the hint EARLIEST is written. Raises InvalidInputError for a
+        snapshot that does not exist, and for one that follows another.
+        """
+        return repair_earliest_snapshot(self.store, snapshot_id)
+
+    def purge(self) -> OrphanFiles:
+        """Remove all rows, branches, tags, consumers, changelogs and old snapshots, and all files that nothing names.
+
+        One snapshot without rows is left; return the files that nothing named. Writers must rest meanwhile. Raises
+        InvalidInputError (nothing changed) if an option of the table names one of its branches.
+        """
+        return purge(self.store, self.runner)
+
+    def remove_orphan_files(
+        self, older_than: datetime | str | int | None = None, *, dry_run: bool = False
+    ) -> OrphanFiles:
+        """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
+
+        Crashes, failed writes, rollbacks and deleted branches leave such files. Safe beside readers and expiries, and
+        beside writers that began after ``older_than``.
+
+        Args:
+            older_than: files that were modified from this moment on stay (epoch ms, a datetime or text in local time);
+                `None`: a day ago. REQUIRES: no write that is still running began before.
+            dry_run: delete nothing, and return what would be deleted.
+
+        Raises InvalidInputError for a moment in the future, CorruptedError (nothing changed) if metadata are missing.
+        """
+        before = None if older_than is None else epoch_millis(older_than)
+        return remove_orphan_files(self.store, before, dry_run=dry_run, runner=self.runner)
+
+    def rescale(
+        self,
+        buckets: int | None = None,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Change the number of buckets, and rewrite each partition with another number in a commit of its own.
+
+        Rows do not change. A partition that is not rewritten yet refuses new rows.
+
+        Args:
+            buckets: the new number; `None`: the number of the option ``bucket``.
+            partitions: the partitions to rewrite, each {column: value}; `None`: all.
+            filter: a filter on partition columns.
+            progress: called with the bytes done and the bytes of all tasks.
+
+        Returns the last snapshot; `None`: there is nothing to do.
+        Raises CommitConflictError if others changed a partition in every attempt, InvalidInputError if the old or the
+        new number is not fixed.
+        """
+        store = self.store
+        if buckets is not None and buckets != store.schema.bucket:
+            if min(buckets, store.schema.bucket) <= 0:
+                raise InvalidInputError(
+                    f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed "
+                    "number of buckets can take the place of another; make a new table and copy the rows"
+                )
+            store = store.alter([SetOption("bucket", str(buckets))])
+        predicate = bound_filter(filter, store.schema.fields)
+        return rescale(store, partitions=partitions, filter=predicate, progress=progress, runner=self.runner)

@@ -1,0 +1,174 @@
+"""Procedures that rewrite files and change no row. The cluster runs their tasks."""
+
+import logging
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.operations.compaction.compact_manifests import manifests_to_compact
+from paimon_core.operations.partitions.idle_partitions import idle_partitions
+from paimon_core.operations.table_maintenance import TableMaintenance
+from paimon_core.options.parse import column_list, duration, number_list
+from paimon_core.predicate.filter import Filter
+from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
+
+_STRATEGIES = ("full", "minor")
+_ORDERS = ("none", "order", "zorder", "hilbert")
+_log = logging.getLogger(__name__)
+
+
+@procedure(
+    "compact(table STRING, [partitions STRING], [compact_strategy STRING], [order_strategy STRING], "
+    "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])"
+)
+def compact(call: Call) -> Rows:
+    """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows.
+
+    With partition_idle_time only partitions whose newest file is at least so old, with buckets, such as '0-99,150',
+    only these.
+    """
+    strategy, order = _choice(call, "compact_strategy", _STRATEGIES), _choice(call, "order_strategy", _ORDERS)
+    columns = call.text("order_by")
+    if columns is not None and order == "none":
+        raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
+    table = call.table().with_options(call.options())
+    _at_most_one(call)
+    partitions, where, idle = call.partitions(table), call.text("where"), _duration(call, "partition_idle_time")
+    chosen: Filter = where
+    if idle is not None:
+        chosen, partitions = idle_partitions(table.store, idle, partitions, where), None
+        if chosen is None:
+            return DONE
+    TableMaintenance(table.store, call.runner(table)).compact(
+        full=strategy == "full",
+        order_by=None if columns is None else column_list(columns),
+        order_strategy=None if order == "none" else order,
+        partitions=partitions,
+        filter=chosen,
+        buckets=_numbers(call, "buckets"),
+    )
+    return DONE
+
+
+@procedure("compact_manifest(table STRING, [options STRING], [dry_run BOOLEAN])")
+def compact_manifest(call: Call) -> Rows:
+    """Write the manifests of the newest snapshot as few large ones; the row of a dry run says if any would change."""
+    store = call.table().with_options(call.options()).store
+    if call["dry_run"]:
+        newest = store.snapshots.latest()
+        return [(newest is not None and manifests_to_compact(store, newest),)]
+    TableMaintenance(store).compact_manifests()
+    return DONE
+
+
+@procedure("materialize_deletion_vectors(table STRING, [partitions STRING], [options STRING], [where STRING])")
+def materialize_deletion_vectors(call: Call) -> Rows:
+    """Rewrite the files that have deletion vectors, so that none is left."""
+    _at_most_one(call)
+    table = call.table().with_options(call.options())
+    verbs = TableMaintenance(table.store, call.runner(table))
+    verbs.materialize_deletion_vectors(partitions=call.partitions(table), filter=call.text("where"))
+    return DONE
+
+
+@procedure("rewrite_file_index(table STRING, [where STRING])")
+def rewrite_file_index(call: Call) -> Rows:
+    """Give the files that lack them the file indexes that the options of the table ask for; no row is rewritten."""
+    table = call.table()
+    TableMaintenance(table.store, call.runner(table)).rewrite_file_index(filter=call.text("where"))
+    return DONE
+
+
+@procedure("reassign_row_id(table STRING, [partitions STRING])", "result STRING")
+def reassign_row_id(call: Call) -> Rows:
+    """Give each partition of a table with data evolution a range of row ids of its own; only metadata are written."""
+    table = call.table()
+    if not table.schema.partition_keys:
+        made, why = None, "table is not partitioned"
+    else:
+        made, why = table.maintenance.reassign_row_ids(partitions=call.partitions(table)), "no row ids overlap"
+    call.refresh()
+    return [(f"Skipped. {why}." if made is None else f"Success. Snapshot {made.id} has the new row ids.",)]
+
+
+@procedure(
+    "compact_database([including_databases STRING], [including_tables STRING], [excluding_tables STRING], "
+    "[options STRING])",
+    "result STRING",
+)
+def compact_database(call: Call) -> Rows:
+    """Compact every table whose database, and whose name 'database.table', match regular expressions."""
+    databases, tables = _pattern(call, "including_databases", ".*"), _pattern(call, "including_tables", ".*")
+    excluded, options, failed, done = _pattern(call, "excluding_tables", ""), call.options(), [], 0
+    for database in call.catalog.list_databases():
+        for name in call.catalog.list_tables(database) if databases.fullmatch(database) else ():
+            full = f"{database}.{name}"
+            if not tables.fullmatch(full) or excluded.fullmatch(full):
+                continue
+            try:
+                table = call.opened(Identifier.parse(f"`{database}`.`{name}`")).with_options(options)
+                table.compact(full=True, runner=call.runner(table))
+                done += 1
+            except (PaimonError, OSError) as error:
+                failed.append(full)
+                _log.warning("%s was not compacted: %s", full, error)
+    which = f" ({', '.join(failed)})" if failed else ""
+    return [(f"Compact database finished. Success: {done}, Failed: {len(failed)}{which}",)]
+
+
+@procedure(
+    "rescale(table STRING, [bucket_num INT], [partitions STRING], [where STRING], [scan_parallelism INT], "
+    "[sink_parallelism INT])"
+)
+def rescale(call: Call) -> Rows:
+    """Change the number of buckets and rewrite the partitions; without bucket_num, to the number of the table."""
+    for name in ("scan_parallelism", "sink_parallelism"):
+        call.refuse(name, "leave it out")
+    _at_most_one(call)
+    table, buckets = call.table(), call["bucket_num"]
+    if buckets is not None and buckets < 1:
+        raise InvalidInputError(f"bucket_num is 1 or more, not {buckets}")
+    maintenance = TableMaintenance(table.store, call.runner(table))
+    maintenance.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
+    return DONE
+
+
+def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
+    """Return an argument that is one of some words, in any case; the first one is the default."""
+    value = (call.text(name) or choices[0]).lower()
+    if value not in choices:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name} is one of {list(choices)}, not {value!r}")
+    return value
+
+
+def _numbers(call: Call, name: str) -> list[int] | None:
+    """Return the numbers of an argument such as '1,3' or '0-99,150'; `None`: it is not given."""
+    text = call.text(name)
+    try:
+        return None if text is None else number_list(text)
+    except ValueError as error:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
+
+
+def _duration(call: Call, name: str) -> timedelta | None:
+    """Return an argument that is a time such as '1 d'; `None`: it is not given."""
+    text = call.text(name)
+    try:
+        return None if text is None else duration(text)
+    except ValueError as error:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
+
+
+def _at_most_one(call: Call) -> None:
+    if call.text("partitions") is not None and call.text("where") is not None:
+        raise InvalidInputError("partitions and where both choose partitions: give one of them")
+
+
+def _pattern(call: Call, name: str, default: str) -> re.Pattern[str]:
+    text = call.text(name) or default
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InvalidInputError(f"argument {name!r}: {text!r} is no regular expression: {error}") from error

@@ -1,0 +1,116 @@
+"""Procedures that bring files of other tools and other tables into a catalog, and copy tables."""
+
+import logging
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError, hide_secrets
+from paimon_core.migration.describe_file import FORMATS
+from paimon_core.migration.migrate import SourceTable
+from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
+from paimon_core.schema.partition_spec import partition_spec, partition_values
+
+_log = logging.getLogger(__name__)
+_TABLES = ("hive", "spark")
+"""Kinds of sources that are tables of the session's own catalog."""
+
+
+@procedure(
+    "add_files(table STRING, path STRING, [partition STRING], [move BOOLEAN])",
+    "files BIGINT, rows BIGINT, skipped BIGINT",
+)
+def add_files(call: Call) -> Rows:
+    """Add the Parquet, ORC or Avro files below a path to a table, as they are; partition is 'p=1,q=a'."""
+    table, text = call.table(), call.text("partition")
+    partition = None
+    if text is not None:
+        try:
+            spec = partition_spec(text)
+        except ValueError as error:
+            raise InvalidInputError(f"argument 'partition' of add_files: {text!r} {error}") from None
+        partition = partition_values(table.schema, spec, "argument 'partition' of add_files", table.path)
+    added = table.add_files(call["path"], partition, move=bool(call["move"]))
+    call.refresh()
+    return [(added.files, added.rows, added.skipped)]
+
+
+@procedure(
+    "migrate_table(source_type STRING, table STRING, [options STRING], [parallelism INT], [target_table STRING], "
+    "[delete_origin BOOLEAN])"
+)
+def migrate_table(call: Call) -> Rows:
+    """Make a table of a directory of files ('parquet', 'orc', 'avro'), or of a table of Spark's catalog ('spark')."""
+    kind = _source_type(call)
+    call.refuse("parallelism", "files are copied eight at a time")
+    source: str | SourceTable = call["table"]
+    format = kind if kind in FORMATS else None
+    if format is None:
+        source = call.source_table(call["table"])
+        target = call.identifier("table" if call.text("target_table") is None else "target_table")
+    else:
+        if call.text("target_table") is None:
+            raise InvalidInputError(f"migrate_table of {kind} files needs the argument 'target_table': the new table")
+        target = call.identifier("target_table")
+    move = bool(call["delete_origin"])
+    if move and format is None:
+        raise UnsupportedError(
+            f"delete_origin is not supported for a table of Spark's own catalog: look at the new table, then drop "
+            f"{call['table']!r} there"
+        )
+    call.catalog.migrate(source, target, format, move=move, options=call.options())
+    return DONE
+
+
+@procedure(
+    "migrate_database(source_type STRING, database STRING, [options STRING], [parallelism INT])", "result STRING"
+)
+def migrate_database(call: Call) -> Rows:
+    """Make tables of all tables of a database of Spark's own catalog ('spark'), which stays; the database may exist."""
+    kind = _source_type(call)
+    call.refuse("parallelism", "files are copied eight at a time")
+    database = call["database"]
+    if kind in FORMATS:
+        raise InvalidInputError(f"migrate_database takes the source types {', '.join(_TABLES)}, not {kind!r}")
+    names = call.source_tables(database)
+    call.catalog.create_database(database, ignore_if_exists=True)
+    failed = [name for name in names if not _migrated(call, database, name)]
+    done = len(names) - len(failed)
+    which = f": {', '.join(failed)}" if failed else ""
+    return [(f"migrate database is finished, success cnt: {done} , failed cnt: {len(failed)}{which}",)]
+
+
+def _migrated(call: Call, database: str, name: str) -> bool:
+    """Migrate a table of Spark's own catalog; log the error and return False if that fails."""
+    try:
+        source = call.source_table(f"`{database}`.`{name}`")
+        call.catalog.migrate(source, Identifier(database, name), options=call.options())
+    except PaimonError as error:
+        _log.warning("table %s.%s is not migrated: %s", database, name, hide_secrets(str(error)))
+        return False
+    return True
+
+
+@procedure(
+    "clone(table STRING, target_table STRING, [target_warehouse STRING], [snapshot BIGINT], [tag STRING])",
+    "snapshot_id BIGINT, source_snapshot_id BIGINT",
+)
+def clone(call: Call) -> Rows:
+    """Make a table a copy of another, byte by byte, at its newest or another snapshot, or bring the copy up to date."""
+    when = {name: value for name, value in (("snapshot_id", call["snapshot"]), ("tag", call.text("tag"))) if value}
+    source, catalog = call.table(), call.catalog
+    warehouse = call.text("target_warehouse")
+    target = catalog if warehouse is None else FileSystemCatalog(warehouse, catalog.storage_options, catalog.options)
+    name = call.identifier("target_table")
+    made = catalog.clone_table(source, target, name, **when)
+    copied, snapshot = source.snapshot(**when), made.snapshot()
+    return [(None if snapshot is None else snapshot.id, None if copied is None else copied.id)]
+
+
+def _source_type(call: Call) -> str:
+    kind = str(call["source_type"]).lower()
+    if kind not in (*FORMATS, *_TABLES):
+        known = ", ".join((*FORMATS, *_TABLES))
+        raise InvalidInputError(
+            f"argument 'source_type' of {call.procedure.name} is {kind!r}: it must be one of {known}"
+        )
+    return kind

@@ -1,0 +1,78 @@
+"""All procedures by name, and the reasons of those that are refused. A new procedure is one line of `PROCEDURES`."""
+
+from collections.abc import Mapping
+
+from paimon_core.errors import NotFoundError, UnsupportedError, nearest_name
+from paimon_core.procedures import branches, compaction, consumers, expiry, migration, repair, rollback, tags
+from paimon_core.procedures.procedure import Procedure
+
+PROCEDURES: Mapping[str, Procedure] = {
+    one.name: one
+    for one in (
+        compaction.compact,
+        compaction.compact_manifest,
+        compaction.compact_database,
+        compaction.materialize_deletion_vectors,
+        compaction.rewrite_file_index,
+        compaction.reassign_row_id,
+        compaction.rescale,
+        expiry.expire_snapshots,
+        expiry.record_partitions_done,
+        expiry.expire_partitions,
+        expiry.remove_orphan_files,
+        expiry.remove_unexisting_files,
+        expiry.purge_files,
+        rollback.rollback,
+        rollback.rollback_to_timestamp,
+        rollback.rollback_to_watermark,
+        rollback.rollback_to_as_latest,
+        tags.create_tag,
+        tags.create_tag_from_timestamp,
+        tags.replace_tag,
+        tags.rename_tag,
+        tags.delete_tag,
+        tags.expire_tags,
+        tags.trigger_tag_automatic_creation,
+        branches.create_branch,
+        branches.delete_branch,
+        branches.rename_branch,
+        branches.fast_forward,
+        branches.merge_branch,
+        consumers.reset_consumer,
+        consumers.clear_consumers,
+        migration.add_files,
+        migration.migrate_table,
+        migration.migrate_database,
+        migration.clone,
+        repair.verify_table,
+        repair.repair_table,
+        repair.repair_earliest_snapshot,
+    )
+}
+_METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"
+NEVER: Mapping[str, str] = {
+    "alter_function": _REST,
+    "alter_view_dialect": _REST,
+    "compact_chain_table": "chain tables are not supported",
+    "create_function": _REST,
+    "create_global_index": "global indexes are not supported",
+    "drop_function": _REST,
+    "drop_global_index": "global indexes are not supported",
+    "repair": f"{_METASTORE}; repair_table mends a table",
+}
+"""Procedures of the Java connector that this one does not have: the reason."""
+
+
+def find_procedure(name: str, procedures: Mapping[str, Procedure] = PROCEDURES) -> Procedure:
+    """Return one of some procedures; names are case-sensitive.
+
+    Raises UnsupportedError with the reason for a procedure of the Java connector that is missing here, NotFoundError
+    with the nearest name for any other.
+    """
+    if name in procedures:
+        return procedures[name]
+    if name in NEVER:
+        raise UnsupportedError(f"procedure {name!r} is not possible: {NEVER[name]}")
+    near = nearest_name(name, procedures)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(procedures))}"
+    raise NotFoundError(f"there is no procedure {name!r}; {hint}")

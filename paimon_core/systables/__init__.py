@@ -1,1 +1,0 @@
-"""System tables: what a table knows of itself, as rows. `registry.py` lists them."""

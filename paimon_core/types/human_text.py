@@ -1,0 +1,68 @@
+"""Numbers, sizes, times and names as short texts."""
+
+import time
+from datetime import datetime, timedelta
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
+_EPOCH = datetime(1970, 1, 1)
+
+
+def count(number: int, one: str = "", many: str = "") -> str:
+    """Return a number with commas and, if given, its noun: ``1,200 files``; ``many``: by default ``one`` with an s."""
+    noun = "" if not one else f" {one}" if number == 1 else f" {many or one + 's'}"
+    return f"{number:,}{noun}"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes with three digits at least: ``12.3 MiB``, ``999 B``."""
+    if number < 1024:
+        return f"{number} B"
+    value, power = number / 1024, 0
+    while value >= 1023.5 and power < len(_UNITS) - 1:
+        value, power = value / 1024, power + 1
+    unit = _UNITS[power]
+    return f"{value:.{0 if value >= 99.5 else 1}f} {unit}"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part in percent; a small part is ``< 1 %``, not 0."""
+    if not part or not whole:
+        return "0 %"
+    percent = 100 * part / whole
+    return "< 1 %" if percent < 1 else f"{percent:.0f} %"
+
+
+def wall_millis(millis: int) -> int:
+    """Return an instant (epoch ms) as the wall clock of this machine, in milliseconds as if its zone were UTC."""
+    try:
+        return millis + time.localtime(millis // 1000).tm_gmtoff * 1000
+    except (OverflowError, OSError, ValueError):  # a year that the C library does not know
+        return millis
+
+
+def moment(epoch_millis: int) -> str:
+    """Return an instant as the wall clock of this machine: ``2026-01-31 12:00:00``."""
+    return wall_clock(wall_millis(epoch_millis))
+
+
+def wall_clock(local_millis: int) -> str:
+    """Return a wall clock in milliseconds, as files store it, as text; for years that Python lacks, the number."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=local_millis)).isoformat(" ", "seconds")
+    except OverflowError:
+        return f"{local_millis} ms"
+
+
+def short(text: str, most: int = 64) -> str:
+    """Return a text of at most ``most`` characters: a longer one loses its middle."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 3
+    return f"{text[: most - 1 - tail]}…{text[-tail:]}"
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters, those that turn the direction of writing included, are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

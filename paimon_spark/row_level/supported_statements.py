@@ -1,0 +1,101 @@
+"""The statements that a table can run: where the new rows would not show, they are refused by name."""
+
+from collections.abc import Collection, Iterable
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.operations.row_changes.delete import check_deletes
+from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD, SEQUENCE_FIELD
+from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.traits import TableTraits
+from paimon_core.types.datatype import DataField, DataType, RowType, without_finer_digits
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.row_level.rows import Clause
+
+
+def check_delete(schema: TableSchema, verb: str) -> None:
+    """Raise UnsupportedError for a table whose rows a statement cannot delete."""
+    check_deletes(schema)
+    if schema.primary_keys:
+        values = not TableTraits(schema).keeps_rows  # a merge engine that computes takes back the row's values
+        read = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
+        _check_exact((f for f in schema.fields if values or f.name in read), verb)
+
+
+def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
+    """Raise UnsupportedError for a clause that would not show."""
+    for clause in clauses:
+        if clause.action == "delete":
+            check_delete(schema, "MERGE INTO")
+        if clause.action == "update" and clause.values is not None:
+            check_updates(schema, clause.values.names, "MERGE INTO")
+
+
+def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
+    """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key.
+
+    The other columns of a changed row are written again, if the table does not leave them where they are.
+    """
+    if not TableTraits(schema).data_evolution:
+        _check_exact((f for f in schema.fields if f.name not in columns), verb)
+    if not schema.primary_keys:
+        moving = sorted(set(schema.partition_keys) & set(columns))
+        if moving and TableTraits(schema).data_evolution:
+            raise UnsupportedError(
+                f"{verb} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not move "
+                "to other partitions; insert them anew"
+            )
+        return
+    if bucket_mode(schema) is BucketMode.POSTPONE:
+        raise UnsupportedError(
+            f"{verb} of a table with 'bucket' = -2 is not possible: its reads show writes only later"
+        )
+    if schema.options.value(ROWKIND_FIELD) is not None:
+        raise UnsupportedError(f"{verb} of a table with 'rowkind.field' is not possible: write rows with their kinds")
+    engine = TableTraits(schema).engine_type.name
+    if engine not in ("deduplicate", "partial-update"):
+        raise UnsupportedError(
+            f"{verb} of a table with merge engine {engine} is not possible: its merge would not show every new value; "
+            "insert rows instead"
+        )
+    if merged := sorted(_merged_otherwise(schema) & set(columns)):
+        raise UnsupportedError(
+            f"{verb} cannot change {', '.join(merged)}: a sequence group or an aggregate function of partial-update "
+            "decides about the value; insert rows instead"
+        )
+    wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
+    if wrong:
+        raise UnsupportedError(
+            f"{verb} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and insert "
+            "new ones"
+        )
+
+
+def _merged_otherwise(schema: TableSchema) -> set[str]:
+    """Return the columns with a sequence group or an aggregate function of their own."""
+    found: set[str] = set()
+    for key, value in schema.options.items():
+        of = split_field_option(key)
+        if of is not None and of[1] in ("sequence-group", "aggregate-function"):
+            found.update(of[0], split_list(value) if of[1] == "sequence-group" else ())
+    if schema.options.has(FIELDS_DEFAULT_AGGREGATE_FUNCTION):
+        found.update(field.name for field in schema.fields)
+    return found if TableTraits(schema).engine_type.name == "partial-update" else set()
+
+
+def _check_exact(read: Iterable[DataField], verb: str) -> None:
+    """Raise UnsupportedError for a column that Spark does not read to the last digit."""
+    finer = [f for f in read if _is_finer(f.type)]
+    if finer:
+        raise UnsupportedError(
+            f"{verb} is not possible: column {finer[0].name} of type {finer[0].type} would lose its digits beyond "
+            "microseconds, which Spark does not have"
+        )
+
+
+def _is_finer(kind: DataType) -> bool:
+    """Return True for a type that holds timestamps finer than microseconds."""
+    if isinstance(kind, RowType):
+        return any(_is_finer(field.type) for field in kind.fields)
+    parts = (getattr(kind, name, None) for name in ("element", "key", "value"))
+    return without_finer_digits(kind) != kind or any(_is_finer(part) for part in parts if part is not None)

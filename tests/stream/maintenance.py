@@ -1,0 +1,25 @@
+"""Compaction and expiry beside the chain, as a process: `python -m tests.stream.maintenance PLACE a,b SEED`."""
+
+import random
+import sys
+import time
+
+from paimon_core.table import Table
+from tests.stream.chain import place
+
+
+def main(warehouse: str, names: str, seed: str) -> None:
+    """Whatever is drawn next, until killed."""
+    drawn = random.Random(int(seed))
+    tables = [Table.open(place(warehouse, name)) for name in names.split(",")]
+    while True:
+        table = drawn.choice(tables)
+        if drawn.random() < 0.5:
+            table.compact(full=drawn.random() < 0.3)
+        else:
+            table.expire_snapshots(retain_max=drawn.randint(2, 8), retain_min=1)
+        time.sleep(drawn.uniform(0, 0.5))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
