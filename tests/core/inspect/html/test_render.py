@@ -96,8 +96,8 @@ def test_the_look_stays_inside_of_the_page(tmp_path):
 
 
 def test_every_kind_of_bar_has_a_look(tmp_path):
-    style = (ROOT / "paimon_core" / "page" / "templates" / "style.css").read_text()
-    modules = "".join(path.read_text() for path in (ROOT / "paimon_core" / "page").glob("*.py"))
+    style = (ROOT / "paimon_core" / "inspect" / "html" / "templates" / "style.css").read_text()
+    modules = "".join(path.read_text() for path in (ROOT / "paimon_core" / "inspect" / "html").glob("*.py"))
     kinds = set(re.findall(r'(?:Bar\(|kind = )"(\w+)"', modules)) | {"l0", "mid", "deep", "del", "small", "full"}
     kinds |= {"append", "compact", "overwrite", "analyze", "other", "tag", "branch", "consumer", "good", "watch", "act"}
     assert not {kind for kind in kinds if f".{kind}" not in style}
@@ -147,4 +147,4 @@ def test_the_wheel_holds_the_templates(tmp_path):
     subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
     (wheel,) = tmp_path.glob("*.whl")
     held = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/page/templates/" in name}
-    assert held == {path.name for path in (ROOT / "paimon_core" / "page" / "templates").iterdir()}
+    assert held == {path.name for path in (ROOT / "paimon_core" / "inspect" / "html" / "templates").iterdir()}
