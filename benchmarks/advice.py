@@ -1,4 +1,4 @@
-"""Advice that is followed: scans before and after it, beside a copy that is compacted fully; and what advice costs."""
+"""Scans before and after advice is followed, compared with a fully compacted copy, and the cost of advice."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def benchmarks(arena: Arena, files: int = 100_000) -> Iterator[Row]:
 
 
 def followed(arena: Arena, name: str, make: Callable[[Arena, str], Table], days: int = 0) -> Iterator[Row]:
-    """Scan a table before its advice is followed, and after, beside a copy that is compacted fully.
+    """Scan a table before its advice is followed, and after, and scan a copy that is fully compacted.
 
     ``days``: the age of the table when it asks for advice. A table so small that reads lose next to nothing gets no
     advice, and has no goal.
@@ -81,7 +81,7 @@ def upserts(arena: Arena, name: str) -> Table:
 
 
 def neglected(arena: Arena, name: str) -> Table:
-    """Make a table of many small upserts that nobody compacts."""
+    """Make a table of many small upserts without compaction."""
     table = arena.table(name, "int", keyed=True)
     for seed in range(_SMALL):
         table.write(rows.make(max(1, arena.count // 20), "int", seed, overlap=rows.OVERLAP * 20))

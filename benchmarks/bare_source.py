@@ -24,7 +24,7 @@ class BareSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format(...)``."""
+        """Return the name to use in ``format(...)``."""
         return "bare"
 
     def schema(self) -> StructType:
@@ -60,7 +60,7 @@ class BareReader(DataSourceReader):
         return [InputPartition(part + (over if i == 0 else 0)) for i in range(self._parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """As many rows as the partition says."""
+        """Yield the number of rows that the partition contains."""
         left = partition.value
         while left > 0:
             yield self._batch.slice(0, left)

@@ -70,7 +70,7 @@ def merge_read(arena: Arena, key: str, runs: int, buckets: int) -> Row:
 
 
 def readers(arena: Arena, table: Table, name: str, buckets: int, columns: list[str] | None = None) -> dict[str, Work]:
-    """Everybody's way to read a table; several buckets are read by as many threads as there are cores for."""
+    """Return how each contestant reads a table; several buckets are read by one thread per core."""
     threads = THREADS if buckets > 1 else 1
     files = sorted(Path(table.path).glob("**/*.parquet"))
 

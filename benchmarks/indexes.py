@@ -16,7 +16,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.store.file_store import FileStore
 from tests.support.faulty_io import FaultyIO
 
-UPSERTS = 8  # upserts into a table of as many times the rows
+UPSERTS = 8  # the table has this many times the rows of one upsert
 FILES, KEYS = 1_000, 1_000
 KINDS = {
     "lookup changelog": {"changelog-producer": "lookup"},
@@ -41,9 +41,9 @@ def _plain(arena: Arena, name: str, **options: str) -> Table:
 
 
 def upserts(arena: Arena, name: str, options: dict[str, str]) -> Row:
-    """Upserts of an eighth of the table's rows each, compacted and committed, all keys drawn anew each time.
+    """Measure upserts of an eighth of the table's rows, with compaction and commit; each upsert draws new keys.
 
-    Beside the same upserts into a table that only has to keep its levels in shape, and the Java engine's.
+    Compare them with the same upserts into a table without lookups, and with the Java engine.
     """
     size = arena.count // UPSERTS
     place = name.replace(" ", "_").replace("-", "_")
@@ -73,7 +73,7 @@ def upserts(arena: Arena, name: str, options: dict[str, str]) -> Row:
 
 
 def dynamic(arena: Arena) -> Row:
-    """An upsert into dynamic buckets, half of its keys known, and the same into as many fixed ones."""
+    """Measure an upsert into dynamic buckets, where half of the keys exist, and the same upsert into fixed buckets."""
     first, then = (rows.make(arena.count, "int", seed, overlap=2.0) for seed in (1, 2))
     wishes = {
         "ours": {"bucket": "-1", "dynamic-bucket.target-row-num": str(3 * arena.count // 8 + 1)},
@@ -126,7 +126,7 @@ def vectors(arena: Arena) -> Row:
 
 
 def look_up(arena: Arena, files: int = FILES, keys: int = KEYS) -> Iterator[Row]:
-    """Look up keys in a table of very many files, each of which holds a range of keys."""
+    """Look up keys in a table of many files with disjoint key ranges."""
     each = max(10, arena.count // 400)
     table = arena.table("look_up", "int", keyed=True)
     writer = table.writer()
@@ -183,7 +183,7 @@ def skipping(arena: Arena, files: int = 200) -> Row:
 
 
 def _opened(table: Table, question: Callable[[Table], int]) -> dict[str, int]:
-    """How many data files and index files a question opens, and the bytes of these files."""
+    """Return how many data and index files a lookup opens, and their sizes in bytes."""
     io = FaultyIO(FileIO.of(table.path))
     question(Table(FileStore(io, table.path, table.schema)))
     opened = {path for verb, path in io.log if verb in ("open", "read") and "/bucket-" in path}

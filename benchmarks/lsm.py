@@ -1,4 +1,4 @@
-"""The LSM tree in one process: merge engines beside each other, full compaction, a long loop of small upserts."""
+"""The LSM tree in one process: merge engines, full compaction, and a long loop of small upserts."""
 
 import shutil
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ def _reading(table: Table) -> Work:
 def full_compaction(arena: Arena, key: str) -> Row:
     """Runs to one: merge, encode, statistics, no commit.
 
-    pyarrow decodes the same files and encodes as many rows as come out; Java compacts copies of the table and commits.
+    pyarrow decodes the same files and encodes the same number of rows; Java compacts copies of the table and commits.
     """
     name = f"compact_{key}"
     table = arena.table(name, key, keyed=True)
@@ -183,7 +183,7 @@ def _sum_of(timings: Iterator[Timing]) -> Timing:
 
 
 def _amplification(table: Table) -> float:
-    """Bytes of all data files ever written over those that writers flushed."""
+    """Return the write amplification: bytes of all data files written per byte that writers flushed."""
     store, sizes = FileStore.open(table.path), {"APPEND": 0, "COMPACT": 0}
     for snapshot in store.snapshots.all():
         sizes[snapshot.commit_kind] += _added(store, snapshot)

@@ -60,7 +60,7 @@ class Maker:
         )
 
     def replaced(self, partition: int, first: int, count: int, by: int) -> CommitMessage:
-        """Return the message of a compaction of files from ``first`` on into as many files from ``by`` on."""
+        """Return the message of a compaction of files from ``first`` on into the same number from ``by`` on."""
         before, after = (tuple(self.file(partition, start + i) for i in range(count)) for start in (first, by))
         return CommitMessage(self._partition(partition), 0, 1, compact_before=before, compact_after=after)
 
@@ -94,7 +94,7 @@ def table_of_files(arena: Arena, name: str, count: int, *, touch: bool = False) 
 
 
 def table_of_snapshots(arena: Arena, name: str, files: int, snapshots: int, each: int) -> Table:
-    """Create a table of ``files`` files, then ``snapshots`` more snapshots, each of which replaces ``each`` files.
+    """Create a table of ``files`` files, then ``snapshots`` snapshots that replace ``each`` files each.
 
     All files that the snapshots delete exist, without content.
     """

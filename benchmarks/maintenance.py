@@ -1,4 +1,4 @@
-"""Maintenance of large tables: expiry, orphans, tags, system tables; time beside Java, and our peak memory.
+"""Maintenance of large tables: expiry, orphans, tags, system tables; time compared with Java, and peak memory.
 
 Each action of ours has a process of its own, from an opened table on; Java has run the same one before, to warm up.
 """

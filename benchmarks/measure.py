@@ -1,7 +1,7 @@
 """Races: opponents take turns, several rounds, so that noise meets all of them alike.
 
-The least of several times is what the machine can do when nobody else takes it; the least CPU time (all threads) hardly
-depends on who else runs. Both are kept, and ratios of both are shown.
+The minimum wall time is the best estimate of an idle machine; the minimum CPU time (all threads) hardly depends on
+other load. Both are kept, and ratios of both are shown.
 """
 
 import time
@@ -45,8 +45,10 @@ class Row:
         return self.best("ours", clock) / max(1e-9, self.best(opponent, clock))
 
     def met(self, opponent: str) -> bool:
-        """Whether the goal against this opponent is met, on the wall or in CPU time where that could be told: the
-        time of a process that ended meanwhile is missing, which may leave less than nothing."""
+        """Return True if the goal against this opponent is met, in wall time or in CPU time.
+
+        CPU time lacks processes that ended during the measurement, so a value of 0 or less does not count.
+        """
         wall, cpu = self.ratio(opponent), self.ratio(opponent, "cpu")
         return wall <= self.goals[opponent] or 0 < cpu <= self.goals[opponent]
 

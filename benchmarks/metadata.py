@@ -1,4 +1,4 @@
-"""Metadata alone: planning tables of very many files, commits beside them, planning after very many commits."""
+"""Metadata alone: planning and committing on tables of many files, and planning after many commits."""
 
 from collections.abc import Iterator
 

@@ -90,7 +90,7 @@ class Shop:
 
 
 def orders(warehouse: Path) -> Table:
-    """Create the table: fourteen days of four buckets, of which some wait for a compaction."""
+    """Create the table: fourteen days with four buckets each; some buckets need a compaction."""
     catalog = FileSystemCatalog(str(warehouse))
     catalog.create_database("shop")
     options = {"bucket": "4", "write-only": "true", "target-file-size": "256 mb", "commit.sync": "false"}

@@ -13,7 +13,7 @@ Answer = dict[str, Any]
 
 
 def main(action: str, path: str, *arguments: str) -> None:
-    """Import, open, act; peak memory is that of the whole process."""
+    """Import, open, act; measure the peak memory of the whole process."""
     start = time.perf_counter()
     from paimon_core import Table  # noqa: PLC0415 - importing is part of what is measured
 
@@ -84,7 +84,7 @@ ACTIONS: dict[str, Callable[..., Answer]] = {
 
 
 def _peak_mb() -> int:
-    """Peak memory of this process. On Linux ``ru_maxrss`` starts from that of the process that started it."""
+    """Peak memory of this process. On Linux, ``ru_maxrss`` starts at the parent's value."""
     status = Path("/proc/self/status")
     if status.exists():
         return round(int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 1024)  # type: ignore[index]

@@ -1,7 +1,7 @@
 """``python -m benchmarks.pictures artifacts/benchmarks.json``: the figures and pictures of docs/performance.md.
 
 Keeps the least time of each contestant in docs/performance.json, draws a picture for each group of rows, and writes the
-table between two comments of the page. Without an argument it draws anew from docs/performance.json.
+table between two comments of the page. Without an argument it redraws from docs/performance.json.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What was measured, as a table to print, numbers to keep and a picture to look at."""
+"""Results of benchmarks: a table to print, a JSON file and a picture."""
 
 import json
 import platform

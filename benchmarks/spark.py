@@ -82,7 +82,7 @@ class SparkSide:
         return sum(_seconds(process) for process in (own, *own.children(recursive=True)))
 
     def call(self, **command: Any) -> dict[str, Any]:
-        """One command and its answer; ``cpu`` in it is that of the JVM and all Python workers."""
+        """Run one command and return its answer; its ``cpu`` covers the JVM and all Python workers."""
         assert self._process.stdin is not None
         before = self._cpu()
         self._process.stdin.write(json.dumps(command) + "\n")
@@ -91,7 +91,7 @@ class SparkSide:
         return {**answer, "cpu": self._cpu() - before}
 
     def timing(self, **command: Any) -> Timing:
-        """What one command took."""
+        """Run one command and return its timing."""
         answer = self.call(**command)
         return Timing(answer["wall"], answer["cpu"], answer["rows"])
 
@@ -108,7 +108,7 @@ def _seconds(process: psutil.Process) -> float:
         times = process.cpu_times()
     except psutil.NoSuchProcess:  # a worker that ended since it was listed
         return 0.0
-    return float(sum(times[:4]))  # user and system, its own and those of children that ended
+    return float(sum(times[:4]))  # user and system time, of the process and of its ended children
 
 
 def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
@@ -167,7 +167,7 @@ def _writes(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
 
 
 def _compaction(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
-    """Full compaction of RUNS runs in two buckets, written anew before each round."""
+    """Measure a full compaction of RUNS runs in two buckets, rewritten before each round."""
     contestants: dict[str, Work] = {}
     for side, worker in running.items():
         table = arena.table(f"spark_compact_{side}", "int", keyed=True, buckets=2)

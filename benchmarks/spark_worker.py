@@ -37,7 +37,7 @@ def session(side, warehouse, jar):
 
 
 class Side:
-    """What one side does with a command."""
+    """One side of the comparison: runs a command by its name."""
 
     def __init__(self, side, warehouse, spark):
         self.java, self.warehouse, self.spark = side == "java", warehouse, spark
@@ -118,7 +118,7 @@ class Side:
         return rows, time.perf_counter() - start
 
     def range(self, command):
-        """Sum up all columns of a range of keys, by a filter: of the query, or for ours the option."""
+        """Sum up all columns of a range of keys, with the query's filter, or for ours with the option `filter`."""
         start = time.perf_counter()
         condition = f"k >= {command['low']} AND k < {command['high']}"
         if self.java:
@@ -131,7 +131,7 @@ class Side:
         return found[0], time.perf_counter() - start
 
     def catalog(self, command):
-        """Install the catalog paimon; that of the connector is there already."""
+        """Install the catalog paimon; the Java connector has its catalog from its configuration."""
         if not self.java:
             self.paimon.catalog(self.spark, "paimon", warehouse=self.warehouse)
         return 0, 0.0
@@ -208,7 +208,7 @@ class Side:
         return 0, 0.0
 
     def stream_idle(self, command):
-        """How many triggers found nothing new in so many seconds, and what the median one took."""
+        """Count the triggers without new data in some seconds, and return their median duration."""
         since = time.time()
         time.sleep(command["seconds"])
         reports = [one for one in map(progress, self.query.recentProgress) if ended(one) > since]
@@ -240,7 +240,7 @@ class Side:
 
 
 def progress(one):
-    """What Spark says about a batch, as a dictionary in every version."""
+    """Return Spark's progress of a batch as a dictionary, in every version."""
     return one if isinstance(one, dict) else json.loads(one.json)
 
 

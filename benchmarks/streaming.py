@@ -45,7 +45,7 @@ def streams(
 
 
 def sink(arena: Arena, running: Mapping[str, Worker], name: str, *, keyed: bool) -> Row:
-    """Batches of files into a table that is made anew for each round; `bare` is a Python sink that drops its rows."""
+    """Batches of files into a table that is recreated for each round; `bare` is a Python sink that drops its rows."""
     arriving, fresh = _files(arena, f"arriving-{keyed}", arena.count), itertools.count()
 
     def work(side: str, worker: Worker) -> Timing:
@@ -87,7 +87,7 @@ def lag(arena: Arena, running: Mapping[str, Worker], seconds: int) -> Row:
 
 
 def idle(arena: Arena, running: Mapping[str, Worker]) -> Row:
-    """What a trigger takes that finds nothing new, and what a stream takes that waits for a second.
+    """Measure a trigger without new data, and a stream that waits for a second.
 
     On the wall a trigger of ours is longer than it works: it waits before it looks again, so as not to keep a
     processor, or an object store, busy.

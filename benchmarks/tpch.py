@@ -21,7 +21,7 @@ SCALE = 1.0
 """Of TPC-H, with the default number of rows; fewer rows make it smaller."""
 DEFAULT_ROWS = 400_000
 CHANGED_FACTOR = 5  # rows of a table whose rows are changed, in runs
-SHARE = 100  # one row of so many is changed
+SHARE = 100  # one row in SHARE is changed
 FILES = 5_000  # of the partition that is counted
 CHANGES = {
     "DELETE": "DELETE FROM {table} WHERE k % {share} = {turn}",

@@ -130,7 +130,7 @@ def once(action: str, path: str, *arguments: object) -> tuple[Timing, dict[str, 
 
 @contextmanager
 def opponents(warehouse: Path, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Those of ``pypaimon`` and ``java`` that are wanted, running; what cannot start is said and left out."""
+    """Start the requested opponents among ``pypaimon`` and ``java``; report and omit an opponent that cannot start."""
     running: dict[str, Any] = {}
     for name, start in (("pypaimon", PyPaimon), ("java", Java)):
         if name in wanted:

@@ -42,7 +42,7 @@ def timed(what: str, rows: int) -> Iterator[None]:
 
 
 def same(left: DataFrame, right: DataFrame) -> bool:
-    """Whether two DataFrames hold the same rows, each as often."""
+    """Return True if two DataFrames contain the same rows, with the same multiplicity."""
     return left.exceptAll(right).isEmpty() and right.exceptAll(left).isEmpty()
 
 

@@ -1,10 +1,10 @@
 """Flights arrive by day, corrections days later; delays by month and carrier follow them, exactly (`make demo`).
 
-    files of a day -> stream -> flights, a primary-key table that tells its changes
+    files of a day -> stream -> flights, a primary-key table with a changelog
                                   -> stream of changes -> delays, an aggregation table
 
-A correction changes a flight that was counted before: the table of flights tells how it was and how it is, and the sums
-take off the one and add the other. Half way both queries are stopped and started again from their checkpoints.
+A correction changes a flight that was counted before: the changelog of flights contains the row before and
+after, and the sums retract the first and add the second. Halfway both queries are stopped and started again from their checkpoints.
 """
 
 import sys
@@ -45,10 +45,10 @@ DELAYS = pa.schema(
 
 
 def arrivals(rows: pa.Table) -> list[pa.Table]:
-    """What comes in day by day: flights as first told, and corrections of flights three days back.
+    """Return the input of each day: flights as first reported, and corrections of flights three days earlier.
 
-    First told are all, as if on time; three days later what became of the others: the delay, or, of a flight that never
-    arrived, that there was none (kind -D). Later news have a larger `told`.
+    All flights are first reported as on time. Three days later follows the delay, or kind -D for a flight that never
+    arrived. Later reports have a larger `told`.
     """
     day = pc.add(pc.multiply(rows["month"], 31), rows["day"])
     days = sorted(pc.unique(day).to_pylist())
@@ -107,7 +107,7 @@ class Pipeline:
         hidden.rename(self._inbox / f"{number:03}.parquet")
 
     def in_batch(self) -> DataFrame:
-        """What the delays must be, computed at once from the files that came in."""
+        """Return the expected delays, computed in one batch from all input files."""
         news = self._spark.read.schema(self._arriving).parquet(str(self._inbox))
         newest = news.groupBy(*KEY).agg(F.max_by(F.struct("arr_delay", "kind"), "told").alias("last"))
         left = newest.where("last.kind <> '-D'").groupBy("month", "carrier")
@@ -115,7 +115,7 @@ class Pipeline:
 
 
 def stop(queries: list[StreamingQuery]) -> None:
-    """Wherever they are."""
+    """Stop all queries."""
     for query in queries:
         query.stop()
 

@@ -132,7 +132,7 @@ def test_schema_ids(tmp_path):
 
 
 def test_column_ids(tmp_path):
-    """Ids above are those of system fields such as _SEQUENCE_NUMBER: a column would be taken for one of them."""
+    """Larger ids belong to system fields such as _SEQUENCE_NUMBER: a column would be taken for one."""
     table = written(append_table(tmp_path / "t"))
     path = tmp_path / "t" / "schema" / "schema-0"
     edit_json(path, highestFieldId=2147483595)

@@ -1,9 +1,9 @@
 """Damaged files: the right rows or an error that names the file, never other rows.
 
 What the formats can notice. JSON and Avro metadata, cut anywhere: always. Data files cut anywhere: always (Parquet and
-ORC end in a footer; of an Avro file the metadata say how many rows it holds). One flipped byte: the pages of Parquet
-have checksums as written here, and so have the blocks of Avro; what lies outside of these (column names and statistics
-in a header or footer) may pass unseen, and ORC has no checksums at all, so a flipped byte can change a value there.
+ORC end in a footer; the metadata of an Avro file contain its row count). One flipped byte: Parquet pages and Avro
+blocks have checksums, as written here. A change outside of them (column names and statistics in a header or footer) may
+pass unseen. ORC has no checksums, so a flipped byte can change a value there.
 """
 
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_garbage_metadata(part, garbage):
 
 @pytest.mark.drawn
 def test_metadata_with_any_byte_changed_is_no_other_error():
-    """Whatever becomes of it, it is an error of ours: no KeyError or the like comes through."""
+    """Any failure is one of our errors: no KeyError or similar comes through."""
     io = base(rows=3)
     for part in ("/schema/schema-", "/snapshot/snapshot-2", "/manifest/"):
         for path in paths_of(io, part):
@@ -154,7 +154,7 @@ def test_a_data_file_of_another_format_under_this_name(format_):
 
 @pytest.mark.parametrize("format_", ["parquet", "avro"])
 def test_a_flipped_byte_in_the_values_is_noticed(format_):
-    """For the formats with checksums: rows stay right or the file is refused, wherever in its first half it is hit."""
+    """For the formats with checksums: rows stay right or the file is refused, for any byte of its first half."""
     io = base(format_, keyed=False, rows=50)
     expected = read(io)
     path = paths_of(io, "/bucket-")[0]
@@ -172,7 +172,7 @@ def _pages_end(data: bytes) -> int:
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_flipped_byte_anywhere_is_no_crash(format_):
-    """Wherever the byte: rows, or an error of ours."""
+    """For any byte, the read returns rows or raises one of our errors."""
     io = base(format_, keyed=False, rows=10)
     path = paths_of(io, "/bucket-")[0]
     whole = io.files[path]

@@ -1,4 +1,4 @@
-"""Tables made by somebody else: their metadata cannot make this process read or delete what is not theirs."""
+"""Tables of untrusted origin: their metadata cannot make this process read or delete files of others."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ def edit_json(path: Path, **values: Any) -> None:
 
 
 def set_stored(table: Table, **options: str) -> None:
-    """Options as another engine, or nobody's friend, has stored them."""
+    """Store options as another engine or an attacker would."""
     path = Path(table.path) / "schema" / f"schema-{table.schema.id}"
     edit_json(path, options={**json.loads(path.read_text())["options"], **options})
 
@@ -155,7 +155,7 @@ def test_messages_with_paths_outside_are_refused(tmp_path):
 
 @pytest.mark.parametrize("key", ["data-file.prefix", "changelog-file.prefix", "data-file.path-directory"])
 def test_options_that_lead_out_of_the_table(tmp_path, key):
-    """Given by a user or stored by somebody else: nothing is read or written there."""
+    """Set by a user or stored by another engine: nothing is read or written there."""
     text = "../../x" if key.endswith("directory") else "../x-"
     with pytest.raises(InvalidInputError, match=key):
         append_table(tmp_path / "new", **{key: text})
@@ -308,7 +308,7 @@ def test_roots_within_the_warehouse_are_read(tmp_path):
 
 @pytest.mark.parametrize("allowed", [False, True])
 def test_files_outside_are_deleted_below_a_root_of_the_caller_only(tmp_path, caplog, allowed):
-    """A warehouse is a reason to read, not to delete: other tables lie there as well."""
+    """A warehouse allows reads, not deletes: it contains other tables as well."""
     catalog = FileSystemCatalog(str(tmp_path), options={ALLOWED: str(tmp_path / "near")} if allowed else None)
     catalog.create_database("db")
     table = catalog.create_table("db.t", Schema(ORDERS))

@@ -152,7 +152,7 @@ def test_a_missing_schema(tmp_path):
         Table.open(from_old.path).to_arrow()
 
 
-def test_an_expired_snapshot_says_what_there_is(tmp_path):
+def test_expired_snapshot_error_names_existing_snapshots(tmp_path):
     table = table_with_snapshots(tmp_path, 4)
     (Path(table.path) / "snapshot" / "snapshot-1").unlink()
     (Path(table.path) / "snapshot" / "snapshot-2").unlink()

@@ -36,12 +36,12 @@ def contest(spark, tmp_path, monkeypatch):
 
 
 @pytest.mark.more
-def test_streams_out_of_a_table_count_what_it_has(contest):
+def test_source_benchmark_counts_all_rows(contest):
     assert streaming.source(*contest).timings["ours"][0].rows == 500
 
 
 @pytest.mark.more
-def test_a_range_of_keys_through_spark_counts_what_the_engine_finds(contest):
+def test_key_range_benchmark_counts_rows_of_engine(contest):
     row = range_rows.key_range(*contest)
     expected = Table.open(str(contest[0].warehouse / "default.db" / "spark_range"))
     count = expected.to_arrow(["k"], filter="k >= 2500 AND k < 2550").num_rows
@@ -49,7 +49,7 @@ def test_a_range_of_keys_through_spark_counts_what_the_engine_finds(contest):
 
 
 @pytest.mark.slow
-def test_streams_into_tables_count_what_they_are_given(contest):
+def test_sink_benchmark_counts_all_input_rows(contest):
     append, keyed, _, lag, idle, commit = streaming.streams(*contest, commits=3, seconds=1)
     assert append.timings["ours"][0].rows == keyed.timings["ours"][0].rows == 500
     assert lag.values["ours_rows/s"] > 0

@@ -1,4 +1,4 @@
-"""Every code block of the docs is run by a test, is no code, or says in a comment why nobody runs it."""
+"""Every code block of the docs is run by a test, is not code, or says in a comment why it is not run."""
 
 import re
 

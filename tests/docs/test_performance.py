@@ -1,4 +1,4 @@
-"""The page about performance shows the figures that are kept beside it, and its pictures are drawn from them."""
+"""The page about performance shows the figures of performance.json, and its pictures are drawn from them."""
 
 import json
 from xml.etree import ElementTree
@@ -45,7 +45,7 @@ def test_a_figure_is_the_least_time_of_each_contestant():
     assert "| append read | 3.00 s | java | 1.00 | 0.75 |" in pictures.table(kept)
 
 
-def test_writes_are_not_compared_with_java_which_makes_its_rows():
+def test_writes_have_no_java_figure_because_java_generates_rows():
     timings = {who: [{"wall": 1.0, "cpu": 1.0, "rows": 5}] for who in ("ours", "pyarrow", "java")}
     kept = pictures.figures({"machine": "m", "rows": [{"name": "append write", "rows": 10, "timings": timings}]})
     assert set(kept["rows"][0]["seconds"]) == {"ours", "pyarrow"}

@@ -1,4 +1,4 @@
-"""The shell blocks of the pages about clusters and Connect run, and the Python of the latter runs beside its server."""
+"""The shell blocks of the pages about clusters and Connect run, and so do the Python blocks about Connect."""
 
 import os
 import subprocess

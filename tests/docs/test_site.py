@@ -61,7 +61,7 @@ def site(tmp_path_factory):
 
 
 class Elements(HTMLParser):
-    """Counts the elements of a page; of a page of the site, those of its article without what the theme adds."""
+    """A counter of the elements of a page; for a page of the site, of its article without the theme's additions."""
 
     def __init__(self, inside_article):
         super().__init__()
@@ -95,7 +95,7 @@ def html_of(site, page):
 
 
 @pytest.mark.more
-def test_pages_of_the_site_show_what_their_markdown_says(site):
+def test_site_pages_have_the_elements_of_their_markdown(site):
     """The same elements as CommonMark makes, with its tables: the site's Markdown differs in lists and code blocks."""
     markdown_it = pytest.importorskip("markdown_it")
     commonmark = markdown_it.MarkdownIt("commonmark").enable("table")

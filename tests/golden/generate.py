@@ -1,6 +1,6 @@
 """Make the golden tables again with the Java engine: ``python -m tests.golden.generate`` (needs java, javac, mvn).
 
-Each table lies in ``cases/<name>/table``; ``cases/<name>/case.json`` says why it is there, who wrote it, and what Java
+Each table is in ``cases/<name>/table``; ``cases/<name>/case.json`` says why it is there, who wrote it, and what Java
 reads at every snapshot.
 """
 
@@ -89,7 +89,7 @@ def cases() -> dict[str, tuple[str, Kind, Act]]:
 
 
 def generate(judge: Judge, name: str, why: str, kind: Kind, act: Act) -> None:
-    """One case, written anew."""
+    """Write one case again."""
     rng = random.Random(f"{SEED} {name}")
     table = created_by_java(judge, f"db.{name}", kind)
     act(table, kind, rng)

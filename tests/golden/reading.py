@@ -22,7 +22,7 @@ class Golden:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What case.json says."""
+        """Return the contents of case.json."""
         return json.loads((self.home / "case.json").read_text(encoding="utf-8"))
 
     @property

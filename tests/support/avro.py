@@ -1,6 +1,6 @@
 """Metadata in Avro: whole containers in memory, as manifests and manifest lists are (format 4.1).
 
-Reading follows the schema in the file's own header, fields by name, whatever records and namespaces are called.
+Reading follows the schema in the file's own header, fields by name; names of records and namespaces do not matter.
 """
 
 import io

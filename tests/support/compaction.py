@@ -33,7 +33,7 @@ def shape(table: Table) -> list[tuple[int, int]]:
 
 
 def check_levels(table: Table, most_runs: int | None = None) -> None:
-    """What must hold of every bucket after any commit."""
+    """Check the invariants of every bucket after any commit."""
     for levels in levels_of(table).values():
         for level, files in enumerate(levels.files):
             for file in files:
@@ -49,7 +49,7 @@ def check_levels(table: Table, most_runs: int | None = None) -> None:
 
 
 def delta(table: Table, snapshot: Snapshot) -> Sequence[ManifestEntry]:
-    """What a snapshot added and deleted."""
+    """Return the manifest entries that a snapshot added."""
     manifests = table.store.manifests
     return [e for m in manifests.read_list(snapshot.delta_manifest_list) for e in manifests.read(m.file_name)]
 

@@ -1,4 +1,4 @@
-"""How much a test draws: a little in each run, half of it or all where a run asks with ``--draws``.
+"""The number of draws of a test: few in each run, half or all of them with ``--draws``.
 
 ``@draws(40)`` is a property with forty examples at full length, ``rounds(22)`` a game of twenty-two turns,
 ``points(calls)`` the calls at which a test fails. What uses ``rounds`` or ``points`` carries the marker ``drawn``.
@@ -43,7 +43,7 @@ def rounds(full: int, least: int = 3) -> int:
 
 
 def draws(full: int) -> settings:
-    """Return the settings of a property with so many examples at full length."""
+    """Return the settings of a property with `full` examples at full length."""
     return settings(max_examples=rounds(full))
 
 

@@ -2,11 +2,11 @@
 
 ::
 
-    before        nothing was done, and the caller is told
-    lost-answer   it was done, but the caller is told it failed
-    torn          half of it was done, then the process died
-    crash         the process died before it
-    interrupt     Ctrl-C before it, in the thread that makes the call
+    before        the call did nothing and raised
+    lost-answer   the call did its work and raised
+    torn          the call did half of its work; then the process died
+    crash         the process died before the call
+    interrupt     Ctrl-C before the call, in its thread
 
 After a death the io is frozen: every further call, clean-up included, dies too, as a dead process does nothing.
 """
@@ -37,7 +37,7 @@ class FaultyIO(FileIO):
     """Passes every call on to ``inner`` except call number ``at`` (from 0), which fails as ``mode`` says.
 
     A stream counts twice: when it is created, and when it is closed, where its bytes go out. ``log`` holds
-    ``(verb, path)`` of every call; a dry run with ``at=-1`` tells how many there are.
+    ``(method, path)`` of every call; a dry run with ``at=-1`` counts the calls.
     """
 
     def __init__(self, inner: FileIO, at: int = -1, mode: Mode = "before") -> None:
@@ -184,7 +184,7 @@ class _FaultyStream(io.BytesIO):
             self.close()
 
     def __del__(self) -> None:
-        """A stream nobody closed sends nothing."""
+        """Send nothing: the stream was never closed."""
 
     def _put(self, data: bytes) -> None:
         with self._owner.inner.create(self._path) as sink:

@@ -22,9 +22,9 @@ def indexes_of(table: Table) -> dict[tuple[bytes, int], np.ndarray]:
 
 
 def check_indexes(table: Table) -> dict[int, int]:
-    """Every stored key is in the index of its bucket, and in that of no other; how many each bucket number has.
+    """Check that every key is in the index of its bucket only, and return the number of keys of each bucket.
 
-    Of a table in a directory, that no index file lies there which no snapshot names.
+    For a table in a directory, also check that each index file is named by a snapshot.
     """
     store, found = table.store, indexes_of(table)
     for at in {partition for partition, _ in found}:

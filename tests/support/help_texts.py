@@ -1,4 +1,4 @@
-"""What `help()` must say of a method: what it does, takes, returns and raises."""
+"""Checks of the text that `help()` shows for a method: effect, arguments, result and errors."""
 
 import ast
 import inspect
@@ -26,7 +26,7 @@ def public_methods(owners):
 
 
 def text_of(owner, method, named):
-    """The text of a method's help, with that of the methods to which it refers; `named`: objects by their names."""
+    """Return a method's help text with the texts of the methods to which it refers; `named`: objects by name."""
     text = inspect.getdoc(method)
     for found in re.finditer(REFERENCES, text):
         first, *others = (found[1] or found[2]).split(".")

@@ -34,13 +34,13 @@ def static_table(directory: str) -> StaticTable:
 
 
 def pyiceberg_rows(directory: str, snapshot_id: int | None = None, where: str | None = None) -> pa.Table:
-    """What pyiceberg reads."""
+    """Return the rows that pyiceberg reads."""
     scan = static_table(directory).scan(**({} if where is None else {"row_filter": where}), snapshot_id=snapshot_id)
     return scan.to_arrow()
 
 
 def duckdb_rows(directory: str, snapshot_id: int | None = None, where: str | None = None) -> pa.Table:
-    """What DuckDB reads."""
+    """Return the rows that DuckDB reads."""
     at = "" if snapshot_id is None else f", snapshot_from_id => {snapshot_id}::UBIGINT"
     found = _DUCKDB.sql(f"SELECT * FROM iceberg_scan('{directory}'{at}) WHERE {where or 'true'}")
     return found.to_arrow_table()
@@ -58,7 +58,7 @@ def avro_records(path: str) -> list[dict[str, Any]]:
 
 
 def unneeded_files(directory: str) -> set[str]:
-    """The files beside the metadata that neither its hint nor a version names, directly or by its manifest lists.
+    """Return the metadata files that neither the hint nor a version names, directly or through manifest lists.
 
     Older versions list snapshots that have expired since.
     """

@@ -28,7 +28,7 @@ def records(files: FileIO, path: str) -> list[dict[str, Any]]:
 
 
 def described(files: FileIO, directory: str) -> Described:
-    """What the metadata in a directory says; every file that it names must exist."""
+    """Return the contents of the metadata in a directory; every file that it names must exist."""
     version = int(files.read(f"{directory}/version-hint.text"))
     document = json.loads(files.read(f"{directory}/v{version}.metadata.json"))
     found: dict[int, dict[str, dict[str, Any]]] = {}

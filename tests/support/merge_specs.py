@@ -20,7 +20,7 @@ ALL = ("+I", "+U", "-U", "-D")
 class Spec:
     """``lawful``: folding folded parts gives the fold of the whole, so that no compaction can be noticed.
 
-    ``kinds``: kinds of rows the table takes; with ``ignores`` those that retract are left out as they come.
+    ``kinds``: kinds of rows that the table accepts; with ``ignores``, retractions are dropped on arrival.
     ``traced``: a flush makes one run of files.
     """
 

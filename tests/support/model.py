@@ -1,4 +1,4 @@
-"""What a table must hold, in plain Python: the reference the engine is compared with."""
+"""A model of a table in plain Python: the reference that the engine is compared with."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

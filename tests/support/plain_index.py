@@ -1,4 +1,4 @@
-"""Readers of file indexes and blob files made of docs/spec/format.md alone. Section numbers are those of the page."""
+"""Readers of file indexes and blob files, written from docs/spec/format.md alone. Section numbers refer to it."""
 
 import struct
 import zlib
@@ -21,7 +21,7 @@ class Bytes:
         return int.from_bytes(self.take(size), "big", signed=True)
 
     def key(self, width):
-        """A key (9.4): a number of ``width`` bytes, or a text where that is None."""
+        """A key (9.4): a number of ``width`` bytes, or a text if the width is `None`."""
         return self.take(self.number()) if width is None else self.number(width)
 
     def bitmap(self):

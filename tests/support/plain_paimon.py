@@ -1,6 +1,6 @@
 """A reader and a writer of tables made of docs/spec/format.md alone: nothing of the engine's code is used here.
 
-Small types, Parquet files, deduplication and deletion vectors only. Section numbers are those of the page.
+Small types, Parquet files, deduplication and deletion vectors only. Section numbers refer to the page.
 """
 
 import json

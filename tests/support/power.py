@@ -1,7 +1,7 @@
 """A local disk that loses power: what was not synced is gone, as on a disk whose cache is lost.
 
 Inside `watched` every ``os.fsync`` is noted. `cut` copies a directory as it would be found after a power cut: a name
-is there if its directory was synced since it was given, and a file has as many bytes as it had when it was synced.
+is there if its directory was synced since it was given, and a file has the bytes that it had when it was synced.
 """
 
 import os
@@ -14,7 +14,7 @@ from unittest import mock
 
 
 class Disk:
-    """What was synced, by inode; the handles that are kept see to it that no inode is used again."""
+    """The synced state of a disk, by inode. Open handles prevent that an inode is reused."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}

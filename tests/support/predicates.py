@@ -111,7 +111,7 @@ def predicates(names: tuple[str, ...] = tuple(COLUMNS)) -> st.SearchStrategy[Pre
 
 
 def held(name: str) -> list[Any]:
-    """What rows hold in a column, NULL where it may be."""
+    """Return the values of a column in all rows; NULL is one of them if the column is nullable."""
     t, values, _ = COLUMNS[name]
     return values if "NOT NULL" in t else [*values, None]
 

@@ -1,7 +1,7 @@
 """Findings in the prose of the project: phrases that read as translated, in docstrings, comments, errors and docs.
 
 ``python -m tests.support.prose [PATH ...]`` prints the findings of files or folders, by default of all.
-``python -m tests.support.prose --allow`` writes `ALLOWED` anew: the number of findings that each file still has.
+``python -m tests.support.prose --allow`` writes `ALLOWED` again: the number of findings that each file still has.
 """
 
 import ast
@@ -152,7 +152,7 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files(paths: list[str] | None = None) -> list[Path]:
-    """Return the files to check, by default those of the whole project."""
+    """Return the files to check, by default all files of the project."""
     roots = [ROOT / path for path in paths] if paths else [*(ROOT / name for name in CODE), ROOT / "docs", ROOT]
     found: set[Path] = set()
     for root in roots:

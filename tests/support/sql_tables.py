@@ -67,7 +67,7 @@ STRUCT = "STRUCT"
 
 @dataclass
 class Column:
-    """A column or a field of a struct; ``key`` stays when it is renamed, ``fields`` are those of a struct."""
+    """A column or a field of a struct; ``key`` survives a rename; ``fields``: the fields of a struct."""
 
     key: int
     name: str

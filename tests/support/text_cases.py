@@ -49,7 +49,7 @@ def read_cases(path: Path) -> list[TextCase]:
 
 
 def text_cases(test_file: str, name: str) -> pytest.MarkDecorator:
-    """Parametrise a test over the argument `case`: the cases of the file `name` beside the module `test_file`."""
+    """Parametrise a test over the argument `case`: the cases of the file `name` next to `test_file`."""
     cases = read_cases(Path(test_file).with_name(name))
     return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
 

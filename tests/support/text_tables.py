@@ -16,7 +16,7 @@ Attributes of a file, between commas:
 | `level 1`, `bucket 2` | 0 unless given |
 | `of 4` | the number of buckets of the partition |
 | `in y` | the partition; x unless given |
-| `seq 3-7` | sequence numbers; the number of the line unless given, those of the replaced files for a compacted file |
+| `seq 3-7` | sequence numbers; by default the line number, or the numbers of the replaced files for a compacted file |
 | `deletes 1` | rows of kind -D; `?`: unknown |
 | `bytes 9` | the size |
 | `rows 0-9`, `cols v+w` | row ids, and the columns that the file has |

@@ -42,7 +42,7 @@ def prolong(store: FileStore, count: int) -> None:
 
 
 def all_files(io: FileIO, directory: str) -> set[str]:
-    """Every file below, but hints and what tells no more than itself."""
+    """Return every file below a directory, except hints and marker files."""
     found = set()
     for status in io.list(directory):
         if status.is_directory:
@@ -53,9 +53,9 @@ def all_files(io: FileIO, directory: str) -> set[str]:
 
 
 def needed_files(store: FileStore) -> set[str]:
-    """What every snapshot, tag and changelog of all branches refers to, read from end to end, without their own files.
+    """Return the files that snapshots, tags and changelogs of all branches refer to, without their own files.
 
-    Of tags the changelogs do not count: they go with the snapshots they belong to.
+    Changelogs of tags do not count: they are deleted with their snapshots.
     """
     found, told = set(), store.options.value(CHANGELOG_PRODUCER) != "none"
     for branch in (MAIN, *list_branches(store.io, store.root)):
