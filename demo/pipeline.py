@@ -3,8 +3,8 @@
     files of a day -> stream -> flights, a primary-key table with a changelog
                                   -> stream of changes -> delays, an aggregation table
 
-A correction changes a flight that was counted before: the changelog of flights contains the row before and
-after, and the sums retract the first and add the second. Halfway both queries are stopped and started again from their checkpoints.
+A correction changes a flight that was counted before: the changelog of flights contains the row before and after, and
+the sums retract the first and add the second. Halfway both queries are stopped and restarted from their checkpoints.
 """
 
 import sys
