@@ -1,8 +1,8 @@
 """What Python touches inside of Spark: names that no promise of Spark covers.
 
 `NAMES` lists them. `check_names`, when a catalog is installed, finds one that this Spark lacks. The other modules, and
-`paimon_spark.sql.jvm`, reach Spark's inside only through these functions. Names that the Java classes of
-``paimon_spark/sql/java`` use are checked by their compiler.
+`paimon_spark.sql.bridge.jvm`, reach Spark's inside only through these functions. Names that the Java classes of
+``paimon_spark/sql/bridge/java`` use are checked by their compiler.
 """
 
 import json

@@ -5,7 +5,7 @@ from typing import Any
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import AlreadyExistsError, UnsupportedError
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 
 _LOCATION = "location"
 _OWNER = "owner"  # Spark adds the user of the process, which says nothing about a directory

@@ -10,7 +10,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_spark.frame_write import is_too_large
 from paimon_spark.internals import collected, is_classic, java_rows, java_session
 from paimon_spark.interruption import check_interrupted
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 
 _log = logging.getLogger(__name__)
 MOST_CHANGES = 1 << 16

@@ -19,7 +19,7 @@ from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
 from paimon_spark.bucket_column import bucket_column
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 
 _DEFAULT_DATABASE = "default"
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"

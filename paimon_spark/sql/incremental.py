@@ -16,7 +16,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
 from paimon_core.scan.interval import DIFF, Interval, interval_of
 from paimon_core.table import Table
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.times import session_millis
 
 

@@ -29,7 +29,7 @@ from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
 from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
 from paimon_spark.reader import open_table, schema_at
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, with_options
 from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.scan import MatchingFiles

@@ -12,7 +12,7 @@ from paimon_core.errors import NotFoundError, PaimonError
 from paimon_core.procedures.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.session_call import SessionCall
 from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, find_procedure
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 
 _PARAMETER = "org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter"

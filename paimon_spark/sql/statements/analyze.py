@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.analyze import ALL, analyze
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.tokens import Cursor
 
 _TABLES = "TABLES"

@@ -7,7 +7,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.tokens import Cursor
 
 _SPARK_HAS_IT = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements import tags
 from paimon_spark.sql.statements.analyze import parse_analyze
 from paimon_spark.sql.statements.copy_into import parse_copy

@@ -8,7 +8,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 import paimon_spark
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.table import TableFunction
 
 SECRET = "S3CR3T"

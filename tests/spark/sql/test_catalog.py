@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-import paimon_spark.sql.jvm
-from paimon_spark.sql.jvm import Jvm
+import paimon_spark.sql.bridge.jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 
-SOURCES = sorted((Path(paimon_spark.sql.jvm.__file__).parent / "java").glob("*.java"))
+SOURCES = sorted((Path(paimon_spark.sql.bridge.jvm.__file__).parent / "java").glob("*.java"))
 CLASSES = [
     name for source in SOURCES for name in re.findall(r"^(?:public )?class (\w+)", source.read_text(), re.MULTILINE)
 ]

@@ -8,7 +8,7 @@ import pytest
 import paimon_spark.internals
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import NAMES, check_names
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 
 PACKAGE = Path(paimon_spark.internals.__file__).parent
 INSIDE = re.compile(r"\._(?:jdf|jsparkSession|jvm|jsc|sc|gateway)\b|\b(?:queryExecution|sessionState|executePlan)\(")
