@@ -28,14 +28,14 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
 from paimon_core.table import SystemTable, Table
 from paimon_spark.internals import is_classic
-from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
-from paimon_spark.sql.databases import DatabaseFunction, same_directory
+from paimon_spark.sql.ddl.alter import schema_changes
+from paimon_spark.sql.ddl.databases import DatabaseFunction, same_directory
+from paimon_spark.sql.ddl.schema import description, new_schema, refuse_constraint
 from paimon_spark.sql.functions import list_functions, load_function
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
-from paimon_spark.sql.schema import description, new_schema, refuse_constraint
 from paimon_spark.sql.staged import StagedFunction
 from paimon_spark.sql.system_table import SystemTableFunction, check_moment
 from paimon_spark.sql.table import TableFunction

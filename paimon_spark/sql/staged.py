@@ -7,7 +7,7 @@ from typing import Any
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.schema import Schema
-from paimon_spark.sql.schema import with_write_options
+from paimon_spark.sql.ddl.schema import with_write_options
 from paimon_spark.sql.table import TableFunction
 
 

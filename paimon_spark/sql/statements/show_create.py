@@ -19,8 +19,8 @@ from paimon_core.types.datatype import (
     with_nullable,
 )
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.defaults import default_sql
-from paimon_spark.sql.schema import declared_type, spark_properties
+from paimon_spark.sql.ddl.defaults import default_sql
+from paimon_spark.sql.ddl.schema import declared_type, spark_properties
 from paimon_spark.sql.tokens import Cursor
 from paimon_spark.types import spark_type
 

@@ -18,7 +18,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.options import WriteRequest
-from paimon_spark.sql.defaults import default_sql, default_text
+from paimon_spark.sql.ddl.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
 
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}

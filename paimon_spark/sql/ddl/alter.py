@@ -27,8 +27,8 @@ from paimon_core.schema.change import (
 )
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataType, with_nullable
-from paimon_spark.sql.defaults import default_text
-from paimon_spark.sql.schema import declared_type, refuse_constraint
+from paimon_spark.sql.ddl.defaults import default_text
+from paimon_spark.sql.ddl.schema import declared_type, refuse_constraint
 
 _log = logging.getLogger(__name__)
 _PRIMARY_KEY = "primary-key"
