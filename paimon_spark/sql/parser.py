@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_session, session_state
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.incremental import install_table_functions
+from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.tokens import SyntaxMismatch, with_settings
 

@@ -17,8 +17,8 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.table import SystemTable
 from paimon_spark.option_names import ENDS
-from paimon_spark.sql.pushdown import predicate_of
-from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.reads.pushdown import predicate_of
+from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.table import TableFunction
 from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema

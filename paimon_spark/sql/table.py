@@ -19,8 +19,8 @@ from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes
 from paimon_spark.sql.ddl.partitions import drop_partition, list_partitions
 from paimon_spark.sql.ddl.schema import description, with_write_options
-from paimon_spark.sql.native_rows import way_of_target
-from paimon_spark.sql.reads import TableReads
+from paimon_spark.sql.reads.native_rows import way_of_target
+from paimon_spark.sql.reads.table_reads import TableReads
 from paimon_spark.sql.session_options import (
     PREFIX,
     check_read_options,

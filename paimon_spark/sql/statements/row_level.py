@@ -18,7 +18,7 @@ from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.pushdown import Tree, exact_predicate
+from paimon_spark.sql.reads.pushdown import Tree, exact_predicate
 from paimon_spark.sql.target_access import DriverAccess
 
 _INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")

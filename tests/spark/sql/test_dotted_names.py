@@ -3,7 +3,7 @@
 import pytest
 
 from paimon_core.types.datatype import INT, ArrayType, DataField, MapType, RowType
-from paimon_spark.sql.native import has_ambiguous_paths
+from paimon_spark.sql.reads.native import has_ambiguous_paths
 from paimon_spark.sql.session_options import NATIVE_READS
 
 COLUMNS = "id INT, `a.b` INT, a STRUCT<b: INT, `c.d`: INT, `e.f`: STRUCT<`g.h`: INT>>, `a.c` STRUCT<d: INT>, `a.k` INT"

@@ -12,8 +12,8 @@ from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.store.expired import expiry
 from paimon_core.table import Table
 from paimon_spark.internals import java_rows
-from paimon_spark.sql import native_rows
-from paimon_spark.sql.scan import ScanFunction
+from paimon_spark.sql.reads import native_rows
+from paimon_spark.sql.reads.scan import ScanFunction
 
 KINDS = {
     "append": "'bucket' = '-1', 'write-only' = 'true'",

@@ -10,7 +10,8 @@ from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql import driver_rows, native, reads
+from paimon_spark.sql.reads import driver_rows, native
+from paimon_spark.sql.reads.table_reads import table_reads as reads
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES

@@ -19,8 +19,8 @@ from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql import few_rows
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.native import NativeFiles
-from paimon_spark.sql.native_rows import FilesFunction, native_frame, stored_rows
+from paimon_spark.sql.reads.native import NativeFiles
+from paimon_spark.sql.reads.native_rows import FilesFunction, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.sql.test_native import TYPES
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from paimon_core import Table
-from paimon_spark.sql.scan import ScanFunction
+from paimon_spark.sql.reads.scan import ScanFunction
 
 COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
 VALUES = """

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from paimon_spark.sql import driver_rows, native
+from paimon_spark.sql.reads import driver_rows, native
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
 from tests.support.draws import rounds

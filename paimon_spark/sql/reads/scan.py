@@ -13,11 +13,11 @@ from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.schema.table_schema import TableSchema
-from paimon_spark.sql.expired_reads import NativeRead, native_read
-from paimon_spark.sql.native import NativeChoice, scan_text
-from paimon_spark.sql.pushdown import predicate_of
-from paimon_spark.sql.scan_request import ScanRequest
-from paimon_spark.sql.statistics import scan_statistics
+from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
+from paimon_spark.sql.reads.native import NativeChoice, scan_text
+from paimon_spark.sql.reads.pushdown import predicate_of
+from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.statistics import scan_statistics
 from paimon_spark.types import spark_schema
 
 

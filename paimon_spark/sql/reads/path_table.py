@@ -30,10 +30,10 @@ from paimon_spark.option_names import READ_OPTIONS, canonical
 from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
 from paimon_spark.reader import open_table, schema_at
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.native import NativeChoice, with_options
-from paimon_spark.sql.reads import TableReads
-from paimon_spark.sql.scan import MatchingFiles
-from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.reads.native import NativeChoice, with_options
+from paimon_spark.sql.reads.scan import MatchingFiles
+from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.table_reads import TableReads
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
 

@@ -24,10 +24,10 @@ from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.expired_reads import NativeRead, native_read
-from paimon_spark.sql.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
-from paimon_spark.sql.newer_rows import with_newer_rows
-from paimon_spark.sql.pushdown import predicate_of
+from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
+from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.reads.newer_rows import with_newer_rows
+from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
 

@@ -11,7 +11,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
-from paimon_spark.sql.pushdown import Tree
+from paimon_spark.sql.reads.pushdown import Tree
 from paimon_spark.types import spark_type
 
 _PLAIN_ROOTS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}

@@ -25,13 +25,13 @@ from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
 from paimon_spark.options import batch_request, is_about_changes
 from paimon_spark.reader import batch_reader
-from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.driver_rows import small_read, small_rows
-from paimon_spark.sql.native import NativeChoice, divided_files, is_same_field, native_files, with_options
-from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of, without_implied
-from paimon_spark.sql.scan import MatchingFiles, ScanFunction
-from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.reads.aggregate import local_rows
+from paimon_spark.sql.reads.driver_rows import small_read, small_rows
+from paimon_spark.sql.reads.native import NativeChoice, divided_files, is_same_field, native_files, with_options
+from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of, without_implied
+from paimon_spark.sql.reads.scan import MatchingFiles, ScanFunction
+from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
 
