@@ -56,7 +56,7 @@ from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame
-from paimon_spark.sql.target_access import DriverAccess
+from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone, session_millis
 from paimon_spark.types import expected_arrow_schema
 

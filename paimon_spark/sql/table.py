@@ -38,7 +38,7 @@ from paimon_spark.sql.statements.row_level import (
     update_rows,
     whole_partitions,
 )
-from paimon_spark.sql.write import TableWrites
+from paimon_spark.sql.writes.table_writes import TableWrites
 from paimon_spark.times import in_session_zone
 
 

@@ -19,7 +19,7 @@ from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import Tree, exact_predicate
-from paimon_spark.sql.target_access import DriverAccess
+from paimon_spark.sql.writes.target_access import DriverAccess
 
 _INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")
 """Types of columns that Spark compares otherwise than the engine: with blanks at the end, or by the sign of zero."""

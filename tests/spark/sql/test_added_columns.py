@@ -27,7 +27,7 @@ def values(first):
 @pytest.mark.parametrize("options", TABLES)
 def test_statements_change_the_rows_that_match(sql, monkeypatch, options, writer):
     if writer == "tasks":
-        monkeypatch.setattr("paimon_spark.sql.target_access.few_changes", lambda rows: None)
+        monkeypatch.setattr("paimon_spark.sql.writes.target_access.few_changes", lambda rows: None)
     columns = ", ".join(f"`{name}` BOOLEAN" for name in NAMES)
     sql(f"CREATE TABLE t (id INT NOT NULL, {columns}) TBLPROPERTIES ({options})")
     sql(f"INSERT INTO t VALUES (1, {values(0)}), (2, {values(1)}), (3, {values(0)})")

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from paimon_spark.sql import few_rows
+from paimon_spark.sql.writes import few_rows
 from tests.spark.conftest import MODE
 from tests.support.draws import rounds
 

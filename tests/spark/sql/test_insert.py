@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from paimon_core import Table
 from paimon_spark import frame_write
-from paimon_spark.sql import write as sql_write
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.session_options import PREFIX, session_options
+from paimon_spark.sql.writes import table_writes as sql_write
 from tests.spark.sql.test_native import TYPES
 
 NO_ROWS = "SELECT * FROM t WHERE false"

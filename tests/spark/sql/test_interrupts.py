@@ -8,7 +8,7 @@ from paimon_spark import internals
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.interruption import check_interrupted, note_interrupt, statement
 from paimon_spark.row_level import write as row_level_write
-from paimon_spark.sql import few_rows
+from paimon_spark.sql.writes import few_rows
 
 MERGE = """MERGE INTO t USING (SELECT id, 'm' AS v FROM range(4)) s ON t.id = s.id
     WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"""

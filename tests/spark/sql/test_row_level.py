@@ -17,11 +17,11 @@ from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
 from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
-from paimon_spark.sql import few_rows
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.native import NativeFiles
 from paimon_spark.sql.reads.native_rows import FilesFunction, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
+from paimon_spark.sql.writes import few_rows
 from tests.spark.sql.test_native import TYPES
 
 ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3), (4, 'd', NULL, 4)"
@@ -465,7 +465,7 @@ def test_a_text_filter_deletes_where_spark_reads_the_rows(sql, monkeypatch):
         asked.append(stored_rows(*arguments))
         return asked[-1]
 
-    monkeypatch.setattr("paimon_spark.sql.target_access.stored_rows", noted)
+    monkeypatch.setattr("paimon_spark.sql.writes.target_access.stored_rows", noted)
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert table.delete("i = 1 OR s LIKE 'b%'").num_deleted_rows == 2
     assert len(asked) == 1
@@ -563,7 +563,7 @@ CALLS = [
 @pytest.mark.parametrize(("options", "writer"), CALLS)
 def test_the_calls_of_java_do_not_grow_with_the_columns(sql, calls, monkeypatch, options, writer):
     if writer:
-        monkeypatch.setattr("paimon_spark.sql.target_access.few_changes", lambda rows: None)
+        monkeypatch.setattr("paimon_spark.sql.writes.target_access.few_changes", lambda rows: None)
     counts = {}
     for name, columns in (("warm", 2), ("narrow", 4), ("wide", 64)):
         values = ", ".join(f"id AS c{n}" for n in range(columns))

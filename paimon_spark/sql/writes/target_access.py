@@ -10,10 +10,10 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_spark.internals import is_classic
 from paimon_spark.row_level.target import RowAccess
-from paimon_spark.sql.few_rows import few_changes
 from paimon_spark.sql.reads.driver_rows import small_rows
 from paimon_spark.sql.reads.native_rows import stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.sql.writes.few_rows import few_changes
 
 
 class DriverAccess(RowAccess):

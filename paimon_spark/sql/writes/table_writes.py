@@ -24,8 +24,8 @@ from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import exact_predicate
-from paimon_spark.sql.replace import replace_rows
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
+from paimon_spark.sql.writes.replace import replace_rows
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")

@@ -1,0 +1,1 @@
+"""Writes by SQL: rows of a statement that become one commit."""
