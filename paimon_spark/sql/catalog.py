@@ -33,10 +33,10 @@ from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.ddl.alter import schema_changes
 from paimon_spark.sql.ddl.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema, refuse_constraint
-from paimon_spark.sql.parser import install_parser
-from paimon_spark.sql.procedures import list_procedures, load_procedure
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.staged import StagedFunction
+from paimon_spark.sql.statements.parser import install_parser
+from paimon_spark.sql.statements.procedures import list_procedures, load_procedure
 from paimon_spark.sql.system_table import SystemTableFunction, check_moment
 from paimon_spark.sql.table import TableFunction
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import UnsupportedError
 from paimon_spark.analyze import ALL, analyze
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.tokens import Cursor
+from paimon_spark.sql.statements.tokens import Cursor
 
 _TABLES = "TABLES"
 

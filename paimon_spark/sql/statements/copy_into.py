@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
 from paimon_spark.internals import session_state
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.tokens import Cursor
+from paimon_spark.sql.statements.tokens import Cursor
 
 _TEXTS = (
     "dateFormat",

@@ -8,7 +8,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.tokens import Cursor
+from paimon_spark.sql.statements.tokens import Cursor
 
 _SPARK_HAS_IT = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
 

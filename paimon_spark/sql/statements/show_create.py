@@ -21,7 +21,7 @@ from paimon_core.types.datatype import (
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.defaults import default_sql
 from paimon_spark.sql.ddl.schema import declared_type, spark_properties
-from paimon_spark.sql.tokens import Cursor
+from paimon_spark.sql.statements.tokens import Cursor
 from paimon_spark.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

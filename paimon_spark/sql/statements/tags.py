@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import NotFoundError
 from paimon_core.table import Table
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.tokens import Cursor
+from paimon_spark.sql.statements.tokens import Cursor
 
 _UNITS = {"DAYS": timedelta(days=1), "HOURS": timedelta(hours=1), "MINUTES": timedelta(minutes=1)}
 

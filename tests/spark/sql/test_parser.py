@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException
 import paimon_spark
 from paimon_core.operations.analyze import read_statistics
 from paimon_core.table import Table
-from paimon_spark.sql.tokens import Cursor, tokens_of, with_settings
+from paimon_spark.sql.statements.tokens import Cursor, tokens_of, with_settings
 
 HOSTILE = [
     "SELECT 'ALTER TABLE t CREATE TAG x' AS a",

@@ -11,7 +11,7 @@ from paimon_spark.internals import java_session, session_state
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
-from paimon_spark.sql.tokens import SyntaxMismatch, with_settings
+from paimon_spark.sql.statements.tokens import SyntaxMismatch, with_settings
 
 _DOUBLE_QUOTED = "spark.sql.ansi.doubleQuotedIdentifiers"
 _PLAIN_STRINGS = "spark.sql.parser.escapedStringLiterals"
