@@ -1,7 +1,7 @@
 """Ctrl-C between two jobs of a statement: what the statement does next ends it.
 
-Ctrl-C cancels the jobs that run (`paimon_spark.sql.bridge.interrupts`). A statement of which none runs at that moment goes on
-in a thread of its own, so it asks here before each job and before it commits.
+Ctrl-C cancels the running jobs (`paimon_spark.sql.bridge.interrupts`). A statement between two jobs continues in a
+thread of its own, so it asks here before each job and before it commits.
 """
 
 import threading

@@ -1,1 +1,1 @@
-"""Reads by SQL: what Spark asks before it scans a table, and who reads the rows."""
+"""Reads by SQL: pushed filters and columns, the plan of a scan, and the choice of who reads the rows."""

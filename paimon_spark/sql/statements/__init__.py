@@ -1,1 +1,1 @@
-"""The statements that only Paimon has: a module for each family."""
+"""Statements of SQL: the parser of those that only Paimon has, procedures, and DELETE, UPDATE and MERGE."""

@@ -12,7 +12,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 PACKAGE = Path(paimon_spark.internals.__file__).parent
 INSIDE = re.compile(r"\._(?:jdf|jsparkSession|jvm|jsc|sc|gateway)\b|\b(?:queryExecution|sessionState|executePlan)\(")
-MAY = {"internals.py", "sql/jvm.py"}
+MAY = {"internals.py", "sql/bridge/jvm.py"}
 """The module of the names; the gateway of the callbacks."""
 
 
