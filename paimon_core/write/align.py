@@ -1,7 +1,7 @@
-"""The alignment of a caller's rows to exactly the table's columns.
+"""Convert a caller's rows to exactly the table's columns.
 
-Columns are matched by exact name, else by the only name that differs in case alone. A missing column gets its default,
-else NULL. A value that the column cannot store without loss is refused.
+Columns match by exact name, else by the only name that differs in case. A missing column gets its default, or NULL
+without one. A value that the column cannot store without loss is refused.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
     """Return ``data`` as a batch with exactly ``schema.arrow``.
 
     Args:
-        data: rows of the caller.
-        schema: of the table.
-        positions: :func:`column_positions` of the names of ``data``.
-        first_row: the number of the first row in error messages.
+        data: the caller's rows.
+        schema: the table's schema.
+        positions: the result of :func:`column_positions` for the column names of ``data``.
+        first_row: the number that error messages give the first row.
 
-    Raises InvalidInputError naming column and row for a NULL in a NOT NULL column, and for a value that the column's
-    type cannot hold.
+    Raises InvalidInputError for a NULL in a NOT NULL column, and for a value that the column's type cannot hold. The
+    error names column and row.
     """
     columns = []
     for field, position in zip(schema.fields, positions, strict=True):
@@ -43,28 +43,29 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
 
 
 def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
-    """Return for each table column its position in ``names``. `None`: the data lacks the column.
+    """Return the position in ``names`` of each table column. `None`: the data lacks the column.
 
-    Raises InvalidInputError for a column that the table lacks, two columns for one table column, and a missing key.
+    Raises InvalidInputError for an unknown column, for two columns that match one table column, and for a missing
+    primary key column.
     """
     if len(set(names)) < len(names):
         repeated = sorted({n for n in names if list(names).count(n) > 1})
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
     positions: list[int | None] = []
-    taken: dict[int, str] = {}
+    field_names: dict[int, str] = {}
     for field, candidates in zip(schema.fields, matching_positions(schema.names, names), strict=True):
         if len(candidates) > 1:
             raise InvalidInputError(
                 f"columns {[names[i] for i in candidates]} of the data differ only in case, and either could be the "
                 f"table's {field.name!r}: rename or drop all but one"
             )
-        if candidates and taken.setdefault(candidates[0], field.name) != field.name:
+        if candidates and field_names.setdefault(candidates[0], field.name) != field.name:
             raise InvalidInputError(
-                f"column {names[candidates[0]]!r} of the data could be the table's {taken[candidates[0]]!r} or its "
-                f"{field.name!r}: give it the exact name"
+                f"column {names[candidates[0]]!r} of the data could be the table's {field_names[candidates[0]]!r} or "
+                f"its {field.name!r}: give it the exact name"
             )
         positions.append(candidates[0] if candidates else None)
-    extra = [n for i, n in enumerate(names) if i not in taken]
+    extra = [n for i, n in enumerate(names) if i not in field_names]
     if extra:
         raise InvalidInputError(
             f"the data has columns {extra} that the table lacks (it has {[f.name for f in schema.fields]}): "

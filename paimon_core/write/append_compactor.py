@@ -1,4 +1,4 @@
-"""Compaction of the files of one append bucket in bounded memory, by a maintenance job or by the bucket's writer."""
+"""Compaction of one append bucket in bounded memory, by a maintenance job or by the bucket's writer."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,17 +31,20 @@ def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
 
 
 def newer_file(store: FileStore, files: Sequence[DataFileMeta]) -> DataFileMeta | None:
-    """Return a file with a newer schema than ``store`` has: a rewrite would lose its new columns. `None`: no file."""
+    """Return a file written under a newer schema than ``store`` has. `None`: no file is newer.
+
+    A rewrite would lose the columns that the newer schema added.
+    """
     return next((f for f in files if f.schema_id > store.schema.id), None)
 
 
 def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
-    """Raise TableChangedError if there is a `newer_file`."""
-    newer = newer_file(store, files)
-    if newer is not None:
+    """Raise TableChangedError if `newer_file` finds a file."""
+    file = newer_file(store, files)
+    if file is not None:
         raise TableChangedError(
-            f"file {newer.file_name} of {store.root} was written under schema {newer.schema_id}: compacted under "
-            f"schema {store.schema.id} it would lose what changed since; open the table again"
+            f"file {file.file_name} of {store.root} was written under schema {file.schema_id}: compacting it "
+            f"under schema {store.schema.id} would lose later schema changes; open the table again"
         )
 
 
@@ -53,17 +56,17 @@ def stored_fields(store: FileStore) -> tuple[DataField, ...]:
 def concatenate(
     store: FileStore, bucket: BucketRef, files: Group, deleted: Mapping[str, DeletionVector] = _NO_VECTORS
 ) -> tuple[DataFileMeta, ...]:
-    """Write the rows of the files, one file after another, to new files of about the target size.
+    """Concatenate files into new files of about the target size.
 
-    New files have the table's present schema and format, and begin with the first file's sequence number.
+    New files have the table's current schema and format, and begin with the first file's sequence number.
 
     Args:
-        store: of the table.
-        bucket: of the files.
-        files: in the order of their rows.
-        deleted: the rows to leave out, by file name.
+        store: the table to write.
+        bucket: the bucket of the files.
+        files: the files to concatenate, in row order.
+        deleted: deletion vectors of the rows to leave out, by file name.
 
-    Returns the new files; none if all rows are deleted. On an error no file remains.
+    Returns the new files: an empty tuple if all rows are deleted. On an error the new files are deleted.
     """
     fields = stored_fields(store)
     rows = (
@@ -85,15 +88,15 @@ def write_rows(
     expected: int | None,
     first_sequence: int = 0,
 ) -> tuple[DataFileMeta, ...]:
-    """Write rows that replace those of other files, in the given order. On an error no file remains.
+    """Write rows that replace the rows of other files. On an error the new files are deleted.
 
     Args:
-        store: of the table.
-        bucket: of the files.
-        spec: of the new files.
-        rows: of the new files, in order.
-        expected: number of rows. `None`: unknown.
-        first_sequence: sequence number of the first row.
+        store: the table to write.
+        bucket: the bucket of the files.
+        spec: the spec of the new files.
+        rows: the rows to write, in order.
+        expected: the number of rows to expect. `None`: unknown.
+        first_sequence: the sequence number of the first row.
 
     Raises CorruptedError if the number of rows is not ``expected``: a rewrite must not lose rows.
     """
@@ -102,10 +105,10 @@ def write_rows(
         for part in rows:
             writer.write(part)
         written = writer.close()
-        found = sum(f.row_count for f in written)
-        if expected is not None and found != expected:
+        row_count = sum(f.row_count for f in written)
+        if expected is not None and row_count != expected:
             raise CorruptedError(
-                f"a rewrite of files of {store.bucket_path(bucket)} came to {found} rows, but the files hold "
+                f"rewriting files of {store.bucket_path(bucket)} produced {row_count} rows, but the files hold "
                 f"{expected}; the table was not changed"
             )
     except BaseException:
@@ -116,7 +119,7 @@ def write_rows(
 
 @dataclass(frozen=True, slots=True)
 class Concatenated:
-    """The files removed and added by a compaction, the index files of deletion vectors that it applied, its seconds."""
+    """The result of a compaction: files removed and added, deletion vector files applied, and seconds."""
 
     before: Group = ()
     after: Group = ()
@@ -124,7 +127,7 @@ class Concatenated:
     seconds: float = 0.0
 
     def message(self, bucket: BucketLocation) -> CommitMessage:
-        """Return the message of the compaction of this bucket."""
+        """Return the commit message of the compaction. ``bucket``: the compacted bucket."""
         return CommitMessage(
             *bucket,
             compact_before=self.before,
@@ -135,7 +138,7 @@ class Concatenated:
 
 
 class InlineAppend:
-    """The compaction of one bucket with ordered rows by its writer, between two commits."""
+    """The compaction of a bucket with ordered rows by its own writer, between two commits."""
 
     def __init__(self, store: FileStore, bucket: BucketLocation, files: Sequence[DataFileMeta]) -> None:
         self._store, self._bucket = store, bucket.ref
@@ -144,13 +147,13 @@ class InlineAppend:
         self._created: list[DataFileMeta] = []
 
     def refresh(self, files: Sequence[DataFileMeta]) -> None:
-        """Replace the known files of the bucket by these."""
+        """Replace the bucket's files with ``files``."""
         self._files = list(files)
 
     def run(self, written: Sequence[DataFileMeta], *, full: bool) -> Concatenated:
-        """Add the written files and compact the files that are due, without deleted rows. ``full``: a full compaction.
+        """Add the written files, then compact the files that are due and drop their deleted rows.
 
-        Files of a newer schema are skipped.
+        ``full``: True for a full compaction. Files of a newer schema are skipped.
         """
         started = time.monotonic()
         self._files += written
@@ -168,12 +171,12 @@ class InlineAppend:
         return Concatenated(tuple(before), after, tuple(used), time.monotonic() - started)
 
     def _vectors(self) -> list[IndexManifestEntry]:
-        """Return the newest snapshot's index files; the snapshot is read only if rows can be deleted."""
+        """Return the newest snapshot's deletion vector files; read no snapshot if the table cannot have any."""
         store = self._store
         return vector_entries(store, store.snapshots.latest()) if store.traits.deletion_vectors else []
 
     def release(self) -> None:
-        """Give the new files to the caller: an abort no longer deletes them."""
+        """Release the new files to the caller: `abort` no longer deletes them."""
         self._created = []
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""The writer of one bucket of an append table: rows to rolling files, in order of arrival."""
+"""The writer of one bucket of an append table: rows go to rolling files in order of arrival."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,9 +24,9 @@ SPILLED_BYTES = 32 << 20  # of Arrow memory: with more on local disk a file may 
 
 
 class OpenFiles:
-    """The limit on the files that the append writers of one job keep open between flushes.
+    """A limit on the files that the append writers of one job keep open between flushes.
 
-    An open file holds the bytes that its sink has not sent: up to 50 MiB on an object store, even after a flush.
+    An open file holds the bytes that its sink has not sent yet: up to 50 MiB on an object store, even after a flush.
     """
 
     def __init__(self, limit: int) -> None:
@@ -50,7 +50,7 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """The resources that the append writers of one job share; ``spill`` `None`: no spilling."""
+    """Resources that the append writers of one job share. ``spill``: `None` if spilling is disabled."""
 
     open_files: OpenFiles
     spill: SpillSpace | None
@@ -59,17 +59,17 @@ class SharedResources:
 class AppendWriter:
     """A `BucketWriter` that writes rows in order of arrival; a file may grow over several flushes.
 
-    A flush releases all rows from memory. Enough rows for a row group go to an open file, if the limit of open files
-    allows it. Else rows are spilled if there is space, and written to files of their own if there is none.
+    A flush releases all rows from memory. If they fill a row group and the limit of open files allows it, they go to
+    an open file. Otherwise they are spilled; without spill space they are written to separate files.
 
     Args:
-        store: of the table.
-        bucket: to write to.
-        spec: of the files.
-        first_sequence: sequence number of the first row.
+        store: the table to write.
+        bucket: the bucket to write to.
+        spec: the spec of the new files.
+        first_sequence: the sequence number of the first row.
         compaction: compacts small files of the bucket before a commit. `None`: no compaction.
-        shared: with the other writers of the job.
-        exclusive: this writer gets all rows of the job; a thread of its own then encodes rows while more arrive.
+        shared: resources shared with the other writers of the job.
+        exclusive: True if this writer gets all rows of the job; a separate thread then encodes rows while more arrive.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class AppendWriter:
     ) -> None:
         self._bucket, self._compaction, self._exclusive = bucket, compaction, exclusive
         self._open_files, self._space = shared.open_files, shared.spill
-        self._spilled: SpilledRun | None = None  # rows that arrived before those in memory
+        self._spilled: SpilledRun | None = None  # rows older than the buffered rows
         self._spilled_bytes = 0  # of Arrow memory
         self._buffer: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, bucket.ref, spec, first_sequence)
@@ -128,7 +128,7 @@ class AppendWriter:
             self._files.finish()
 
     def _spill(self) -> bool:
-        """Spill the buffered rows; return False if there is no space, so that files must be written."""
+        """Spill the buffered rows. Return False if there is no space, and the caller must write files."""
         size = self._buffer_bytes
         if self._space is None or not self._space.reserve(size):
             return False
@@ -158,13 +158,13 @@ class AppendWriter:
         return pa.Table.from_batches(batches)
 
     def _wait_for_encoder(self) -> None:
-        """Wait until the encoder has written its rows. An error is raised on every call, because its rows are lost."""
+        """Wait until the encoder has written its rows. If it failed, every call raises its error: its rows are lost."""
         if self._encoding is not None:
             self._encoding.result()
             self._encoding = None
 
     def refresh(self, state: BucketState) -> None:
-        """Continue from this state: sequence numbers above its rows, compaction of its files."""
+        """Continue from this state: number rows above its largest sequence number, and compact its files."""
         self._files.number_behind(state.max_sequence_number)
         if self._compaction is not None:
             self._compaction.refresh(state.files)
@@ -180,7 +180,7 @@ class AppendWriter:
             self._compacted = self._compaction.run(self._written, full=full)
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Return the files written and compacted since the last call. `None`: there are none."""
+        """Return a message with the files written and compacted since the last call. `None`: no files."""
         files, compacted = self._written, self._compacted
         self._written, self._compacted = [], Concatenated()
         self._files.release()
@@ -193,7 +193,7 @@ class AppendWriter:
         """Drop the buffered rows and delete every file that was not released."""
         self._buffer, self._buffer_bytes = [], 0
         self._forget_spilled()
-        with suppress(Exception):  # the rows are dropped
+        with suppress(Exception):  # the rows are dropped anyway
             self._wait_for_encoder()
         self._stop_encoder()
         if self._compaction is not None:

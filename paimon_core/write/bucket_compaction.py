@@ -1,4 +1,4 @@
-"""Bucket compaction: the levels of a bucket that its writer compacts, and the changes since the last commit."""
+"""Bucket compaction: the levels that a bucket's writer compacts, and its compactions since the last commit."""
 
 import time
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from paimon_core.write.compactor import Compacted, CompactTask, compact, overlap
 
 
 class BucketCompaction:
-    """The compaction of one bucket by its writer, between two commits.
+    """The compaction of one bucket by its own writer, between two commits.
 
-    A message reports all compactions as one step: from files that the table has, or gets by the same commit, to the
-    result. Files that were created and replaced in between are deleted at once, because no message names them.
+    A message reports all compactions as one step: from files in the table, or added by the same commit, to the result.
+    Files that were created and replaced in between are deleted at once, because no message names them.
 
-    If the bucket has files of a newer schema than the writer, it is compacted under the newest schema, so that no
-    column is lost, and the rows of the writer leave level 0, which readers of some tables pass over.
+    If the bucket has files of a newer schema than the writer, it is compacted under the newest schema. No column is
+    lost, and the writer's rows still leave level 0, which readers of some tables skip.
 
     Args:
-        store: of the table.
-        bucket: to write to.
-        state: of the bucket at the base snapshot.
+        store: the table to write.
+        bucket: the bucket to write to.
+        state: the bucket's state at the base snapshot.
         writes_changelog: False: no changelog, even if the table has a changelog producer.
     """
 
@@ -69,7 +69,7 @@ class BucketCompaction:
         self._entries, self._vectors = state.vectors, None
 
     def add(self, files: Sequence[DataFileMeta]) -> None:
-        """Add new files of level 0."""
+        """Add new level-0 files."""
         self._levels = self._levels.apply((), files, self._store.schema.key_arrow)
         self._has_new_files = self._has_new_files or bool(files)
 
@@ -84,7 +84,7 @@ class BucketCompaction:
             pass
 
     def full(self) -> None:
-        """Compact all files to the highest level, if any was added since the last full compaction."""
+        """Compact all files to the highest level, if a file was added since the last full compaction."""
         marked = {r.data_file for entry in self._entries for r in entry.deletion_ranges or ()}
         if self._has_new_files and (unit := self._policy.full(self._levels, marked)):
             self._run(unit)
@@ -101,35 +101,35 @@ class BucketCompaction:
         return self._run(unit)
 
     def _run(self, unit: CompactUnit) -> bool:
-        """Run one compaction; return True if any file changed. TableChangedError if the table was replaced."""
+        """Run one compaction. Return True if any file changed. Raises TableChangedError if the table was replaced."""
         if newer_file(self._store, self._levels.all_files) is not None:
             self._store = _at_newest_schema(self._store)
         if self._vectors is None:
             self._vectors = read_entries(self._store, self._entries)
         task = CompactTask.of(self._store, self._bucket, self._levels, unit, writes_changelog=self._writes_changelog)
         started = time.monotonic()
-        done = compact(self._store, task, self._vectors)
+        result = compact(self._store, task, self._vectors)
         self._seconds += time.monotonic() - started
-        vectors = done.vectors(self._vectors)
+        vectors = result.vectors(self._vectors)
         self._vectors_changed = self._vectors_changed or vectors != self._vectors
         self._vectors = vectors
-        self._levels = self._levels.apply(done.before, done.after, self._store.schema.key_arrow)
-        self._note(done)
-        return bool(done.before)
+        self._levels = self._levels.apply(result.before, result.after, self._store.schema.key_arrow)
+        self._note(result)
+        return bool(result.before)
 
-    def _note(self, done: Compacted) -> None:
-        self._changelog += done.changelog
-        current = {f.file_name for f in done.after}
-        for file in done.before:
+    def _note(self, result: Compacted) -> None:
+        self._changelog += result.changelog
+        current = {f.file_name for f in result.after}
+        for file in result.before:
             created_here = self._after.pop(file.file_name, None) is not None
             if not created_here:
                 self._before[file.file_name] = file
             elif file.file_name not in self._before and file.file_name not in current:
                 self._delete(file)
-        self._after.update((f.file_name, f) for f in done.after)
+        self._after.update((f.file_name, f) for f in result.after)
 
     def _delete(self, file: DataFileMeta) -> None:
-        with suppress(OSError):  # no message names the file, so it only takes space
+        with suppress(OSError):  # no message names the file: if it stays, it only takes space
             self._store.delete_file(self._bucket.ref, file)
 
     def write_deletion_vectors(self) -> None:
@@ -140,7 +140,7 @@ class BucketCompaction:
         self._new_indexes = write_vectors(self._store, self._bucket.ref, self._vectors)
 
     def release(self) -> CommitMessage:
-        """Return a message with the compactions since the last call, and give their files to the caller.
+        """Return a message with the compactions since the last call, and release their files to the caller.
 
         REQUIRES: `write_deletion_vectors` was called.
         """
@@ -165,7 +165,7 @@ class BucketCompaction:
         return message
 
     def abort(self) -> None:
-        """Delete the created files that were not released. Upgraded files stay: the table has them."""
+        """Delete the created files that were not released. Upgraded files stay: the table has them already."""
         for name, file in self._after.items():
             if name not in self._before:
                 self._delete(file)
@@ -186,7 +186,7 @@ class BucketCompaction:
 
 
 def _at_newest_schema(store: FileStore) -> FileStore:
-    """Return the table with its newest schema; as it is, if rows written with its schema are no rows of the newest."""
+    """Return the store at the newest schema, or ``store`` if rows of its schema are not valid rows of the newest."""
     newest = store.at_newest_schema()
     stored = store.schemas.get(store.schema.id), store.schemas.get(newest.schema.id)
     return newest if continues(*stored) else store

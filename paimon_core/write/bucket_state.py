@@ -1,4 +1,4 @@
-"""The state of a table's buckets, read for the buckets that a writer adds rows to."""
+"""The state of the buckets that a writer adds rows to, read from a snapshot."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -37,14 +37,15 @@ class BucketState:
 
 
 class Restore:
-    """The states of buckets at one snapshot. A state is read when it is first needed.
+    """The states of buckets at one snapshot, read on first use.
 
     Args:
-        store: of the table.
-        find: returns the snapshot; `None`: an empty table. Called once, when the snapshot is first needed.
-        with_stats: read the statistics of files too. REQUIRES: True if files may be upgraded, because the new entry of
-            an upgraded file has its statistics.
-        replaced: the snapshot whose rows a job is about to replace; ``find`` returns `None` then.
+        store: the table to read.
+        find: returns the snapshot, or `None` for an empty table. Called once, when the snapshot is first needed.
+        with_stats: True to read file statistics too. REQUIRES: True if files may be upgraded, because the new entry of
+            an upgraded file repeats its statistics.
+        replaced: the snapshot whose rows a job is about to replace; ``find`` then returns `None`. `None`: the job
+            replaces no rows.
 
     Memory: the decoded entries of the requested buckets, and a cache of up to 16 MiB of manifests.
     """
@@ -58,7 +59,7 @@ class Restore:
         replaced: Snapshot | None = None,
     ) -> None:
         self._store, self._find, self._with_stats = store, find, with_stats
-        self._found: tuple[()] | tuple[Snapshot | None] = ()
+        self._read_snapshot: tuple[()] | tuple[Snapshot | None] = ()
         self._replaced = replaced
         self._keys: dict[bytes, int] | None = None  # the number of keys of each partition
         self._mean_keys = 0  # of a partition
@@ -76,14 +77,14 @@ class Restore:
     @property
     def snapshot(self) -> Snapshot | None:
         """The snapshot of the states. `None`: an empty table."""
-        if not self._found:  # a cached property would hold a lock that all writers of the process share
-            self._found = (self._find(),)
-        return self._found[0]
+        if not self._read_snapshot:  # a cached property would hold a lock that all writers of the process share
+            self._read_snapshot = (self._find(),)
+        return self._read_snapshot[0]
 
     def load(self, buckets: Collection[BucketRef]) -> None:
-        """Read the states of these buckets at once, from the manifests that can hold one of them.
+        """Read the states of these buckets together, from the manifests that can contain them.
 
-        Raises InvalidInputError if a partition has files of another number of buckets than the table has now.
+        Raises InvalidInputError if a partition has files written with another number of buckets than the table's.
         """
         new = {at for at in buckets if at not in self._loaded and at.partition not in self._loaded_partitions}
         self._loaded |= new
@@ -104,7 +105,7 @@ class Restore:
     def load_totals(self, partitions: Collection[bytes]) -> None:
         """Read the number of buckets of these partitions, from the newest manifests that have it.
 
-        Raises InvalidInputError as `load`.
+        Raises InvalidInputError as `load` does.
         """
         missing = set(partitions) - self._totals_loaded - set(self._totals)
         self._totals_loaded |= missing
@@ -122,16 +123,18 @@ class Restore:
                 break
 
     def _load(self, buckets: BucketFilter) -> None:
-        """Read the states of these buckets. REQUIRES: the state of none of them was read before."""
+        """Read the states of these buckets. REQUIRES: no state of them was read before."""
         files: dict[BucketRef, list[DataFileMeta]] = {}
-        found = parallel_map(lambda meta: self._read(meta, buckets), self._manifests_of(buckets))
-        for entry in (e for e in merge_entries([e for entries in found for e in entries]) if e.kind == ADD):
+        entries_by_manifest = parallel_map(lambda meta: self._read(meta, buckets), self._manifests_of(buckets))
+        for entry in (
+            e for e in merge_entries([e for entries in entries_by_manifest for e in entries]) if e.kind == ADD
+        ):
             self._check_buckets(entry)
             files.setdefault(entry.bucket_ref, []).append(entry.file)
             self._filled.setdefault(entry.partition, set()).add(entry.bucket)
         vectors = self._vectors()
         self._states.update(
-            (bucket, BucketState(tuple(some), vectors.get(bucket, ()))) for bucket, some in files.items()
+            (bucket, BucketState(tuple(members), vectors.get(bucket, ()))) for bucket, members in files.items()
         )
 
     def _manifests_of(self, buckets: BucketFilter) -> list[ManifestFileMeta]:
@@ -157,7 +160,7 @@ class Restore:
         return self._vector_entries
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
-        """Return the hash index of each bucket of a partition; buckets without one are absent."""
+        """Return the hash index of each bucket of a partition. Buckets without a hash index are absent."""
         return dict(self._live_indexes().get(partition, {}))
 
     def _live_indexes(self) -> dict[bytes, dict[int, IndexManifestEntry]]:
@@ -167,17 +170,17 @@ class Restore:
 
     def _read_indexes(self, snapshot: Snapshot | None) -> dict[bytes, dict[int, IndexManifestEntry]]:
         name = None if snapshot is None else snapshot.index_manifest
-        found: dict[bytes, dict[int, IndexManifestEntry]] = {}
+        indexes: dict[bytes, dict[int, IndexManifestEntry]] = {}
         for entry in [] if name is None else self._store.manifests.read_index(name):
             if entry.index_type == HASH:
-                found.setdefault(entry.partition, {})[entry.bucket] = entry
-        return found
+                indexes.setdefault(entry.partition, {})[entry.bucket] = entry
+        return indexes
 
     def expected_keys(self, partition: bytes) -> int | None:
-        """Return an estimate of the new keys that one job adds to a partition, from the keys of the snapshot.
+        """Estimate the number of new keys that one job adds to a partition, from the snapshot's keys.
 
-        For a partition with keys: half their number, or their number if the job replaces them. For another partition:
-        the mean of all partitions. `None`: the table has no keys and no partitions, so there is no estimate.
+        For a partition with n keys: ``n // 2``, or n if the job replaces them. For an empty partition: the mean number
+        of keys per partition. `None`: no estimate, because the table has no keys and no partition columns.
         """
         if self._keys is None:
             indexes = self._live_indexes() if self._replaced is None else self._read_indexes(self._replaced)
@@ -189,7 +192,7 @@ class Restore:
         return self._mean_keys if self._keys or self._store.schema.partition_keys else None
 
     def total_buckets(self, partition: bytes) -> int | None:
-        """Return the number of buckets of a partition; `None`: no bucket. REQUIRES: `load_totals` has read it."""
+        """Return the number of buckets of a partition. `None`: no buckets. REQUIRES: `load_totals` has read it."""
         return self._totals.get(partition)
 
     def filled(self, partition: bytes) -> set[int]:
@@ -204,11 +207,11 @@ class Restore:
         if entry.bucket < 0:
             return
         buckets = self._store.options.value(BUCKET)
-        found = self._totals.setdefault(entry.partition, entry.total_buckets)
-        if entry.total_buckets != (found if buckets == POSTPONED else buckets):
+        total = self._totals.setdefault(entry.partition, entry.total_buckets)
+        if entry.total_buckets != (total if buckets == POSTPONED else buckets):
             path = self._store.partition_path(entry.partition) or "the table"
             raise InvalidInputError(
                 f"cannot write {self._store.root} with {buckets} buckets: {path} "
-                f"holds files hashed into {entry.total_buckets}. Overwrite the partition to give it the new number, "
-                f"or set the option bucket back to {entry.total_buckets}"
+                f"has files written with {entry.total_buckets} buckets. Overwrite the partition to change its number "
+                f"of buckets, or set the option bucket back to {entry.total_buckets}"
             )

@@ -20,7 +20,7 @@ class BucketWriter(Protocol):
 
     @property
     def memory_heavy(self) -> bool:
-        """True if a flush may need so much memory that no other writer may flush at the same time."""
+        """True if a flush may need much memory, so that no other writer may flush at the same time."""
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Buffer rows. ``kinds``: int8, one per row; `None`: all inserts."""
@@ -29,16 +29,16 @@ class BucketWriter(Protocol):
         """Write or spill the buffered rows, and release their memory."""
 
     def refresh(self, state: BucketState) -> None:
-        """Continue from the bucket's present state. REQUIRES: no `add` since the last `prepare_commit`."""
+        """Continue from the bucket's current state. REQUIRES: no `add` since the last `prepare_commit`."""
 
     def finish(self, *, full: bool = False) -> None:
         """Flush, finish every file, and run the compactions that are due before a commit.
 
-        ``full``: a full compaction. The files still belong to this writer.
+        ``full``: True for a full compaction. The files still belong to this writer.
         """
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Return the changes since the last call, whose files belong to the caller then. `None`: there are none.
+        """Return the changes since the last call. Their files then belong to the caller. `None`: no changes.
 
         Does no I/O. REQUIRES: `finish` was called.
         """

@@ -42,14 +42,14 @@ from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.lookup_levels import LookupFiles, LookupInput, sections_with_higher_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
-_PART_BYTES = 16 << 20  # of rows encoded at a time, while the next part is merged
+_PART_BYTES = 16 << 20  # size of the parts of rows: one is encoded while the next is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
 """Pairs of rows to write and changes for the changelog."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactTask(InCountedBucket):
-    """The compaction of a unit of one bucket, with all that it needs of other levels: a value that can run anywhere."""
+    """The compaction of one unit of a bucket, with all it needs of other levels. Another process can run it."""
 
     partition: bytes
     bucket: int
@@ -59,7 +59,7 @@ class CompactTask(InCountedBucket):
     """True if the output level is the highest one."""
     drop_deletes: bool
     """True if tombstones can be dropped, because no file above the output level has rows that they hide."""
-    deeper: tuple[DataFileMeta, ...] = ()
+    higher: tuple[DataFileMeta, ...] = ()
     """Files of levels above the output level, where keys that leave level 0 are looked up."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The bucket's index files with deletion vectors."""
@@ -78,10 +78,10 @@ class CompactTask(InCountedBucket):
     ) -> "CompactTask":
         """Return the task for ``unit``, which was picked from ``levels`` of the bucket."""
         level, traits = unit.output_level, store.traits
-        deeper = tuple(f for f in levels.all_files if f.level > level) if traits.needs_lookup and level else ()
+        higher = tuple(f for f in levels.all_files if f.level > level) if traits.needs_lookup and level else ()
         unit = replace(unit, files=levels.by_age(unit.files))
         drops = levels.drops_deletes(level) or (level > 0 and traits.deletion_vectors)
-        return CompactTask(*bucket, unit, level == levels.max_level, drops, deeper, vectors, writes_changelog)
+        return CompactTask(*bucket, unit, level == levels.max_level, drops, higher, vectors, writes_changelog)
 
     @property
     def size(self) -> int:
@@ -102,63 +102,63 @@ class Compacted:
     after: tuple[DataFileMeta, ...] = ()
     changelog: tuple[DataFileMeta, ...] = ()
     superseded: Mapping[str, DeletionVector] = field(default_factory=dict)
-    """Superseded rows of files of higher levels, by file name."""
+    """Rows of higher levels that the compaction superseded, by file name."""
 
     def vectors(self, before: Mapping[str, DeletionVector]) -> dict[str, DeletionVector]:
-        """Return the bucket's deletion vectors after the compaction; ``before``: the vectors before, by file name."""
+        """Return the bucket's deletion vectors after the compaction. ``before``: the old vectors, by file name."""
         removed = {f.file_name for f in self.before} - {f.file_name for f in self.after}
         live = {name: vector for name, vector in before.items() if name not in removed}
         return live | {name: live[name].union(v) if name in live else v for name, v in self.superseded.items()}
 
 
 def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector] | None = None) -> Compacted:
-    """Write the files of the compaction; on an error no file remains.
+    """Run the compaction and return its result. On an error the new files are deleted.
 
-    ``vectors``: the deletion vectors of the bucket's files by name. `None`: those of the task are read.
-    Raises TableChangedError if a file, also one for lookups, was written under a newer schema than ``store`` has: the
-    result would lose columns.
+    ``vectors``: the deletion vectors of the bucket's files, by file name. `None`: they are read from ``task.vectors``.
+    Raises TableChangedError if a compacted file or a file for lookups was written under a newer schema than ``store``
+    has: the result would lose columns.
     """
-    check_no_newer(store, (*task.unit.files, *task.deeper))
+    check_no_newer(store, (*task.unit.files, *task.higher))
     return _Compaction(store, task, read_entries(store, task.vectors) if vectors is None else vectors).run()
 
 
 def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Callable[[DataFileMeta], bool]:
-    """Return a function that is True for files that may hold expired rows, by their statistics.
+    """Return a predicate that is True for files that may hold expired rows, judged by their statistics.
 
-    ``expiry``: `None`: the table's record expiry at the present time.
+    ``expiry``: the record expiry to apply. `None`: the table's record expiry at the current time.
     """
     schema = store.schema
-    past = expiry or RecordLevelExpire.of(store.options, schema.fields, store.now())
+    record_expiry = expiry or RecordLevelExpire.of(store.options, schema.fields, store.now())
 
     def may_expire(file: DataFileMeta) -> bool:
-        if past is None:
+        if record_expiry is None:
             return False
         stats = file.value_stats
         names = schema.names if file.value_stats_cols is None else file.value_stats_cols
-        if file.schema_id != schema.id or past.column not in names or len(stats.null_counts) != len(names):
+        if file.schema_id != schema.id or record_expiry.column not in names or len(stats.null_counts) != len(names):
             return True
-        at = list(names).index(past.column)
+        at = list(names).index(record_expiry.column)
         kinds = stats_schema([schema.field(name) for name in names])
-        least, nulls = deserialize(stats.min_values, kinds)[at], stats.null_counts[at]
-        return nulls != file.row_count if least is None else past.reaches(least, kinds.field(at).type)
+        minimum, nulls = deserialize(stats.min_values, kinds)[at], stats.null_counts[at]
+        return nulls != file.row_count if minimum is None else record_expiry.reaches(minimum, kinds.field(at).type)
 
     return may_expire
 
 
 def overlapping_names(
-    store: FileStore, compacted: Sequence[DataFileMeta], others: Iterable[DataFileMeta]
+    store: FileStore, compacted: Sequence[DataFileMeta], other_files: Iterable[DataFileMeta]
 ) -> tuple[str, ...]:
     """Return the names of the other files above level 0 that overlap the key range of the compacted files.
 
-    A table without lookups needs no names, and gets none.
+    The result is empty for a table without lookups, which does not need the names.
     """
     if not compacted or not store.traits.needs_lookup:
         return ()
-    above = [f for f in others if f.level]
+    above = [f for f in other_files if f.level]
     low, high = key_ranks([*compacted, *above], store.schema.key_arrow)
     count = len(compacted)
-    least, most = low[:count].min(), high[:count].max()
-    return tuple(f.file_name for n, f in enumerate(above, count) if low[n] <= most and least <= high[n])
+    lowest, highest = low[:count].min(), high[:count].max()
+    return tuple(f.file_name for n, f in enumerate(above, count) if low[n] <= highest and lowest <= high[n])
 
 
 class _Compaction:
@@ -215,7 +215,7 @@ class _Compaction:
             self._rewrite(pending)
 
     def _upgrade(self, file: DataFileMeta) -> None:
-        """Give the file the output level, or rewrite it if it may hold rows that must not be there."""
+        """Move the file to the output level, or rewrite it if it may hold rows that do not belong there."""
         section = [[_run_of(file)]]
         if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
             self._rewrite(section)
@@ -226,7 +226,7 @@ class _Compaction:
             if self._difference is not None and (self._full_changelog or not file.level):
                 for _, changes in self._merge(section):
                     self._write_changelog(changes)
-            elif self._has_vectors and self._task.deeper and not file.level:
+            elif self._has_vectors and self._task.higher and not file.level:
                 self._find_superseded(file)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
@@ -237,7 +237,7 @@ class _Compaction:
             return False
         if not file.file_name.endswith(f".{self._writer.format}") or (self._has_vectors and file.delete_row_count != 0):
             return True
-        if any(f.max_sequence_number >= file.min_sequence_number for f in self._task.deeper):
+        if any(f.max_sequence_number >= file.min_sequence_number for f in self._task.higher):
             return True  # concurrent writers: a row of a higher level may be newer
         return not (self._task.to_top or self._engine.newest_wins)
 
@@ -291,8 +291,8 @@ class _Compaction:
         """Merge the rows of the compacted files with rows of higher levels; ``read`` reads the compacted files."""
         store, task = self._store, self._task
         level = task.unit.output_level
-        lookups = LookupFiles(store, task.bucket_ref, task.deeper, compacted, self._vectors)
-        for section in sections_with_higher_levels(compacted.files, task.deeper, store.schema.key_arrow):
+        lookups = LookupFiles(store, task.bucket_ref, task.higher, compacted, self._vectors)
+        for section in sections_with_higher_levels(compacted.files, task.higher, store.schema.key_arrow):
             used = lookups if any(run.level > level for run in section) else None
             aged = by_age(section)
             read_all = with_levels(read) if used is None else used.reader(read, numbered=aged is None)
@@ -307,15 +307,15 @@ class _Compaction:
 
     def _supersede(self, rows: Mapping[str, DeletionVector]) -> None:
         for name, vector in rows.items():
-            known = self._superseded.get(name)
-            self._superseded[name] = vector if known is None else known.union(vector)
+            previous = self._superseded.get(name)
+            self._superseded[name] = vector if previous is None else previous.union(vector)
 
 
 def _small_size(store: FileStore) -> int:
-    """Return the bytes below which a file is rewritten rather than upgraded; the default is that of Java 1.4.2."""
-    given = store.options.has(COMPACTION_SMALL_FILE_RATIO)
+    """Return the size in bytes below which files are rewritten, not upgraded. Java 1.4.2 has the same default."""
+    is_set = store.options.has(COMPACTION_SMALL_FILE_RATIO)
     target = target_size(store)
-    return int(target * store.options.value(COMPACTION_SMALL_FILE_RATIO)) if given else target // 10 * 7
+    return int(target * store.options.value(COMPACTION_SMALL_FILE_RATIO)) if is_set else target // 10 * 7
 
 
 def _difference(store: FileStore) -> ChangelogDiff:

@@ -1,4 +1,4 @@
-"""The index from hashes of keys to the dynamic buckets of a partition. Memory: 8 bytes per hash."""
+"""An index from key hashes to the dynamic buckets of a partition. Memory: 8 bytes per hash."""
 
 from collections.abc import Collection
 from itertools import pairwise
@@ -17,22 +17,22 @@ class PartitionIndex(SortedParts):
     def __init__(self) -> None:
         super().__init__()
         self.sizes: dict[int, int] = {}
-        """The number of hashes by bucket; known empty buckets are included."""
+        """The number of hashes in each bucket, including known empty buckets."""
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
         """Return the bucket (int32) of each hash; -1: unknown. REQUIRES: ``hashes`` are sorted."""
-        found = np.full(len(hashes), -1, np.int32)
-        least = hashes.astype(np.int64) << _BITS
+        buckets = np.full(len(hashes), -1, np.int32)
+        lowest = hashes.astype(np.int64) << _BITS
         for (part,) in self:
-            at = np.searchsorted(part, least)
+            at = np.searchsorted(part, lowest)
             at[at == len(part)] = 0
             candidates = part[at]
             hit = candidates >> _BITS == hashes
-            found[hit] = candidates[hit] & _BUCKET
-        return found
+            buckets[hit] = candidates[hit] & _BUCKET
+        return buckets
 
     def add(self, hashes: np.ndarray, buckets: np.ndarray) -> None:
-        """Add hashes with their buckets. REQUIRES: each hash once, and none known yet."""
+        """Add hashes with their buckets. REQUIRES: the hashes are distinct, and new to the index."""
         self.add_packed(np.sort(packed(hashes, buckets)))
 
     def add_packed(self, part: np.ndarray) -> None:
@@ -54,7 +54,7 @@ class PartitionIndex(SortedParts):
             selected[list(buckets)] = True
             entries = entries[selected[entries & _BUCKET]]
         codes = (entries & _BUCKET).astype(np.uint16)
-        hashes = (entries >> _BITS).astype(np.int32)[np.argsort(codes, kind="stable")]  # of 16 bits: one pass
+        hashes = (entries >> _BITS).astype(np.int32)[np.argsort(codes, kind="stable")]  # 16-bit codes sort in one pass
         ends = np.cumsum(np.bincount(codes)).tolist()
         return {b: hashes[start:end] for b, (start, end) in enumerate(pairwise([0, *ends])) if end > start}
 

@@ -1,4 +1,4 @@
-"""The kinds of rows that a caller may write: Arrow data, frames, and everything that exports Arrow's C stream."""
+"""Input data of a write: Arrow data, DataFrames, and objects that export an Arrow C stream."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
@@ -11,7 +11,7 @@ Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
 
 class ArrowStream(Protocol):
-    """An object that exports its rows as an Arrow C stream: a DataFrame, a relation of DuckDB, another table."""
+    """An object that exports its rows as an Arrow C stream: a DataFrame, a DuckDB relation, another table."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the capsule of the stream."""
@@ -25,21 +25,21 @@ class ArrowBatch(Protocol):
 
 
 Rows: TypeAlias = ArrowStream | ArrowBatch
-"""Everything that `Table.write` takes; `Data` and DataFrames are such objects."""
+"""The objects that `Table.write` accepts, including `Data` and DataFrames."""
 
 _FAILURES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
-_NO_VALUES = ("period", "interval")  # dtypes of pandas that Arrow stores as numbers of another meaning
+_NO_VALUES = ("period", "interval")  # pandas dtypes that Arrow would store as numbers with another meaning
 
 
 def arrow_data(rows: Rows) -> Data:
     """Return rows as Arrow data.
 
-    Frames of pandas and Polars are in memory, and become tables. All other objects with ``__arrow_c_stream__`` become
-    readers, which hold one batch at a time and can be read once.
+    DataFrames of pandas and Polars are in memory, and become tables. All other objects with ``__arrow_c_stream__``
+    become readers, which hold one batch at a time and can be read once.
 
-    In a pandas DataFrame NaN, NaT, NA and None are NULL, but NaN is a number in columns of pandas' Arrow types. An
-    index with names becomes columns; one without is left out. Categories become their values.
-    Raises InvalidInputError for values that are no rows, and naming the column for values that Arrow cannot hold.
+    In a pandas DataFrame NaN, NaT, NA and None are NULL, but NaN is a number in columns of pandas' Arrow types. A named
+    index becomes columns; an unnamed index is left out. Categories become their values.
+    Raises InvalidInputError for objects of other types, and for values that Arrow cannot hold, naming their column.
     """
     if isinstance(rows, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return rows
@@ -54,8 +54,8 @@ def arrow_data(rows: Rows) -> Data:
     if hasattr(rows, "__arrow_c_array__"):
         return pa.record_batch(rows)
     raise InvalidInputError(
-        f"rows are a pyarrow Table, RecordBatch or RecordBatchReader, a DataFrame or another object with "
-        f"__arrow_c_stream__, not {type(rows).__name__}: pa.Table.from_pylist() takes a list of dicts"
+        f"rows must be a pyarrow Table, RecordBatch or RecordBatchReader, a DataFrame or another object with "
+        f"__arrow_c_stream__, not {type(rows).__name__}; pa.Table.from_pylist() converts a list of dicts"
     )
 
 
@@ -68,7 +68,7 @@ def arrow_table(rows: Rows) -> pa.Table:
 
 
 def _is_a(rows: object, package: str, name: str) -> bool:
-    """Return True if rows are of a class of a package that this module does not import."""
+    """Return True if the rows' class, or a base class, has this name and package. Imports no package."""
     classes = type(rows).__mro__
     return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in classes)
 
@@ -78,7 +78,7 @@ def _stream(rows: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(rows)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(
-            f"the stream of this {type(rows).__name__} has no rows of columns that Arrow knows: {error}"
+            f"cannot read the Arrow stream of this {type(rows).__name__} as rows: {error}"
         ) from error
 
 
@@ -86,7 +86,7 @@ def _of_polars(frame: Any) -> pa.Table:
     for name, kind in frame.schema.items():
         if str(kind) == "Object":  # Arrow would get the addresses of the objects
             raise InvalidInputError(
-                f"column {name!r} holds Python objects, which no column type stores: cast it before"
+                f"column {name!r} holds Python objects, which no column type can store: cast it first"
             )
     return _converted(pa.table, frame, frame.select)
 
@@ -97,12 +97,12 @@ def _of_pandas(frame: Any) -> pa.Table:
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
     for name, kind in frame.dtypes.items():
         if getattr(kind, "name", "").startswith(_NO_VALUES):
-            raise InvalidInputError(f"column {name!r} is of dtype {kind}, which no column type stores: cast it before")
+            raise InvalidInputError(f"column {name!r} has dtype {kind}, which no column type can store: cast it first")
     named = [name is not None for name in frame.index.names]
     if any(named) and not all(named):
         raise InvalidInputError(
-            f"some levels of the index have names and some have none, {list(frame.index.names)}: name all of them to "
-            "write them as columns, or drop the index with reset_index(drop=True)"
+            f"only some levels of the index are named: {list(frame.index.names)}. Name all of them to write them as "
+            "columns, or drop the index with reset_index(drop=True)"
         )
     both = [name for name in frame.index.names if name is not None and name in frame.columns]
     if both:
@@ -121,9 +121,9 @@ def _converted(convert: Callable[[Any], Any], frame: Any, column_of: Callable[[A
     try:
         return convert(frame)
     except _FAILURES as error:
-        guilty = next((name for name in frame.columns if not _converts(convert, column_of(name))), None)
-        where = "" if guilty is None else f"column {guilty!r}: "
-        raise InvalidInputError(f"{where}the frame cannot become an Arrow table: {error}") from error
+        failing = next((name for name in frame.columns if not _converts(convert, column_of(name))), None)
+        where = "" if failing is None else f"column {failing!r}: "
+        raise InvalidInputError(f"{where}cannot convert the DataFrame to an Arrow table: {error}") from error
 
 
 def _converts(convert: Callable[[Any], Any], frame: Any) -> bool:

@@ -11,7 +11,7 @@ from paimon_core.row.murmur import hashes
 from paimon_core.row.stored_values import xxh64
 from paimon_core.write.sorted_parts import Columns, SortedParts, sort_columns
 
-_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
+_SLICE = 1 << 16  # rows encoded and hashed at a time, which bounds memory
 
 
 class Fingerprints(NamedTuple):
@@ -26,18 +26,18 @@ class Fingerprints(NamedTuple):
     """int32: Murmur, the hash that routes keys to slots."""
 
     def take(self, indices: np.ndarray) -> "Fingerprints":
-        """Return the fingerprints at these indices, or where this mask is True."""
+        """Return the fingerprints at ``indices``, or where a boolean mask is True."""
         return Fingerprints(self.hash64[indices], self.hash32[indices])
 
 
 def fingerprints(keys: pa.RecordBatch) -> Fingerprints:
     """Return the fingerprint of every row."""
-    found = Fingerprints(np.empty(keys.num_rows, np.uint64), np.empty(keys.num_rows, np.int32))
+    result = Fingerprints(np.empty(keys.num_rows, np.uint64), np.empty(keys.num_rows, np.int32))
     for start in range(0, keys.num_rows, _SLICE):
         rows = encode(keys.slice(start, _SLICE))
-        found.hash64[start : start + _SLICE] = xxh64(rows.serialized())
-        found.hash32[start : start + _SLICE] = hashes(rows)
-    return found
+        result.hash64[start : start + _SLICE] = xxh64(rows.serialized())
+        result.hash32[start : start + _SLICE] = hashes(rows)
+    return result
 
 
 class KeyLocationIndex(SortedParts):
@@ -46,20 +46,20 @@ class KeyLocationIndex(SortedParts):
     The parts have three columns: 64-bit hashes, 32-bit hashes and locations.
     """
 
-    def __init__(self, known: Sequence[tuple[Fingerprints, np.ndarray]] = ()) -> None:
-        """Build an index of ``known`` keys and their locations."""
+    def __init__(self, entries: Sequence[tuple[Fingerprints, np.ndarray]] = ()) -> None:
+        """Build an index of ``entries``: keys and their locations."""
         super().__init__()
-        if known:
-            columns = zip(*((*keys, locations) for keys, locations in known), strict=True)
+        if entries:
+            columns = zip(*((*keys, locations) for keys, locations in entries), strict=True)
             self.append(sort_columns(tuple(map(np.concatenate, columns))))
 
     def find(self, keys: Fingerprints) -> np.ndarray:
         """Return the location (int64) of each key; -1: unknown."""
-        found = np.full(len(keys.hash64), -1, np.int64)
+        locations = np.full(len(keys.hash64), -1, np.int64)
         for part in self:
             rows, positions = _match(part, keys)
-            found[rows] = part[2][positions]
-        return found
+            locations[rows] = part[2][positions]
+        return locations
 
     def put(self, keys: Fingerprints, locations: np.ndarray) -> None:
         """Set the locations (int64) of these keys. REQUIRES: all keys are different."""
@@ -76,14 +76,14 @@ def _match(part: Columns, keys: Fingerprints) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the keys that the part has, and their positions in the part."""
     positions = np.searchsorted(part[0], keys.hash64)
     rows = np.arange(len(positions))
-    found = [rows[:0]], [rows[:0]]
+    matches = [rows[:0]], [rows[:0]]
     while len(rows):  # once, unless keys agree in 64 bits
         inside = positions < len(part[0])
         rows, positions = rows[inside], positions[inside]
         same = part[0][positions] == keys.hash64[rows]
         rows, positions = rows[same], positions[same]
         hit = part[1][positions] == keys.hash32[rows]
-        found[0].append(rows[hit])
-        found[1].append(positions[hit])
+        matches[0].append(rows[hit])
+        matches[1].append(positions[hit])
         rows, positions = rows[~hit], positions[~hit] + 1
-    return np.concatenate(found[0]), np.concatenate(found[1])
+    return np.concatenate(matches[0]), np.concatenate(matches[1])

@@ -1,7 +1,7 @@
-"""Lookups in the levels above the output level of a compaction: keys are read first, then values of matching rows.
+"""Lookups in the levels above a compaction's output level: keys are read first, then the values of matching rows.
 
-Keys are merged like those of any run, with a number for the location of each row. Values are decoded only for rows
-that match. They are read in the order of their positions, so each file is read once from start to end.
+Keys are merged like any run, with a number for the location of each row. Values are decoded for matching rows only,
+and read in position order, so each file is read once from start to end.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,12 +37,12 @@ RowLocations = npt.NDArray[np.int64]
 def sections_with_higher_levels(
     files: Sequence[DataFileMeta], higher: Sequence[DataFileMeta], key_schema: pa.Schema
 ) -> list[list[SortedRun]]:
-    """Return the sections of the compacted files and of the files of higher levels that overlap them.
+    """Return the sections of the compacted files, with the files of higher levels that overlap them.
 
     A section has the runs of level 0, then the runs of each level. Sections without a compacted file are left out.
     """
     compacted = {file.file_name for file in files}
-    found = []
+    result = []
     for section in sections([*files, *higher], key_schema):
         members = files_by_age(section)
         if not any(file.file_name in compacted for file in members):
@@ -50,12 +50,12 @@ def sections_with_higher_levels(
         levels: dict[int, list[DataFileMeta]] = {}
         for file in members:
             levels.setdefault(file.level, []).append(file)
-        found.append([run for level in sorted(levels) for run in _runs(level, levels[level], key_schema)])
-    return found
+        result.append([run for level in sorted(levels) for run in _runs(level, levels[level], key_schema)])
+    return result
 
 
 def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[SortedRun]:
-    """Pack the files of one level into as few runs as possible."""
+    """Pack the files of one level into the smallest number of runs."""
     columns = zip_longest(*(section for section in sections(files, key_schema)))
     rows = ([run for run in runs if run is not None] for runs in columns)
     return [
@@ -76,9 +76,9 @@ class LookupFiles:
     """The files of levels above the output level of a compaction of one bucket.
 
     Args:
-        store: of the table.
-        bucket: of the files.
-        files: of the higher levels.
+        store: the table to read.
+        bucket: the bucket of the files.
+        files: the files of the higher levels.
         compacted: the files whose keys are looked up; only their key range is read.
         vectors: deletion vectors by file name.
     """
@@ -109,7 +109,7 @@ class LookupFiles:
     def reader(self, read: ReadFile, *, numbered: bool) -> ReadFile:
         """Return a reader that also reads files of higher levels, with the columns for merging and the row locations.
 
-        ``read`` reads the other files. ``numbered``: True if sequence numbers are needed.
+        ``read``: reads the other files. ``numbered``: True if sequence numbers are needed.
         """
         names = {f.name for f in self.ordering(self._store)} - (set() if numbered else {SEQUENCE_NUMBER.name})
         fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
@@ -178,15 +178,15 @@ class _PositionReader:
 
     def rows(self, positions: RowLocations) -> list[pa.RecordBatch]:
         """Return the rows at these positions. REQUIRES: the positions ascend, over all calls."""
-        found = []
+        batches = []
         while len(positions):
             if not len(self._positions) or positions[0] > self._positions[-1]:
                 self._next()
                 continue
             count = int(np.searchsorted(positions, self._positions[-1], "right"))
-            found.append(self._rows.take(pa.array(np.searchsorted(self._positions, positions[:count]))))
+            batches.append(self._rows.take(pa.array(np.searchsorted(self._positions, positions[:count]))))
             positions = positions[count:]
-        return found
+        return batches
 
     def _next(self) -> None:
         batch = next(self._batches)
@@ -207,11 +207,11 @@ def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
 
 
 def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate | None:
-    """Return the range of the first key column of these files. `None`: a bound is NaN, which no filter finds."""
+    """Return the range of the first key column of these files. `None`: a bound is NaN, which no filter matches."""
     schema = store.schema.key_arrow
     bounds = [deserialize(key, schema)[0] for f in files for key in (f.min_key, f.max_key)]
     if any(bound != bound for bound in bounds):
         return None
-    least, largest = min(bounds), max(bounds)
+    smallest, largest = min(bounds), max(bounds)
     name = store.schema.trimmed_primary_keys[0]
-    return And((Leaf(">=", name, (least,)), Leaf("<=", name, (largest,))))
+    return And((Leaf(">=", name, (smallest,)), Leaf("<=", name, (largest,))))

@@ -43,23 +43,23 @@ class _ChangelogCollector:
         number[window.at(np.arange(window.num_rows))] = numbered(window.starts, window.num_rows)
         group = free_name(_GROUP, rows.column_names)
         marked = rows.append_column(group, pa.array(number))
-        made = self._engine.fold(Window(marked, window.order, window.starts, window.merged))
-        groups = made.column(group).to_numpy()
-        made = made.drop_columns([group]).combine_chunks()
-        if not made.num_rows and not (old >= 0).any():
-            return made
+        merged = self._engine.fold(Window(marked, window.order, window.starts, window.merged))
+        groups = merged.column(group).to_numpy()
+        merged = merged.drop_columns([group]).combine_chunks()
+        if not merged.num_rows and not (old >= 0).any():
+            return merged
         old_groups = np.flatnonzero(counting & (old >= 0))
         old_rows = take_rows(rows, old[old_groups])
         existed = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
-        new = np.flatnonzero(counting[groups] & ~is_retract_batch(made.column(VALUE_KIND)))
+        new = np.flatnonzero(counting[groups] & ~is_retract_batch(merged.column(VALUE_KIND)))
         if self._engine.skips_level_0:  # new rows keep their kind, and no row is removed
-            changes = _take_ascending(made, new)
+            changes = _take_ascending(merged, new)
         else:
             before = RowVersions(_take_ascending(old_rows, existed), old_groups[existed])
-            changes = self._difference.changes(before, RowVersions(_take_ascending(made, new), groups[new]))
+            changes = self._difference.changes(before, RowVersions(_take_ascending(merged, new), groups[new]))
         if changes.num_rows:
             self._changes.append(changes)
-        return made
+        return merged
 
 
 class FullCompactionChangelog(_ChangelogCollector):
@@ -72,8 +72,8 @@ class FullCompactionChangelog(_ChangelogCollector):
     def __call__(self, window: Window) -> pa.Table:
         """Return one row per group. A group that is only a row of the highest level has not changed."""
         old = _row_indices(window, last(levels_of(window) == self._top, window.starts))
-        several = window.ends - window.starts > 1
-        return self._fold(window, old, several | (old < 0))
+        multiple = window.ends - window.starts > 1
+        return self._fold(window, old, multiple | (old < 0))
 
 
 class LookupChangelogMerge(_ChangelogCollector):
@@ -94,8 +94,8 @@ class LookupChangelogMerge(_ChangelogCollector):
 
     def __call__(self, window: Window) -> pa.Table:
         """Return one row for each compacted group."""
-        found = pick_high_level(window)
-        rows = found if self._lookups is None else self._look_up(found, self._lookups)
+        picked = pick_high_level(window)
+        rows = picked if self._lookups is None else self._look_up(picked, self._lookups)
         if not rows.num_groups:
             added = [LEVEL] if self._lookups is None else [LEVEL, self._lookups.location]
             return window.rows.slice(0, 0).drop_columns(added)
@@ -131,11 +131,11 @@ class LookupChangelogMerge(_ChangelogCollector):
         return Window(rows, order, groups.starts)
 
 
-def _row_indices(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the indices into the rows of positions in the sorted order; -1 stays -1."""
-    return np.where(found < 0, -1, window.at(found)) if window.num_rows else found
+def _row_indices(window: Window, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Convert positions in the sorted order to row indices. -1 stays -1."""
+    return np.where(positions < 0, -1, window.at(positions)) if window.num_rows else positions
 
 
 def _take_ascending(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
-    """Return these rows of the table; without a copy if they are all rows."""
+    """Return the rows at these ascending indices, without a copy if they are all rows of the table."""
     return rows if len(ascending) == rows.num_rows else take_rows(rows, ascending)

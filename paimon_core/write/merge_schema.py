@@ -1,4 +1,4 @@
-"""Columns of rows that a write adds to its table first: ``write.merge-schema``."""
+"""Add new columns of the rows to the table before a write: the option ``write.merge-schema``."""
 
 from dataclasses import replace
 
@@ -11,10 +11,10 @@ from paimon_core.write.input_data import Data
 
 
 def with_columns_of(store: FileStore, data: Data) -> FileStore:
-    """Return the table after it got the columns of rows that it lacks, in one change; itself without the option.
+    """Add the columns of ``data`` that the table lacks, in one schema change. Return the changed table.
 
-    A column of type null says nothing about its type and is not added. Raises InvalidInputError for columns that cannot
-    be merged.
+    Returns ``store`` if the option is not set. A column of type null has no usable type and is not added. Raises
+    InvalidInputError for columns that cannot be merged.
     """
     rules = store.merge_rules
     if rules is None:

@@ -25,14 +25,14 @@ from paimon_core.write.bucket_state import BucketState
 from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
 
-_CHANGELOG_ROWS = 1 << 17  # rows of a changelog that are sorted at a time
-_NEWEST_ROWS = 1 << 14  # a batch of rows that never left memory
-_HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
+_CHANGELOG_ROWS = 1 << 17  # changelog rows that are sorted at a time
+_NEWEST_ROWS = 1 << 14  # rows per batch of a run that never left memory
+_HEAVY_BYTES = 16 << 20  # of files in the bucket; merging less takes little more memory than sorting a buffer
 
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings:
-    """The order and the engine that merge the rows of a table, and the space for sorted buffers (`None`: no spill)."""
+    """Merge order, merge engine and spill space of a table's writers. ``spill``: `None` if spilling is disabled."""
 
     order: MergeOrder
     engine: MergeEngine
@@ -46,18 +46,18 @@ class MergeTreeWriter:
     Before a commit all spilled runs become one run of files. If the merge function cannot merge in steps, unmerged rows
     are spilled, and files are written when the maximum number of open runs is reached.
 
-    A row that removes a record, and that rows of its key follow, is written to files of its own: merged with those rows
-    it would no longer hide older rows.
+    A row that removes a record, and is followed by rows of its key, is written to a separate file. Merged with the
+    later rows it would no longer hide older rows.
 
     Args:
-        store: of the table.
-        bucket: to write to.
-        spec: of the files.
-        merge: how rows are merged.
-        sequence: numbers the rows.
+        store: the table to write.
+        bucket: the bucket to write to.
+        spec: the spec of the new files.
+        merge: merge order, merge engine and spill space.
+        sequence: the sequence numbers of the rows.
         compaction: compacts the bucket when it has too many runs, and before a commit if the policy picks a
             compaction. `None`: no compaction.
-        changelog_spec: of changelog files, which get every written row. `None`: no changelog.
+        changelog_spec: the spec of changelog files, which get every written row. `None`: no changelog.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class MergeTreeWriter:
         self._order, self._space = merge.order, merge.spill
         self._engine, self._merges_in_steps = merge.engine, merge.engine.keeps_rows
         self._target_size = spec.target_size
-        self._spilled: list[SpilledRun] = []  # the oldest first
+        self._spilled: list[SpilledRun] = []  # oldest first
         self._sequence, self._compaction = sequence, compaction
         self._buffer: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, bucket.ref, spec)
@@ -100,7 +100,7 @@ class MergeTreeWriter:
         self.buffered += numbered.nbytes
 
     def flush(self) -> None:
-        """Release the buffered rows: spill them if enabled and there is space, else write files."""
+        """Release the buffered rows: spill them if spilling is enabled and has space, else write files."""
         if self._spill():
             return
         if self._write_buffer() and self._compaction is not None:
@@ -125,7 +125,7 @@ class MergeTreeWriter:
         return self._fold(self._sort_buffer())
 
     def _fold(self, window: Window) -> pa.Table:
-        """Return the merged rows; write those that remove a record before other rows to files of their own."""
+        """Return the merged rows. Write rows that remove a record, if rows of its key follow, to separate files."""
         if self._engine.removals is not None:
             removal = self._engine.removals(window)
             if (followed := removal >= 0).any():
@@ -134,7 +134,7 @@ class MergeTreeWriter:
         return self._engine.fold(window)
 
     def _sort_buffer(self) -> Window:
-        """Return the buffered rows, sorted, clear the buffer, and write the rows to the changelog."""
+        """Sort the buffered rows, clear the buffer, write the rows to the changelog, and return them."""
         table = pa.Table.from_batches(self._buffer)
         self._buffer, self.buffered = [], 0
         window = sort_rows(combined(table), self._order)
@@ -151,7 +151,7 @@ class MergeTreeWriter:
         self._changelog_files += self._changelog.close()
 
     def _spill(self) -> bool:
-        """Spill the buffered rows; return False if there is no space, or enough rows for a file of target size."""
+        """Spill the buffered rows. Return False if there is no space, or if the rows fill a file of target size."""
         size = self.buffered
         if self._space is None or not self._buffer or size >= self._target_size:
             return False
@@ -169,7 +169,7 @@ class MergeTreeWriter:
         return True
 
     def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
-        """Merge the spilled and the buffered rows; the result is the same as that of one sort and merge."""
+        """Merge the spilled and the buffered rows, with the same result as one sort and merge of all rows."""
         runs: list[Run] = [*self._spilled]
         if self._merges_in_steps:
             if self._buffer:
@@ -188,13 +188,13 @@ class MergeTreeWriter:
             self._space.drop(spilled)
 
     def refresh(self, state: BucketState) -> None:
-        """Continue from the bucket's present state. REQUIRES: no `add` since the last `prepare_commit`."""
+        """Continue from the bucket's current state. REQUIRES: no `add` since the last `prepare_commit`."""
         self._sequence.continue_above(state.max_sequence_number)
         if self._compaction is not None:
             self._compaction.refresh(state)
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush and run due compactions. ``full``: a full compaction, if rows were added since the last one."""
+        """Flush and run due compactions. ``full``: run a full compaction if rows were added since the last one."""
         self._write_buffer()
         if self._compaction is None:
             return
@@ -205,7 +205,7 @@ class MergeTreeWriter:
         self._compaction.write_deletion_vectors()
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Return the files written and compacted since the last call. `None`: there are none."""
+        """Return a message with the files written and compacted since the last call. `None`: no files."""
         new, self._written = tuple(self._written), []
         changelog, self._changelog_files = tuple(self._changelog_files), []
         compacted = CommitMessage(*self._bucket) if self._compaction is None else self._compaction.release()
@@ -234,7 +234,7 @@ def _open_runs(space: SpillSpace) -> int:
 
 
 def _by_keys(window: Window) -> Run:
-    """Return the sorted rows of the window as a run whose batches hold all rows of their keys."""
+    """Return the sorted rows of the window as a run whose batches never split a key."""
     rows = window.take(np.arange(window.num_rows))
     bounds = list(cuts_at(window.starts, rows.num_rows, _NEWEST_ROWS))
 

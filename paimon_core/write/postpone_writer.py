@@ -26,8 +26,13 @@ _UNNUMBERED = -1  # the compaction that routes the rows numbers them
 def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
     """Return the store for postponed files: without statistics, with user and writer in the file names.
 
-    The files are Avro, or have the format of the table if Avro lacks one of its types or column names. A compaction
+    The files are Avro, or have the table's format if Avro cannot represent its types or column names. A compaction
     replays the files of each writer in order of creation, so names must identify the writer.
+
+    Args:
+        store: the table to write.
+        commit_user: the user of the commit.
+        writer: the number of the writer in its job.
     """
     prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{escape(commit_user)}-s-{writer}-w-"
     options = {"metadata.stats-mode": "none", "metadata.stats-mode.per.level": None, DATA_FILE_PREFIX.key: prefix}
@@ -37,7 +42,7 @@ def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
 
 
 def _fits_avro(fields: Sequence[DataField]) -> bool:
-    """Return True if Avro has the types and the names of all columns."""
+    """Return True if Avro can represent the types and names of all columns."""
     try:
         avro_schema(fields)
     except UnsupportedError:
@@ -80,14 +85,14 @@ class PostponeWriter:
         """Do nothing: new rows do not depend on the files of the bucket."""
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush and finish every file. The files get different creation times, which give their order."""
+        """Flush and finish every file. Each file gets its own creation time, because these define the file order."""
         self.flush()
         for file in self._files.close():
             self._last_created = max(self._last_created + 1, file.creation_time or 0)
             self._written.append(replace(file, creation_time=self._last_created))
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Return the files written since the last call. `None`: there are none."""
+        """Return a message with the files written since the last call. `None`: no files."""
         files, self._written = self._written, []
         self._files.release()
         message = CommitMessage(*self._bucket, new_files=tuple(files))

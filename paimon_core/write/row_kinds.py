@@ -12,29 +12,32 @@ from paimon_core.options.option import Options
 from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE, is_retract, kind_names, parse_kinds
 
 
-def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, keyed: bool) -> pa.Array | None:
+def kinds_of(rows: pa.RecordBatch, names: pa.Array | None, options: Options, *, keyed: bool) -> pa.Array | None:
     """Return the row kinds as int8. `None`: every row is an insert.
 
     Args:
-        rows: in the table's columns.
-        given: texts like "+I", one per row; a table with ``rowkind.field`` reads them from that column instead.
-        options: of the table.
-        keyed: False for an append table, which takes inserts only.
+        rows: the rows, with the table's columns.
+        names: row kinds as texts like "+I", one per row. `None`: all inserts. REQUIRES: `None` for a table with
+            ``rowkind.field``, which reads the kinds from that column.
+        options: the options of the table.
+        keyed: False for an append table, which accepts inserts only.
+
+    Raises InvalidInputError if the table does not accept the row kinds.
     """
     column = options.value(ROWKIND_FIELD)
     if column is not None:
-        if given is not None:
-            raise InvalidInputError(f"row kinds were given, but the table takes them from its column {column!r}")
-        given = rows.column(column)
-    if given is None:
+        if names is not None:
+            raise InvalidInputError(f"row kinds were passed, but the table reads them from its column {column!r}")
+        names = rows.column(column)
+    if names is None:
         return None
-    if len(given) != rows.num_rows:
-        raise InvalidInputError(f"{len(given)} row kinds were given for {rows.num_rows} rows")
-    kinds = parse_kinds(given)
+    if len(names) != rows.num_rows:
+        raise InvalidInputError(f"got {len(names)} row kinds for {rows.num_rows} rows")
+    kinds = parse_kinds(names)
     if not keyed and is_retract(kinds.to_numpy()).any():
         row = int(np.argmax(is_retract(kinds.to_numpy())))
         raise InvalidInputError(
-            f"row {row} is of kind {given[row].as_py()}: a table without a primary key takes inserts only"
+            f"row {row} has kind {names[row].as_py()}: a table without a primary key accepts inserts only"
         )
     return None if pc.all(pc.equal(kinds, INSERT)).as_py() else kinds
 
@@ -52,7 +55,7 @@ def rows_to_write(kinds: pa.Array | None, options: Options) -> np.ndarray | None
 def check_kinds(kinds: pa.Array, refused: Mapping[int, str]) -> None:
     """Raise InvalidInputError with the reason if the table's merge engine refuses the kind of a row.
 
-    Such rows would be stored, and every merge would fail on them from then on.
+    If these rows were stored, every later merge would fail on them.
     """
     for kind in np.unique(kinds.to_numpy()).tolist() if refused else []:
         if kind in refused:

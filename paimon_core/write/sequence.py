@@ -1,4 +1,4 @@
-"""The sequence numbers of the rows of a bucket: of two rows of a key the larger one wins."""
+"""Sequence numbers for the rows of a bucket. Among rows of a key, the row with the largest number wins."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ class RowSequence:
 
     Row ``i`` gets ``first + i * stride + offset``, with ``first`` rounded up to a multiple of ``stride``. Writers of
     one job that may write to one bucket have the same stride and different offsets. Their numbers differ modulo the
-    stride, so two writers never use the same number, even if they read different snapshots. ``bucket`` is the path of
-    the bucket, for errors.
+    stride, so two writers never use the same number, even if they read different snapshots. ``bucket``: the path of
+    the bucket, for error messages.
     """
 
     def __init__(self, first: int, offset: int = 0, stride: int = 1, bucket: str = "") -> None:
@@ -19,14 +19,14 @@ class RowSequence:
         self._next = self._aligned(first)
 
     def take(self, count: int) -> np.ndarray:
-        """Return the numbers (int64) of the next ``count`` rows. CorruptedError if so many are not left."""
+        """Return the numbers (int64) of the next ``count`` rows. Raises CorruptedError if fewer numbers are left."""
         check_sequence_numbers(self._next, self._next + self._stride * (count - 1), self._bucket)
         numbers = self._next + self._stride * np.arange(count, dtype=np.int64)
         self._next += self._stride * count
         return numbers
 
     def continue_above(self, sequence_number: int) -> None:
-        """Give the next rows larger numbers than this one, and larger ones than all rows before."""
+        """Give the next rows numbers larger than ``sequence_number`` and than the numbers of all earlier rows."""
         self._next = max(self._next, self._aligned(sequence_number + 1))
 
     def _aligned(self, first: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-_GROWTH = 4  # a part is merged with the one before if that is at most four times as large
+_GROWTH = 4  # a part is merged with its predecessor if the predecessor is at most four times as large
 
 Columns = tuple[np.ndarray, ...]
 

@@ -18,7 +18,7 @@ _BATCH_BYTES = 1 << 18  # per run when it is read again: there may be a hundred 
 class SpillSpace:
     """A temporary directory of one table writer, created on first use. Thread-safe.
 
-    ``write-buffer-spill.max-disk-size`` limits its bytes. Until a buffer is written, its bytes in memory count.
+    ``write-buffer-spill.max-disk-size`` limits its bytes. Until a buffer is written, it counts with its size in memory.
     """
 
     def __init__(self, options: Options) -> None:
@@ -54,9 +54,9 @@ class SpillSpace:
         """Add the rows to the run.
 
         Args:
-            run: of this space.
-            reserved: bytes that were reserved for the rows.
-            rows: to add.
+            run: a run of this space.
+            reserved: the bytes that were reserved for the rows.
+            rows: the rows to add.
             starts: see `SpilledRun.put`.
         """
         before = run.size

@@ -42,7 +42,7 @@ from paimon_core.write.writer_plan import ONLY_WRITER, ROUTE_BYTES, WriterPlan, 
 
 __all__ = ["ONLY_WRITER", "TableWrite", "WriterRole"]
 
-_BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
+_BUCKET_BYTES = 1 << 30  # a bucket of this size is always flushed: Arrow text columns are limited to 2 GiB
 ENCODERS = 2  # buckets sorted and encoded at a time
 
 
@@ -54,20 +54,23 @@ class TableWrite:
     - open: no row since the last commit. `write` leads to written.
     - written: rows are buffered, or in files that no message names. `prepare_commit` leads to prepared.
     - prepared: the files belong to the returned messages. The next `write` continues from the newest snapshot, so its
-      rows outrank the rows that others committed in between.
-    - closed: after `close` or `abort`, which are allowed in every state; `abort` deletes the files of no message.
+      rows win over rows that other writers committed in between.
+    - closed: after `close` or `abort`, which are allowed in every state; `abort` deletes the files that no message
+      names.
 
-    A writer that no other writer meets in its buckets also compacts them, unless the table is ``write-only`` or has no
-    buckets. With a primary key no bucket gets more runs than ``num-sorted-run.stop-trigger``; without one small files
-    are compacted. The messages name the compactions.
+    A writer that shares its buckets with no other writer also compacts them, unless the table is ``write-only`` or has
+    no buckets. With a primary key, no bucket gets more runs than ``num-sorted-run.stop-trigger``. Without one, small
+    files are compacted. The messages include the compactions.
 
     Args:
-        overwrite: the rows replace those of the table, so sequence numbers start anew.
-        role: of this writer among those of its job.
-        started_from: the snapshot to continue from; `None`: the newest one when the first rows arrive.
-            On a table with dynamic buckets all writers of a job have the same one.
-        commit_user: names files of postponed buckets, which later define the order of their rows.
-        keeps_row_ids: the rows have a further column ``_ROW_ID``; NULL: the row is new and gets an id.
+        store: the table to write.
+        overwrite: True if the rows replace the table's rows, so that sequence numbers start again at 0.
+        role: the role of this writer in its job.
+        started_from: the snapshot to continue from. `None`: the newest snapshot when the first rows arrive.
+            With dynamic buckets, all writers of a job must have the same snapshot.
+        commit_user: a part of the file names in postponed buckets, which later define the row order. `None`: a new
+            name.
+        keeps_row_ids: True if the rows have the additional column ``_ROW_ID``; NULL: a new row, which gets an id.
 
     Memory: about ``write-buffer-size`` of rows, buffered or held by open files, plus one bucket being sorted and
     encoded per thread.
@@ -113,7 +116,7 @@ class TableWrite:
         """Write rows. ``row_kinds``: texts "+I" "-U" "+U" "-D", one per row; `None`: all inserts.
 
         Raises InvalidInputError naming column and row for data that the table cannot hold; earlier rows stay written.
-        Raises OutOfRangeError if the snapshot to continue from expires before it was read.
+        Raises OutOfRangeError if the snapshot to continue from expired before it was read.
         """
         with raise_if_expired(self._store, self._base_id):
             self._write(arrow_data(data), row_kinds)
@@ -121,10 +124,10 @@ class TableWrite:
     def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
         is_stream = isinstance(data, pa.RecordBatchReader)
         if is_stream and row_kinds is not None:
-            raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
+            raise InvalidInputError("row kinds need a table or a batch: the length of a stream is unknown")
         kinds = _kind_array(row_kinds)
         if kinds is not None and len(kinds) != data.num_rows:
-            raise InvalidInputError(f"{len(kinds)} row kinds were given for {data.num_rows} rows")
+            raise InvalidInputError(f"got {len(kinds)} row kinds for {data.num_rows} rows")
         start = 0
         for batch in data if is_stream else [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
             with self._timed():
@@ -134,7 +137,7 @@ class TableWrite:
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Add the seconds of the block to those of the next messages."""
+        """Add the duration of the block to the seconds that the next messages report."""
         started = time.monotonic()
         try:
             yield
@@ -159,7 +162,7 @@ class TableWrite:
         if not rows.num_rows:
             return
         if rows.nbytes >= ROUTE_BYTES:
-            self._route()  # a large batch is routed by itself: with others it might outgrow an Arrow column
+            self._route()  # a large batch is routed alone: combined with others it could overflow an Arrow column
         self._gathered.append((rows, kinds))
         self._gathered_bytes += rows.nbytes
         if self._gathered_bytes >= self.plan.gather_bytes:
@@ -168,7 +171,7 @@ class TableWrite:
 
     @property
     def started_from(self) -> StartedFrom | None:
-        """The snapshot that this writer continues from. `None`: it reads none: an overwrite, or no buckets."""
+        """The snapshot that this writer continues from. `None`: an overwrite, or a table without buckets."""
         return StartedFrom.of(self._routing.snapshot) if self.plan.restores else None
 
     @property
@@ -177,16 +180,16 @@ class TableWrite:
         return None if started_from is None else started_from.snapshot_id
 
     def _restored(self, started_from: StartedFrom | None = None) -> Restore:
-        """Return the states of buckets in a snapshot; `None`: in the newest one at the first read."""
+        """Return the states of buckets in a snapshot. ``started_from``: `None`: the newest one at the first read."""
         snapshots, plan = self._store.snapshots, self.plan
         with_stats = plan.compacts and self._merge is not None
         if plan.restores and started_from is None:
             return Restore(self._store, snapshots.latest, with_stats=with_stats)
-        read = None
+        snapshot = None
         if started_from is not None and started_from.snapshot_id and (plan.restores or plan.reads_replaced):
-            read = snapshots.get(started_from.snapshot_id)
-            started_from.check(read, self._store.root)
-        base, replaced = read if plan.restores else None, read if plan.reads_replaced else None
+            snapshot = snapshots.get(started_from.snapshot_id)
+            started_from.check(snapshot, self._store.root)
+        base, replaced = snapshot if plan.restores else None, snapshot if plan.reads_replaced else None
         return Restore(self._store, lambda: base, with_stats=with_stats, replaced=replaced)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
@@ -211,15 +214,15 @@ class TableWrite:
         batch, buckets = self._router.route(batch, self._routing)
         if not len(buckets):
             return
-        least = int(buckets.min())
-        span = int(buckets.max()) - least + 1
-        group = batch.codes * span + (buckets - least)
+        lowest = int(buckets.min())
+        span = int(buckets.max()) - lowest + 1
+        group = batch.codes * span + (buckets - lowest)
         if (group[0] == group).all():
             order, present, starts = None, group[:1], np.zeros(1, np.int64)
         else:
             order = np.argsort(group, kind="stable")
             present, starts = np.unique(group[order], return_index=True)
-        targets = [BucketRef(batch.partitions[code // span], code % span + least) for code in present.tolist()]
+        targets = [BucketRef(batch.partitions[code // span], code % span + lowest) for code in present.tolist()]
         self._restore.load(targets)
         for target, start, end in zip(targets, starts, [*starts[1:], len(group)], strict=True):
             rows, kinds = batch.rows, batch.kinds
@@ -230,9 +233,9 @@ class TableWrite:
             self._writer(target).add(rows, kinds)
 
     def _refresh(self) -> None:
-        """Continue from the newest snapshot after a commit: others may have written, compacted, or routed new keys.
+        """Continue from the newest snapshot after a commit: other writers may have added files, compactions and keys.
 
-        Writers that must all route by one snapshot take only the states of buckets from the new one.
+        Writers that must all route by one snapshot take only the states of buckets from the new snapshot.
         """
         if self._prepared and self.plan.restores:
             self._restore, self._current = self._restored(), set()
@@ -284,9 +287,9 @@ class TableWrite:
     def prepare_commit(self, identifier: int | None = None) -> list[CommitMessage]:
         """Flush all rows and return the changes since the last call, one message per bucket.
 
-        With the option ``full-compaction.delta-commits`` = n the buckets written to are compacted as a whole when the
-        commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
-        Raises OutOfRangeError as `write`.
+        With the option ``full-compaction.delta-commits`` = n, written buckets get a full compaction if ``identifier``
+        is a multiple of n. ``identifier``: the commit identifier. `None`: a batch job, which always compacts them.
+        Raises OutOfRangeError as `write` does.
         """
         with raise_if_expired(self._store, self._base_id), self._timed():
             self._route()
@@ -303,7 +306,7 @@ class TableWrite:
         return self._measured([m for m in messages if m is not None])
 
     def _measured(self, messages: list[CommitMessage]) -> list[CommitMessage]:
-        """Return the messages with the rows of their buckets; the first one has the seconds of this writer."""
+        """Return the messages with the row counts of their buckets. The first has this writer's seconds."""
         received, seconds = self._received, self._seconds
         self._received, self._seconds = Counter(), 0.0
         return [
@@ -320,7 +323,7 @@ class TableWrite:
         return replace(message, new_indexes=new, deleted_indexes=old)
 
     def abort(self) -> None:
-        """Delete every file that is in no returned message; the table is unchanged."""
+        """Delete every file that no returned message names. The table does not change."""
         self._gathered, self._gathered_bytes = [], 0
         for writer in self._writers.values():
             writer.abort()
@@ -345,7 +348,7 @@ class TableWrite:
 
 
 def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> None:
-    """Run ``do`` for several writers at a time; writers that need much memory run one after the other."""
+    """Run ``do`` for several writers at a time. Writers that need much memory run one after the other."""
     light, memory_heavy = [w for w in writers if not w.memory_heavy], [w for w in writers if w.memory_heavy]
     for _ in parallel_map(do, light, threads=ENCODERS):
         pass
@@ -365,7 +368,7 @@ def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
 
 
 def _bytes(batch: pa.RecordBatch) -> int:
-    """Return the bytes of the rows of a caller's batch; more than that if columns of views are slices."""
+    """Return the size of a caller's batch in bytes. If columns of views are slices, this is an upper bound."""
     try:
         return int(batch.nbytes)
     except pa.ArrowTypeError:  # pyarrow 19 does not count views

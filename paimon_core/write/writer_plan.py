@@ -13,12 +13,15 @@ ROUTE_BYTES = 32 << 20  # batches are collected to about this size before routin
 
 @dataclass(frozen=True, slots=True)
 class WriterRole:
-    """The part of one writer in a write by several.
+    """The role of one writer among the writers of a job.
 
-    ``number`` and ``of``: the writer numbers its rows ``number, number + of, ...`` above those of the table, so rows of
-    two writers never share a sequence number. ``exclusive``: no other writer of the job writes to the same buckets
-    (default: True if ``of`` is 1). ``shard``: the keys that this writer receives all rows of; `None`: any writer may
-    receive any key, unless it is the only one.
+    Args:
+        number: the number of the writer in its job, from 0.
+        of: the number of writers. A writer numbers its rows ``number, number + of, ...`` above the table's sequence
+            numbers, so rows of two writers never share a sequence number.
+        exclusive: True if no other writer of the job writes to the same buckets. `None`: True if ``of`` is 1.
+        shard: the keys whose rows all go to this writer. `None`: any writer may receive any key, unless it is the only
+            writer.
     """
 
     number: int = 0
@@ -33,7 +36,7 @@ class WriterRole:
 
     @property
     def keys(self) -> KeyShard | None:
-        """The keys that this writer receives all rows of. `None`: any writer may receive any key."""
+        """The keys whose rows all go to this writer. `None`: any writer may receive any key."""
         return self.shard if self.shard is not None else ALL_KEYS if self.of == 1 else None
 
 
@@ -42,18 +45,18 @@ ONLY_WRITER = WriterRole()
 
 @dataclass(frozen=True, slots=True)
 class WriterPlan:
-    """What one writer does with rows, buckets and changelogs."""
+    """The decisions of one writer about rows, buckets and changelogs."""
 
     mode: BucketMode
     role: WriterRole
     restores: bool
-    """True if bucket writers continue from the files of their buckets; not for an overwrite or without buckets."""
+    """True if bucket writers continue from the files of their buckets. False: an overwrite, or no buckets."""
     reads_replaced: bool
-    """True if the number of new keys is estimated by the keys that an overwrite replaces."""
+    """True if the number of new keys is estimated from the keys that an overwrite replaces."""
     shares_base: bool
-    """True if all writers of the job must route all rows by one snapshot, over all commits of the writer."""
+    """True if all writers of the job must route rows by one snapshot, through all their commits."""
     compacts: bool
-    """True if the writer compacts its buckets. It must be exclusive."""
+    """True if the writer compacts its buckets, which requires an exclusive writer."""
     compaction_changelog: bool
     """True if compactions write the changelog of the table's changelog producer. An overwrite has no changelog."""
     input_changelog: bool
@@ -61,13 +64,13 @@ class WriterPlan:
     one_bucket: bool
     """True if the table has a single bucket: an append table without partitions and buckets."""
     buffer_bytes: int
-    """The limit of the buffered rows of all buckets."""
+    """The limit in bytes for the buffered rows of all buckets."""
     gather_bytes: int
-    """Rows are collected to about this size before routing."""
+    """The size in bytes to which rows are collected before routing, approximately."""
 
     @staticmethod
     def of(store: FileStore, role: WriterRole, *, overwrite: bool) -> "WriterPlan":
-        """Return the plan of a writer. ``overwrite``: the rows replace those of the table."""
+        """Return the plan of a writer. ``overwrite``: True if the rows replace the table's rows."""
         mode, options = bucket_mode(store.schema), store.options
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
         one_bucket = not in_buckets and not store.schema.partition_keys
@@ -88,9 +91,9 @@ class WriterPlan:
 
 
 def runs_full_compaction(options: Options, identifier: int | None) -> bool:
-    """Return True if the commit with this identifier includes a full compaction: every n commits.
+    """Return True if the commit with this identifier includes a full compaction: every n-th commit does.
 
-    n is the option ``full-compaction.delta-commits``. ``identifier``: `None`: a batch job, which always includes one.
+    The option ``full-compaction.delta-commits`` sets n. ``identifier``: `None`: a batch job, which always includes one.
     """
     every = options.value(FULL_COMPACTION_DELTA_COMMITS)
     return every is not None and (identifier is None or identifier % every == 0)

@@ -162,7 +162,7 @@ def test_dynamic_buckets(tmp_path, bucket):
         path.write_bytes(write_avro(schema, [{**entry, "_BUCKET": bucket} for entry in entries]))
     (Path(table.path) / "bucket-0").rename(Path(table.path) / f"bucket-{bucket}")
     assert table.to_arrow().num_rows == 1
-    with pytest.raises(CorruptedError, match=f"name bucket {bucket}, and dynamic buckets have numbers up to 32767"):
+    with pytest.raises(CorruptedError, match=f"names bucket {bucket}, but dynamic buckets have numbers up to 32767"):
         table.write(NEW)
 
 
@@ -173,5 +173,5 @@ def test_buckets_of_a_cross_partition_table(tmp_path):
     table = edit_entries(table, _BUCKET=2**16)
     (tmp_path / "t" / "p=x" / "bucket-0").rename(tmp_path / "t" / "p=x" / f"bucket-{2**16}")
     assert table.to_arrow().num_rows == 1
-    with pytest.raises(CorruptedError, match="name bucket 65536"):
+    with pytest.raises(CorruptedError, match="names bucket 65536"):
         table.write(pa.table([[1], ["y"]], schema=schema))

@@ -105,7 +105,7 @@ def test_another_bucket_count_is_refused_on_write_until_everything_is_overwritte
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table = table.alter([SetOption("bucket", "5")])
-    with pytest.raises(InvalidInputError, match=r"5 buckets.*hashed into 2.*Overwrite"):
+    with pytest.raises(InvalidInputError, match=r"5 buckets.*written with 2 buckets.*Overwrite"):
         table.write(orders((3, "c", 3)))
     assert table.to_arrow(filter="id = 2").num_rows == 1
     table.overwrite(orders((3, "c", 3)))

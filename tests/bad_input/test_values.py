@@ -100,5 +100,5 @@ def test_unknown_row_kinds_are_refused(tmp_path, kinds, message):
 
 def test_deletes_in_a_table_without_a_key(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("a", pa.int32())])))
-    with pytest.raises(InvalidInputError, match=r"row 1 is of kind -D.*primary key"):
+    with pytest.raises(InvalidInputError, match=r"row 1 has kind -D.*primary key"):
         table.write(pa.table({"a": pa.array([1, 2], pa.int32())}), ["+I", "-D"])

@@ -44,7 +44,7 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
         compact_before=done.before,
         compact_after=done.after,
         compact_changelog=done.changelog,
-        compact_lookup_files=overlapping_names(store, task.unit.files, task.deeper),
+        compact_lookup_files=overlapping_names(store, task.unit.files, task.higher),
     )
     vectors_after = done.vectors(vectors_before)
     if vectors_after == vectors_before:

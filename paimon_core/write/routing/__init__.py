@@ -1,4 +1,4 @@
-"""Routers: one per bucket mode gives each row its bucket.
+"""Routers, one per bucket mode, which give each row its bucket.
 
 ``ROUTERS`` maps a mode to a function that creates a router for a table and the key shard of its writer.
 """

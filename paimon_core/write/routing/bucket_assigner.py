@@ -22,7 +22,7 @@ from paimon_core.options.option import Options
 SHARED_SLOTS = 8
 """Maximum slots of a partition that several writers share, if ``dynamic-bucket.initial-buckets`` is not set."""
 LARGEST_BUCKET = (1 << 15) - 1
-"""The largest number of a dynamic bucket: the format has 16 bits for it. No new bucket gets it."""
+"""The largest number of a dynamic bucket: the format has 16 bits for it. New buckets get smaller numbers."""
 _MAX_BUCKETS = LARGEST_BUCKET
 
 
@@ -30,12 +30,12 @@ _MAX_BUCKETS = LARGEST_BUCKET
 class BucketAssigner:
     """The rule that assigns new keys of a partition to buckets.
 
-    In the methods ``sizes`` maps each existing bucket to its number of keys, and ``hashes`` are those of new keys.
+    In the methods, ``sizes`` maps each existing bucket to its number of keys, and ``hashes`` are hashes of new keys.
     """
 
     slots: int
     target: int
-    """The number of keys with which a bucket is full."""
+    """The number of keys that fills a bucket."""
     max_buckets: int | None
     """`None`: no limit."""
     fixed_slots: bool = False
@@ -45,7 +45,8 @@ class BucketAssigner:
     def of(options: Options, *, shared: bool) -> "BucketAssigner":
         """Return the rule of a table.
 
-        ``shared``: several writers route keys that none of the others sees; the rule then has the maximum of slots.
+        ``shared``: True if several writers route keys of a partition without seeing each other's keys. The rule then
+        has the maximum number of slots.
         """
         limit = options.value(DYNAMIC_BUCKET_MAX_BUCKETS)
         max_buckets = None if limit < 1 else min(limit, _MAX_BUCKETS)
@@ -55,9 +56,10 @@ class BucketAssigner:
         return BucketAssigner(min(slots, max_buckets or _MAX_BUCKETS), target, max_buckets, bool(initial))
 
     def expecting(self, keys: int | None) -> "BucketAssigner":
-        """Return the rule with one slot for each bucket that so many new keys fill, up to its own number of slots.
+        """Return the rule with one slot per bucket that ``keys`` new keys fill, and at most its current slots.
 
-        ``keys``: `None`: unknown, so all slots stay. Slots that the table's options define also stay.
+        ``keys``: `None`: unknown, so the slots do not change. Slots that the table's options define do not change
+        either.
         """
         if self.fixed_slots or keys is None:
             return self
@@ -73,30 +75,30 @@ class BucketAssigner:
         The buckets of a slot are filled to the target first, then new buckets are opened. If no bucket may be opened,
         keys are spread over the slot's buckets. Raises OutOfRangeError if all bucket numbers are used.
         """
-        found = np.empty(len(hashes), np.int32)
+        buckets = np.empty(len(hashes), np.int32)
         for slot, members in self._by_slot(hashes):
             rooms = self._rooms(slot, sizes, len(members))
             ids = np.array([bucket for bucket, _ in rooms], np.int32)
             ends = np.cumsum([room for _, room in rooms], dtype=np.int64)
             at = np.searchsorted(ends, np.arange(len(members)), side="right")
             count = int(np.searchsorted(at, len(ids)))
-            found[members[:count]] = ids[at[:count]]
+            buckets[members[:count]] = ids[at[:count]]
             if count < len(members):
-                found[members[count:]] = self._overflow(slot, {*sizes, *ids.tolist()}, hashes[members[count:]])
-        return found
+                buckets[members[count:]] = self._overflow(slot, {*sizes, *ids.tolist()}, hashes[members[count:]])
+        return buckets
 
     def assign_by_hash(self, hashes: np.ndarray, sizes: Mapping[int, int]) -> np.ndarray:
         """Return the buckets (int32) of new keys; each depends only on the key's hash and ``sizes``.
 
-        So writers with the same ``sizes`` assign a key the same bucket. All new keys of a slot go to its first bucket
-        that is not full, which may therefore get more keys than the target. Raises OutOfRangeError if all bucket
-        numbers are used.
+        Writers with the same ``sizes`` therefore assign a key the same bucket. All new keys of a slot go to its first
+        bucket that is not full, which may get more keys than the target. Raises OutOfRangeError if all bucket numbers
+        are used.
         """
-        found = np.empty(len(hashes), np.int32)
+        buckets = np.empty(len(hashes), np.int32)
         for slot, members in self._by_slot(hashes):
             rooms = self._rooms(slot, sizes, 1)
-            found[members] = rooms[0][0] if rooms else self._overflow(slot, sizes, hashes[members])
-        return found
+            buckets[members] = rooms[0][0] if rooms else self._overflow(slot, sizes, hashes[members])
+        return buckets
 
     def _by_slot(self, hashes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield each slot with the indices of its hashes."""
@@ -135,6 +137,6 @@ def check_bucket(bucket: int, partition: str) -> None:
     """Raise CorruptedError unless a dynamic bucket can have this number. ``partition``: its path, for the error."""
     if bucket > LARGEST_BUCKET:
         raise CorruptedError(
-            f"metadata of {partition} name bucket {bucket}, and dynamic buckets have numbers up to {LARGEST_BUCKET}: a "
-            "manifest is damaged. Overwrite the partition"
+            f"the metadata of {partition} names bucket {bucket}, but dynamic buckets have numbers up to "
+            f"{LARGEST_BUCKET}: a manifest is damaged. Overwrite the partition"
         )

@@ -1,7 +1,8 @@
-"""The router of cross-partition tables: an index of all keys has their locations (behaviour 6.3).
+"""The router of cross-partition tables, which keeps an index of the locations of all keys (behaviour 6.3).
 
-The merge engine decides about a row whose key is stored in another partition (`KeyMove`): the old row is deleted
-(deduplicate), the new row goes to the old partition (partial-update, aggregation), or it is dropped (first-row).
+The merge engine decides what happens to a row whose key is stored in another partition (`KeyMove`): the old row is
+deleted (deduplicate), the new row goes to the old partition (partial-update, aggregation), or the new row is dropped
+(first-row).
 """
 
 from dataclasses import dataclass, replace
@@ -31,11 +32,11 @@ from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_buck
 from paimon_core.write.routing.dynamic import groups, index_memory
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
-_BUCKETS = 1 << 16  # the location of a key is the number of its partition times this, plus its bucket
+_BUCKETS = 1 << 16  # the location of a key is its partition's number times this, plus its bucket
 
 
 def cross_partition(store: FileStore, shard: KeyShard | None) -> Router:
-    """Return a router by the index of keys. Raises InvalidInputError if ``shard`` is `None`."""
+    """Return a router that looks keys up in an index. Raises InvalidInputError if ``shard`` is `None`."""
     if shard is None:
         raise InvalidInputError(
             f"keys of {store.root} may move between partitions, so a writer must get all rows of its keys: write with "
@@ -65,9 +66,9 @@ class KeyGrouping:
         sorted64 = rows.hash64[order]
         same = sorted64[1:] == sorted64[:-1]
         if same.any():  # restore the order of arrival, which matters only for keys with several rows
-            several = np.flatnonzero(np.append(False, same) | np.append(same, False))
-            members = order[several]
-            order[several] = members[np.lexsort((members, *reversed(rows.take(members))))]
+            repeated = np.flatnonzero(np.append(False, same) | np.append(same, False))
+            members = order[repeated]
+            order[repeated] = members[np.lexsort((members, *reversed(rows.take(members))))]
         hash64, hash32 = rows.take(order)
         is_first = run_starts(hash64) | run_starts(hash32)
         return KeyGrouping(order, np.flatnonzero(is_first), np.cumsum(is_first) - 1, rows.take(order[is_first]))
@@ -81,8 +82,8 @@ class _CrossPartition:
         self._key_move = store.traits.engine_type.key_move
         if self._key_move is KeyMove.DELETE_OLD and options.value(IGNORE_DELETE):
             raise UnsupportedError(
-                f"cannot write to {store.root}: with 'ignore-delete' a row that moves to another partition would stay "
-                "in the old one too; take the option away, or put the partition columns into the primary key"
+                f"cannot write to {store.root}: with 'ignore-delete' a row that moves to another partition would also "
+                "stay in the old one; remove the option, or add the partition columns to the primary key"
             )
         self._assigner = BucketAssigner.of(options, shared=False)
         self._limit = index_memory(options)
@@ -106,7 +107,7 @@ class _CrossPartition:
         self._check_level_0(restore.snapshot)
         fields = tuple(store.schema.field(key) for key in store.schema.primary_keys)
         read = TableRead(store, fields)
-        known: list[tuple[Fingerprints, np.ndarray]] = []
+        entries: list[tuple[Fingerprints, np.ndarray]] = []
         nbytes = count = 0
         for split in TableScan(store, restore.snapshot).plan().splits:
             if self._is_forgotten(split):
@@ -117,11 +118,11 @@ class _CrossPartition:
                 locations = np.full(batch.num_rows, self._number(split.partition) * _BUCKETS + split.bucket)
                 self._count(locations, 1)
                 in_shard = slots_of(keys.hash32, self._shard.of) == self._shard.number
-                known.append((keys.take(in_shard), locations[in_shard]))
-                nbytes += sum(column.nbytes for column in (*known[-1][0], known[-1][1]))
-                count += len(known[-1][1])
+                entries.append((keys.take(in_shard), locations[in_shard]))
+                nbytes += sum(column.nbytes for column in (*entries[-1][0], entries[-1][1]))
+                count += len(entries[-1][1])
                 self._check_memory(count, nbytes)
-        self._index = KeyLocationIndex(known)
+        self._index = KeyLocationIndex(entries)
 
     def _is_forgotten(self, split: DataSplit) -> bool:
         """Return True if all files are older than the index TTL: their keys then count as new."""
@@ -132,23 +133,23 @@ class _CrossPartition:
         return all(file.creation_time is not None and file.creation_time <= oldest for file in split.files)
 
     def _check_level_0(self, snapshot: Snapshot) -> None:
-        """Raise UnsupportedError if files of level 0 hold keys that no reader sees."""
+        """Raise UnsupportedError if level-0 files hold keys that readers do not see."""
         if not self._store.traits.engine_type.skips_level_0:
             return
         hidden = sum(e.file.level == 0 for e in live_entries(self._store, snapshot, with_stats=False).live)
         if hidden:
             raise UnsupportedError(
-                f"cannot write to {self._store.root}: {hidden} files of level 0 hold keys that do not show before they "
-                "are compacted, and may be stored in other partitions; compact() the table first"
+                f"cannot write to {self._store.root}: {hidden} files of level 0 hold keys that readers do not see "
+                "before a compaction, and that may be stored in other partitions; compact() the table first"
             )
 
     def _check_memory(self, keys: int, nbytes: int) -> None:
         if nbytes > self._limit:
             raise OutOfRangeError(
                 f"writing to {self._store.root}, whose keys may move between partitions, needs an index of more than "
-                f"{keys} keys, which takes {nbytes} bytes where {self._limit} are allowed: "
-                f"raise the option {LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or let the index forget old keys "
-                f"({CROSS_PARTITION_UPSERT_INDEX_TTL.key!r})"
+                f"{keys} keys, which takes {nbytes} bytes (limit: {self._limit}): raise the option "
+                f"{LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or set {CROSS_PARTITION_UPSERT_INDEX_TTL.key!r} to remove old "
+                "keys from the index"
             )
 
     def _number(self, partition: bytes) -> int:
@@ -158,7 +159,7 @@ class _CrossPartition:
         return self._numbers[partition]
 
     def _count(self, locations: np.ndarray, change: int) -> None:
-        """Add ``change`` to the size of a bucket for each key at its location."""
+        """Add ``change`` to the size of the bucket at each location, once per key."""
         for location, keys in zip(*np.unique(locations, return_counts=True), strict=True):
             partition, bucket = divmod(int(location), _BUCKETS)
             sizes = self._sizes.setdefault(partition, {})
@@ -171,40 +172,40 @@ class _CrossPartition:
             self._load(restore)
         numbers = np.array([self._number(partition) for partition in batch.partitions], np.int64)
         grouping = KeyGrouping.of(fingerprints(batch.rows.select(list(self._store.schema.primary_keys))))
-        partitions, known = numbers[batch.codes][grouping.order], self._index.find(grouping.keys)
+        partitions, indexed = numbers[batch.codes][grouping.order], self._index.find(grouping.keys)
         route = self._route_to_own if self._key_move is KeyMove.DELETE_OLD else self._route_to_first
-        result = route(batch, grouping, partitions, known)
+        result = route(batch, grouping, partitions, indexed)
         self._check_memory(len(self._index), self._index.nbytes)
         return result
 
     def _route_to_own(
-        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, known: np.ndarray
+        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, indexed: np.ndarray
     ) -> tuple[Batch, np.ndarray]:
         """Route every row to its own partition, and add a delete before it if its key was in another partition.
 
         Args:
-            batch: the rows.
-            grouping: of the rows by key.
-            partitions: for each sorted row the number of its partition.
-            known: for each key its location; -1: a new key.
+            batch: the rows to route.
+            grouping: the grouping of the rows by key.
+            partitions: the number of the partition of each sorted row.
+            indexed: the location of each key in the index; -1: a new key.
         """
         order, starts, group = grouping.order, grouping.starts, grouping.group
         before = np.empty(len(order), np.int64)  # the partition of the row's key before the row; -1: a new key
         before[1:] = partitions[:-1]
-        before[starts] = np.where(known < 0, -1, known // _BUCKETS)
+        before[starts] = np.where(indexed < 0, -1, indexed // _BUCKETS)
         arrives = before != partitions
         # Each stay of a key in a partition begins with a row that arrives, or with the first row of the key.
         begins = arrives.copy()
         begins[starts] = True
         stay = np.cumsum(begins) - 1
-        buckets = np.where(arrives, -1, known[group] % _BUCKETS)[begins]
+        buckets = np.where(arrives, -1, indexed[group] % _BUCKETS)[begins]
         new = np.flatnonzero(arrives[begins])
         hash32 = grouping.keys.hash32[group[begins]]
         buckets[new] = self._assign(partitions[begins][new], hash32[new], order[begins][new])
         locations = (partitions[begins] * _BUCKETS + buckets)[stay]
         old = np.empty(len(order), np.int64)  # the location of the row's key before the row
         old[1:] = locations[:-1]
-        old[starts] = known
+        old[starts] = indexed
         moved = np.flatnonzero(arrives & (before >= 0))
         self._index.put(grouping.keys, locations[np.append(starts[1:] - 1, len(order) - 1)])
         self._count(locations[begins][new], 1)
@@ -221,20 +222,20 @@ class _CrossPartition:
         """Return the rows at their locations, with a delete at location ``old[i]`` before row ``moved[i]``."""
         rows = np.arange(len(locations))
         order = np.argsort(np.concatenate([2 * moved, 2 * rows + 1]))
-        given = np.zeros(len(rows), np.int8) if batch.kinds is None else batch.kinds.to_numpy()
-        kinds = np.concatenate([np.full(len(moved), DELETE, np.int8), given])[order]
-        taken = batch.rows.take(pa.array(np.concatenate([moved, rows])[order]))
-        return self._relocated(taken, pa.array(kinds), np.concatenate([old, locations])[order])
+        old_kinds = np.zeros(len(rows), np.int8) if batch.kinds is None else batch.kinds.to_numpy()
+        kinds = np.concatenate([np.full(len(moved), DELETE, np.int8), old_kinds])[order]
+        reordered = batch.rows.take(pa.array(np.concatenate([moved, rows])[order]))
+        return self._relocated(reordered, pa.array(kinds), np.concatenate([old, locations])[order])
 
     def _route_to_first(
-        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, known: np.ndarray
+        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, indexed: np.ndarray
     ) -> tuple[Batch, np.ndarray]:
         """Route all rows of a key to its first partition; ``first-row`` drops the rows of other partitions.
 
-        Args: as `_route_to_own`.
+        The arguments are the same as for `_route_to_own`.
         """
-        locations = known.copy()
-        new = np.flatnonzero(known < 0)
+        locations = indexed.copy()
+        new = np.flatnonzero(indexed < 0)
         keys, starts = grouping.keys.take(new), grouping.starts[new]
         assigned = self._assign(partitions[starts], keys.hash32, grouping.order[starts])
         locations[new] = partitions[starts] * _BUCKETS + assigned
@@ -258,10 +259,10 @@ class _CrossPartition:
         """Return the buckets (int64) of keys that are new in their partitions, assigned in order of arrival."""
         buckets = np.empty(len(partitions), np.int64)
         by_arrival = np.argsort(arrival)
-        found, codes = np.unique(partitions[by_arrival], return_inverse=True)
-        for code, positions in groups(codes, len(found)):
+        numbers, codes = np.unique(partitions[by_arrival], return_inverse=True)
+        for code, positions in groups(codes, len(numbers)):
             members = by_arrival[positions]
-            buckets[members] = self._assigner.assign_in_order(hash32[members], self._sizes.get(int(found[code]), {}))
+            buckets[members] = self._assigner.assign_in_order(hash32[members], self._sizes.get(int(numbers[code]), {}))
         return buckets
 
     def _relocated(

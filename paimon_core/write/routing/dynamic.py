@@ -1,4 +1,4 @@
-"""The router of dynamic buckets: known keys by the hash indexes, new keys to buckets that are not full."""
+"""The router of dynamic buckets: a hash index finds the buckets of known keys; new keys go to buckets with room."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,8 +19,8 @@ from paimon_core.write.hash_bucket_index import PartitionIndex, packed, unpacked
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket
 from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 
-_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
-_MEMORY = 1 << 30  # of indexes, if the option is not set
+_SLICE = 1 << 16  # rows encoded and hashed at a time, which bounds memory
+_MEMORY = 1 << 30  # bytes for indexes if the option is not set
 
 
 def dynamic(store: FileStore, shard: KeyShard | None) -> Router:
@@ -29,15 +29,15 @@ def dynamic(store: FileStore, shard: KeyShard | None) -> Router:
 
 
 def index_memory(options: Options) -> int:
-    """Return the bytes that indexes of keys may take in one writer."""
-    given = options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE)
-    return given if options.has(LOOKUP_CACHE_MAX_MEMORY_SIZE) else _MEMORY
+    """Return the limit in bytes for the key indexes of one writer."""
+    limit = options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE)
+    return limit if options.has(LOOKUP_CACHE_MAX_MEMORY_SIZE) else _MEMORY
 
 
 class _Dynamic:
-    """A router with the hash index of each partition met. Without memory for all, it drops those it has not changed.
+    """A router with the hash index of each partition it has seen. Over the memory limit, it drops unchanged indexes.
 
-    Writers that share partitions assign a new key by its hash and their common snapshot only, so each of them finds
+    Writers that share partitions assign a new key by its hash and their common snapshot only, so all of them choose
     the same bucket. Only a writer that gets all new keys of a slot counts the keys of buckets.
     """
 
@@ -47,7 +47,7 @@ class _Dynamic:
         assigner = BucketAssigner.of(store.options, shared=self._shared)
         self._assigner = assigner.with_slots(shard.slots) if shard is not None and shard.slots else assigner
         self._limit = index_memory(store.options)
-        self._partitions: dict[bytes, _Partition] = {}  # the most recently used one is the last
+        self._partitions: dict[bytes, _Partition] = {}  # most recently used last
         self._restore: Restore | None = None
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
@@ -70,12 +70,12 @@ class _Dynamic:
         return -1
 
     def _partition(self, key: bytes, restore: Restore) -> "_Partition":
-        known = self._partitions.pop(key, None)
-        if known is None:
-            known = _Partition()
-            known.load(self._store, key, restore)
-        self._partitions[key] = known
-        return known
+        partition = self._partitions.pop(key, None)
+        if partition is None:
+            partition = _Partition()
+            partition.load(self._store, key, restore)
+        self._partitions[key] = partition
+        return partition
 
     def _refresh(self, restore: Restore) -> None:
         """Reload the indexes: other writers may have added keys."""
@@ -96,28 +96,28 @@ class _Dynamic:
             keys = sum(len(p.index) for p in self._partitions.values())
             raise OutOfRangeError(
                 f"writing to {len(self._partitions)} partitions of {self._store.root} needs an index of {keys} keys, "
-                f"which takes {nbytes} bytes where {self._limit} are allowed: raise the option "
+                f"which takes {nbytes} bytes (limit: {self._limit}): raise the option "
                 f"{LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or write to fewer partitions at a time"
             )
 
     def write_indexes(self) -> dict[BucketRef, Indexes]:
-        done: dict[BucketRef, Indexes] = {}
+        changes: dict[BucketRef, Indexes] = {}
         try:
             for key, partition in self._partitions.items():
-                partition.write(self._store, key, done, shared=self._shared)
+                partition.write(self._store, key, changes, shared=self._shared)
         except BaseException:
-            for indexes in done.values():
+            for indexes in changes.values():
                 for entry in indexes.new:
                     self._store.delete_index(entry)
             raise
-        return done
+        return changes
 
     def close(self) -> None:
         self._partitions = {}
 
 
 class _Partition:
-    """The hash index of one partition: the table's hashes, and those that this writer adds."""
+    """The hash index of one partition: the table's hashes, and the hashes that this writer adds."""
 
     def __init__(self) -> None:
         self.index = PartitionIndex()
@@ -125,17 +125,17 @@ class _Partition:
         """Buckets that got rows since the last write of the indexes."""
         self._added = PartitionIndex()
         self._entries: dict[int, IndexManifestEntry] = {}
-        self._sizes: dict[int, int] = {}  # of the loaded index
+        self._sizes: dict[int, int] = {}  # hashes per bucket in the loaded index
 
     def load(self, store: FileStore, key: bytes, restore: Restore) -> None:
-        """Load the table's index. Added keys keep their buckets, unless the table has these keys too."""
+        """Load the table's index. Added keys keep their buckets, unless the table now has them."""
         entries = restore.hash_indexes(key)
         check_bucket(max(entries, default=0), store.partition_path(key) or store.root)
         unindexed = sorted(restore.filled(key) - set(entries))
         if unindexed:
             raise InvalidInputError(
-                f"bucket {unindexed[0]} of {store.partition_path(key) or store.root} has files and no hash index, so "
-                "nobody knows which keys it holds: it was written by an engine that makes none. Overwrite the partition"
+                f"bucket {unindexed[0]} of {store.partition_path(key) or store.root} has files but no hash index, so "
+                "its keys are unknown: an engine without hash indexes wrote it. Overwrite the partition"
             )
         if self._entries == entries and len(self.index):
             return
@@ -151,7 +151,7 @@ class _Partition:
     def assign(self, hashes: np.ndarray, assigner: BucketAssigner, *, counts: bool) -> np.ndarray:
         """Return the bucket of each key, and add the new keys to the index.
 
-        ``counts``: no other writer gets new keys of these slots, so their buckets are filled to the target.
+        ``counts``: True if no other writer gets new keys of these slots, so their buckets are filled to the target.
         """
         both = np.sort(hashes.astype(np.int64) << 32 | np.arange(len(hashes)))  # much faster than sorting positions
         order, ordered = both & 0xFFFFFFFF, (both >> 32).astype(np.int32)
@@ -163,22 +163,22 @@ class _Partition:
             new = keys[missing]
             if counts:
                 arrival = np.argsort(order[first][missing])
-                found = np.empty(len(new), np.int32)
-                found[arrival] = assigner.assign_in_order(new[arrival], self.index.sizes)
+                assigned = np.empty(len(new), np.int32)
+                assigned[arrival] = assigner.assign_in_order(new[arrival], self.index.sizes)
             else:
-                found = assigner.assign_by_hash(new, self._sizes)
-            self.index.add(new, found)
-            self._added.add(new, found)
-            buckets[missing] = found
+                assigned = assigner.assign_by_hash(new, self._sizes)
+            self.index.add(new, assigned)
+            self._added.add(new, assigned)
+            buckets[missing] = assigned
         self.touched |= set(np.flatnonzero(np.bincount(buckets)).tolist())
         result = np.empty(len(hashes), np.int32)
         result[order] = buckets[np.cumsum(first) - 1]
         return result
 
-    def write(self, store: FileStore, key: bytes, done: dict[BucketRef, Indexes], *, shared: bool) -> None:
-        """Write the index of each touched bucket and record it in ``done``.
+    def write(self, store: FileStore, key: bytes, changes: dict[BucketRef, Indexes], *, shared: bool) -> None:
+        """Write the index of each touched bucket and record it in ``changes``.
 
-        ``shared``: only the added hashes are written, else the complete index.
+        ``shared``: True to write only the added hashes, False for the complete index.
         """
         added = self._added.by_bucket()
         hashes = added if shared or not added else self.index.by_bucket(added)
@@ -186,7 +186,7 @@ class _Partition:
             old, new, at = self._entries.get(bucket), None, BucketRef(key, bucket)
             if bucket in added:
                 new = write_hashes(store, at, hashes[bucket], HASH_PART if shared else HASH)
-            done[at] = Indexes(() if old is None else (old,), () if new is None else (new,))
+            changes[at] = Indexes(() if old is None else (old,), () if new is None else (new,))
             if new is not None and not shared:
                 self._entries[bucket] = new
         self.touched = set()
@@ -195,7 +195,7 @@ class _Partition:
 
 
 def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Yield each code that occurs with its positions, in order."""
+    """Yield each code that occurs, in order, with its positions."""
     if count == 1:
         yield 0, slice(None)
         return
@@ -207,18 +207,18 @@ def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | sl
             yield code, members
 
 
-def _joined(found: Sequence[tuple[int, np.ndarray]], store: FileStore, key: bytes) -> np.ndarray:
-    """Return all hashes of a partition with their buckets, packed and sorted. ``found``: the hashes of each bucket.
+def _joined(hashes_by_bucket: Sequence[tuple[int, np.ndarray]], store: FileStore, key: bytes) -> np.ndarray:
+    """Return all hashes of a partition with their buckets, packed and sorted.
 
     Raises CorruptedError if a hash is in two buckets.
     """
-    entries = distinct(np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)])))
+    entries = distinct(np.sort(np.concatenate([packed(h, b) for b, h in hashes_by_bucket] or [np.empty(0, np.int64)])))
     hashes, buckets = unpacked(entries)
     repeated = np.flatnonzero(hashes[1:] == hashes[:-1])
     if len(repeated):
-        one, other = buckets[repeated[0]], buckets[repeated[0] + 1]
+        first, second = buckets[repeated[0]], buckets[repeated[0] + 1]
         raise CorruptedError(
-            f"the hash indexes of buckets {one} and {other} of {store.partition_path(key) or store.root} both have a "
-            f"key of hash {hashes[repeated[0]]}: two writers put it into both. Overwrite the partition with its rows"
+            f"the hash indexes of buckets {first} and {second} of {store.partition_path(key) or store.root} both have "
+            f"a key of hash {hashes[repeated[0]]}: two writers put it into both. Overwrite the partition with its rows"
         )
     return entries

@@ -11,24 +11,24 @@ from paimon_core.row.encode import encode
 
 
 def partition_codes(rows: pa.RecordBatch, keys: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-    """Return for each row the index (int64) of its partition, and the partitions as serialised BinaryRows.
+    """Return the index (int64) of each row's partition, and the partitions as serialised BinaryRows.
 
-    Partitions are compared by their bytes, as in the format: NULL, an empty text and a blank text are three.
+    Partitions are compared by their bytes, as in the format: NULL, an empty text and a blank text are different.
     """
     if not keys:
         return np.zeros(rows.num_rows, np.int64), [EMPTY_ROW]
     columns = rows.select(list(keys))
     codes = np.zeros(rows.num_rows, np.int64)
     for column in columns.columns:
-        own = _codes(column)
-        _, codes = np.unique(codes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        column_codes = _codes(column)
+        _, codes = np.unique(codes * (int(column_codes.max(initial=0)) + 1) + column_codes, return_inverse=True)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    found = encode(columns.take(pa.array(first))).serialized()
-    return codes.astype(np.int64), [found[i].as_py() for i in range(len(found))]
+    encoded = encode(columns.take(pa.array(first))).serialized()
+    return codes.astype(np.int64), [encoded[i].as_py() for i in range(len(encoded))]
 
 
 def _codes(column: pa.Array) -> np.ndarray:
-    """Return a number for each distinct value, NULL included; -0.0 and 0.0 differ, as their bytes do."""
+    """Return a number for each distinct value, including NULL. -0.0 and 0.0 differ, as their bytes do."""
     if pa.types.is_floating(column.type):
         bits = pa.int32() if column.type == pa.float32() else pa.int64()
         column = pa.Array.from_buffers(bits, len(column), column.buffers(), column.null_count, column.offset)

@@ -21,7 +21,7 @@ def postpone(store: FileStore, shard: KeyShard | None) -> Router:
 
 
 def default_buckets(options: Options) -> int:
-    """Return the number of real buckets for a partition that has none yet."""
+    """Return the number of real buckets for a partition without buckets."""
     return options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
 
 
@@ -41,25 +41,25 @@ class _FixedPerPartition:
         for partition in new:
             self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
         totals = np.array([self._totals[partition] for partition in batch.partitions])[batch.codes]
-        found = np.zeros(batch.rows.num_rows, np.int32)
+        assigned = np.zeros(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(self._keys)
         for total in np.unique(totals[totals > 1]).tolist():
             members = np.flatnonzero(totals == total)
             selected = keys if len(members) == len(totals) else keys.take(pa.array(members))
-            found[members] = buckets(selected, total, self._store.bucket_function)
-        return batch, found
+            assigned[members] = buckets(selected, total, self._store.bucket_function)
+        return batch, assigned
 
     def _check_again(self, restore: Restore) -> None:
         """Raise CommitConflictError if another writer has changed the number of buckets of a known partition."""
         self._restore = restore
         restore.load_totals(self._totals)
         for partition, total in self._totals.items():
-            found = restore.total_buckets(partition)
-            if found not in (None, total):
+            current = restore.total_buckets(partition)
+            if current not in (None, total):
                 path = self._store.partition_path(partition) or "the table"
                 raise CommitConflictError(
-                    f"cannot go on writing to {self._store.root}: {path} was rewritten with {found} buckets, and this "
-                    f"writer knows it with {total}: open a new writer"
+                    f"cannot continue writing to {self._store.root}: {path} was rewritten with {current} buckets, but "
+                    f"this writer started with {total}: open a new writer"
                 )
 
     def total_buckets(self, partition: bytes) -> int:

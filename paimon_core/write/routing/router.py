@@ -22,14 +22,14 @@ class Batch:
     rows: pa.RecordBatch
     kinds: pa.Array | None
     codes: np.ndarray
-    """For each row the index of its partition in ``partitions``."""
+    """The index in ``partitions`` of each row's partition."""
     partitions: list[bytes]
     """Serialised BinaryRows, each once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """The changes of the hash index of one bucket by a write."""
+    """Changes of one bucket's hash index by a write."""
 
     routed_by: tuple[IndexManifestEntry, ...] = ()
     """The index file that the rows were routed by, if the bucket had one."""
@@ -39,7 +39,7 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True)
 class KeyShard:
-    """The keys that a writer receives all rows of: those with ``hash % of == number``."""
+    """The keys whose rows all go to one writer: keys with ``hash % of == number``."""
 
     number: int = 0
     of: int = 1
@@ -54,14 +54,14 @@ ALL_KEYS = KeyShard()
 class Router(Protocol):
     """A router of rows to the buckets of their partitions.
 
-    Laws: all rows of a key belong to one bucket; the result does not depend on how rows are cut into batches.
+    All rows of a key belong to one bucket. The result does not depend on how rows are split into batches.
     """
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         """Return the rows to write and the bucket (int32) of each row.
 
-        The rows are those given, unless keys move between partitions. The router loads the state that it needs into
-        ``restore``.
+        The rows are returned unchanged, unless keys move between partitions. The router loads the state that it needs
+        into ``restore``.
         """
 
     def total_buckets(self, partition: bytes) -> int:
@@ -97,7 +97,7 @@ class RowRouter:
 
 
 class BucketMode(Enum):
-    """The ways in which tables route rows to buckets (behaviour 6)."""
+    """The bucket mode of a table (behaviour 6)."""
 
     HASH_FIXED = "fixed buckets"
     HASH_DYNAMIC = "dynamic buckets"

@@ -97,7 +97,7 @@ def test_a_partition_of_another_number_of_buckets_is_refused_though_the_bucket_w
     opened(io).write(rows(6, 1))
     opened(io).alter([SetOption("bucket", "8")])
     other = next(id for id in range(99) if bucket_written(io, id))
-    with pytest.raises(InvalidInputError, match="p=5 holds files hashed into 1"):
+    with pytest.raises(InvalidInputError, match="p=5 has files written with 1 buckets"):
         opened(io).write(rows(5, other))
     assert opened(io).write(rows(7, other)).id == 3
 

@@ -155,7 +155,7 @@ def test_staged_rows_are_routed_in_order(tmp_path):
     ("options", "refused", "message"),
     [
         ({"ignore-delete": "true"}, UnsupportedError, "ignore-delete"),
-        ({"lookup.cache-max-memory-size": "30 b"}, OutOfRangeError, r"index of more than 2 keys.*40 bytes where 30"),
+        ({"lookup.cache-max-memory-size": "30 b"}, OutOfRangeError, r"index of more than 2 keys.*40 bytes .limit: 30"),
     ],
 )
 def test_impossible_writes_are_refused(tmp_path, options, refused, message):

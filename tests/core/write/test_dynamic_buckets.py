@@ -297,7 +297,7 @@ def test_index_memory_is_bounded(tmp_path):
     table = dynamic_table(tmp_path / "t")
     table.write(orders(*((i, "a", i) for i in range(2000))))
     small = table.with_options({"lookup.cache-max-memory-size": "10 kb"})
-    with pytest.raises(OutOfRangeError, match=r"index of 2000 keys.*16000 bytes where 10240.*lookup.cache-max-mem"):
+    with pytest.raises(OutOfRangeError, match=r"index of 2000 keys.*16000 bytes .limit: 10240.*lookup.cache-max-mem"):
         small.write(orders((1, "b", 1)))
     assert check_indexes(table) == {0: 2000}
 

@@ -127,7 +127,7 @@ def test_a_compaction_planned_before_the_change_loses_no_column(make):
     new.write(with_x(orders((1, "b", 2)), 20))
     new.compact(full=True)
     old.with_options({"write-only": "true"}).write(orders((1, "c", 3)))
-    with pytest.raises(TableChangedError, match="was written under schema 1: compacted under schema 0 it would lose"):
+    with pytest.raises(TableChangedError, match="was written under schema 1: compacting it under schema 0 would lose"):
         old.compact()
     assert Table.open(old.path).compact() is not None
     assert shown(old) == [{"id": 1, "v": "c", "n": 3, "x": 20}]

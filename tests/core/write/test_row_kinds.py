@@ -28,15 +28,15 @@ def test_kinds_are_numbers():
 
 def test_an_option_names_the_column_of_kinds():
     assert kinds_of(ROWS, None, FROM_COLUMN, keyed=True).to_pylist() == [0, 1, 3]
-    with pytest.raises(InvalidInputError, match="takes them from its column 'kind'"):
+    with pytest.raises(InvalidInputError, match="reads them from its column 'kind'"):
         kinds_of(ROWS, kinds("+I", "+I", "+I"), FROM_COLUMN, keyed=True)
 
 
 @pytest.mark.parametrize(
     ("given", "keyed", "error"),
     [
-        (kinds("+I"), True, "1 row kinds were given for 3 rows"),
-        (kinds("+I", "+U", "-D"), False, "row 2 is of kind -D: a table without a primary key takes inserts only"),
+        (kinds("+I"), True, "got 1 row kinds for 3 rows"),
+        (kinds("+I", "+U", "-D"), False, "row 2 has kind -D: a table without a primary key accepts inserts only"),
     ],
 )
 def test_other_kinds_are_refused(given, keyed, error):
