@@ -1,1 +1,1 @@
-"""Every claim about speed, against its opponents in the same run: ``python -m benchmarks`` (docs/benchmarks.md)."""
+"""Every claim about speed, with its opponents in one run: ``python -m benchmarks`` (docs/internals/benchmarks.md)."""

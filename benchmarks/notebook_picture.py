@@ -1,4 +1,4 @@
-"""``python -m benchmarks.notebook_picture docs/notebook.png``: the picture of a table's page, taken by Chromium.
+"""``python -m benchmarks.notebook_picture docs/assets/notebook.png``: the picture of a table's page, taken by Chromium.
 
 The table is made up: its metadata are real commits of the engine, spread over some days, and no data file has content.
 """

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.pictures artifacts/benchmarks.json``: the figures and pictures of docs/performance.md.
+"""Write the figures of docs/reference/performance.md: ``python -m benchmarks.pictures artifacts/benchmarks.json``.
 
-Keeps the least time of each contestant in docs/performance.json, draws a picture for each group of rows, and writes the
-table between two comments of the page. Without an argument it redraws from docs/performance.json.
+Keeps the least time of each contestant in docs/reference/performance.json, draws a picture for each group of rows, and
+writes the table between two comments of the page. Without an argument it draws the kept figures again.
 """
 
 import json
@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs" / "reference"
 FIGURES, PAGE = "performance.json", "performance.md"
 GROUPS = {
     "reads": ("merge read", "append read"),

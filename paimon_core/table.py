@@ -400,7 +400,7 @@ class Table:
         listed: int = DEFAULT_LISTED,
         **when: object,
     ) -> Explanation:
-        """Return what a read would read and why: ``print`` it, or take its fields; docs/explain.md describes both.
+        """Return what a read would read and why, to print or to use field by field (docs/guides/explain-reads.md).
 
         ``columns``, ``filter`` and ``when`` are those of :meth:`to_arrow`.
         It reads metadata only. With ``analyze`` it also reads the rows, batch by batch, drops them, and measures rows
@@ -766,7 +766,7 @@ class Table:
     def health(self) -> TableHealth:
         """Return measures of each bucket of the newest snapshot, and the advice that follows from them.
 
-        Metadata are read, and no data file; nothing is changed. docs/advice.md lists the columns and the kinds.
+        Metadata are read, and no data file; nothing is changed. docs/guides/advice.md lists the columns and the kinds.
         """
         return health(self.store)
 
@@ -974,8 +974,8 @@ def viewed(table: Table, system_table: str | None) -> Table:
 class SystemTable(Table):
     """A system table: its rows tell of a table. It can only be read; everything else is an UnsupportedError.
 
-    A filter on some columns saves reading: ``docs/system-tables.md`` names them. ``when`` is possible where the rows
-    are those of a snapshot.
+    A filter on some columns saves reading: ``docs/reference/system-tables.md`` names them. ``when`` is possible
+    where the rows belong to a snapshot.
     """
 
     def __init__(self, store: FileStore, kind: SystemTableKind) -> None:

@@ -127,7 +127,7 @@ class PaimonTable:
         analyze: bool = False,
         listed: int = DEFAULT_LISTED,
     ) -> Explanation:
-        """Return what `toDF` would read and who reads, Spark's own scan or Python, and why: docs/explain.md.
+        """Return what `toDF` would read, and why Spark or Python reads it (docs/guides/explain-reads.md).
 
         The text is that of SQL's EXPLAIN. Raises UnsupportedError for a read of changes.
 

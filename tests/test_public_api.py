@@ -64,7 +64,7 @@ def test_the_tree_drawn_is_the_tree_there_is():
 
 
 def test_the_page_of_errors_says_what_to_do_about_each():
-    page = (Path(__file__).parent.parent / "docs" / "errors.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "guides" / "troubleshooting.md").read_text()
     told = dict(re.findall(r"^\| `(\w+)`(?: \(an? `(\w+)`\))? \|", page, re.MULTILINE))
     assert {kind for kind in told if kind.endswith("Error")} | {"PaimonError"} == set(errors.__all__)
     assert {kind: base for kind, base in told.items() if base} == {k: b.__name__ for k, b in BUILT_IN.items()}

@@ -1,4 +1,4 @@
-"""Names of the code avoid the words that docs/glossary.md does not use."""
+"""Names of the code avoid the words that docs/internals/glossary.md does not use."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ EXCEPTIONS = {
 
 def unused_words() -> set[str]:
     """Return the plain names of the glossary's table of words not used, and `MORE`."""
-    table = (ROOT / "docs" / "glossary.md").read_text().split("## Words not used")[1]
+    table = (ROOT / "docs" / "internals" / "glossary.md").read_text().split("## Words not used")[1]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
     return {word.strip("_") for cell in cells for word in re.findall(r"`(\w+)`", cell)} | MORE
 

@@ -1,4 +1,4 @@
-"""The options of tables, explained: the data of the page docs/options.md."""
+"""The options of tables, explained: the data of the page docs/reference/options.md."""
 
 import click
 

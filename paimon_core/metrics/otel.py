@@ -30,7 +30,8 @@ _installed: "_Exporter | None" = None
 def install(meter_provider: Any = None) -> None:
     """Record the metrics of all later events of this process with OpenTelemetry; a second call replaces the first.
 
-    ``docs/metrics.md`` lists the instruments. ``meter_provider``: of ``opentelemetry.metrics``; `None`: the global one.
+    ``docs/reference/metrics.md`` lists the instruments. ``meter_provider``: a provider of ``opentelemetry.metrics``;
+    `None` selects the global one.
     Raises MissingDependencyError if OpenTelemetry is not installed.
     """
     global _installed

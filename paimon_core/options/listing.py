@@ -8,10 +8,10 @@ from typing import Any
 from paimon_core.options import ALL_OPTIONS, REMOVED, families
 from paimon_core.options.option import Option
 
-_HEAD = """# Options
+_HEAD = """# Table options
 
 Every option of a table that this engine knows, in four groups. The list comes from the declarations in
-`paimon_core/options/`; `python -m paimon_core.options.listing > docs/options.md` regenerates it.
+`paimon_core/options/`; `python -m paimon_core.options.listing > docs/reference/options.md` regenerates it.
 
 - *used*: the option has its effect.
 - *without effect here*: the option is accepted and will never have an effect, for the given reason. It warns once.

@@ -1,4 +1,4 @@
-"""docs/command.md does what it says: its commands run from top to bottom, and print what the page shows."""
+"""docs/guides/command.md does what it says: its commands run from top to bottom, and print what the page shows."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from paimon_command.command_registry import COMMANDS
 from paimon_command.main import command
 from tests.support.markdown import ROOT, compiled, python_blocks
 
-PAGE = ROOT / "docs" / "command.md"
+PAGE = ROOT / "docs" / "guides" / "command.md"
 WAREHOUSE = "/tmp/warehouse"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

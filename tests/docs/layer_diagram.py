@@ -1,4 +1,4 @@
-"""The diagram of layers in docs/architecture.md, made from the import contracts and the docstrings of the packages.
+"""The diagram of layers in docs/internals/architecture.md, from import contracts and the docstrings of packages.
 
 ``python -m tests.docs.layer_diagram`` writes it.
 """
@@ -13,7 +13,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "internals" / "architecture.md"
 BEGIN, END = "<!-- layers: begin -->\n", "<!-- layers: end -->\n"
 
 

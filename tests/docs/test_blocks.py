@@ -7,14 +7,14 @@ import pytest
 from tests.support.markdown import PAGES, ROOT, fences, named
 
 RUN = {
-    ("docs/command.md", "console"): "tests/command/test_tour.py",
-    ("docs/command.md", "python fragment"): "tests/command/test_tour.py",
-    ("docs/sql.md", "sql"): "tests/spark/sql/test_page.py",
-    ("docs/sql.md", "sql refused"): "tests/spark/sql/test_page.py",
-    ("docs/sql/rows-and-tags.md", "sql"): "tests/spark/sql/test_page.py",
-    ("docs/system-tables.md", "sql"): "tests/spark/sql/test_page.py",
-    ("docs/how-to/cluster.md", "sh"): "tests/docs/test_shell.py",
-    ("docs/how-to/connect.md", "sh"): "tests/docs/test_shell.py",
+    ("docs/guides/command.md", "console"): "tests/command/test_tour.py",
+    ("docs/guides/command.md", "python fragment"): "tests/command/test_tour.py",
+    ("docs/reference/sql/statements.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/reference/sql/statements.md", "sql refused"): "tests/spark/sql/test_page.py",
+    ("docs/reference/sql/delete-update-merge.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/reference/system-tables.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/guides/cluster.md", "sh"): "tests/docs/test_shell.py",
+    ("docs/guides/connect.md", "sh"): "tests/docs/test_shell.py",
 }
 """Blocks that are not Python and run in a test of their own."""
 NO_CODE = {"", "text", "json"}
@@ -48,8 +48,8 @@ def test_a_command_is_found(line):
 
 
 def test_messages_that_pages_explain_are_in_the_code():
-    """Of errors.md, in the section of messages of this engine."""
-    section = (ROOT / "docs" / "errors.md").read_text().split("## By message")[1].split("\n## ")[0]
+    """In troubleshooting.md, in the section of messages of this engine."""
+    section = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text().split("## By message")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     messages = [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
     assert len(messages) >= 10

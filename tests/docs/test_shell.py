@@ -36,7 +36,7 @@ def shell(code, folder):
 
 def commands(name):
     """Return the shell blocks of a page that run."""
-    return [block.code for block in fences(ROOT / "docs" / "how-to" / name) if block.info == "sh" and not block.reason]
+    return [block.code for block in fences(ROOT / "docs" / "guides" / name) if block.info == "sh" and not block.reason]
 
 
 def test_the_job_of_the_page_runs_on_a_cluster(tmp_path, standalone):
@@ -67,7 +67,7 @@ def connect_server(tmp_path):
 
 
 def test_the_program_of_the_page_runs_beside_its_server(tmp_path, connect_server):
-    blocks = python_blocks(ROOT / "docs" / "how-to" / "connect.md")
+    blocks = python_blocks(ROOT / "docs" / "guides" / "connect.md")
     program = "".join(block.code for block in blocks)
     assert "sc://localhost:15002" in program
     program = program.replace("localhost:15002", f"127.0.0.1:{connect_server}")

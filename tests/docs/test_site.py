@@ -49,6 +49,13 @@ def test_the_list_of_decisions_is_that_of_the_folder():
     assert listed == sorted(titles, key=lambda title: title[1])
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("decisions/0*.md")), ids=lambda page: page.stem[:4])
+def test_decision_file_is_named_after_its_title(page):
+    number, _, title = page.read_text().splitlines()[0].removeprefix("# ").partition(". ")
+    words = re.sub(r"[^a-z0-9 ]", "", title.lower()).replace(" ", "-")
+    assert page.name == f"{int(number):04}-{words}.md"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     pytest.importorskip("material", reason="the extra docs is not installed")
@@ -153,8 +160,8 @@ def test_a_dead_link_stops_the_build(tmp_path):
 
 
 def test_the_style_of_the_site_is_one_file_and_pictures_are_small():
-    for picture in DOCS.glob("site-*.png"):
-        assert picture.stat().st_size < 150_000, picture
+    for picture in DOCS.rglob("*.png"):
+        assert picture.stat().st_size < 250_000, picture
     for picture in DOCS.rglob("*.svg"):
         assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 

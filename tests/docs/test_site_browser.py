@@ -10,7 +10,7 @@ __all__ = ["browser", "site"]  # fixtures
 OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND"
 
 
-@pytest.mark.parametrize("page", ["index.html", "how-to/s3.html", "decisions/index.html"])
+@pytest.mark.parametrize("page", ["index.html", "guides/s3.html", "decisions/index.html"])
 def test_a_page_is_drawn_in_both_schemes_without_a_word_on_the_console(tmp_path, browser, site, page):
     for scheme, light in ((LIGHT, True), (DARK, False)):
         picture = tmp_path / "page.png"

@@ -14,7 +14,7 @@ from tests.support.markdown import PAGES, ROOT, compiled, named, python_blocks
 pytestmark = pytest.mark.spark
 
 WAREHOUSE = "/tmp/warehouse"
-ELSEWHERE = {"docs/how-to/connect.md"}
+ELSEWHERE = {"docs/guides/connect.md"}
 """Pages whose code runs in tests/docs/test_shell.py, beside a server that the page starts."""
 RUNNING = [
     page for page in PAGES if named(page) not in ELSEWHERE and not all(block.fragment for block in python_blocks(page))
@@ -63,11 +63,11 @@ def run(page, capsys, texts):
 
 
 def test_readme_and_guide_are_among_the_pages_that_run():
-    assert {"README.md", "docs/guide.md"} <= {named(page) for page in RUNNING}
+    assert {"README.md", "docs/get-started/tour.md"} <= {named(page) for page in RUNNING}
 
 
 def test_options_and_methods_that_the_list_of_features_names_exist():
-    text = (ROOT / "docs" / "features.md").read_text()
+    text = (ROOT / "docs" / "reference" / "features.md").read_text()
     classes = {"Table": Table, "PaimonTable": PaimonTable, "FileSystemCatalog": FileSystemCatalog}
     methods = re.findall(r"\b(Table|PaimonTable|FileSystemCatalog)\.(\w+)\(", text)
     assert methods

@@ -1,4 +1,4 @@
-"""All checks, in the order of docs/advice.md. A new one is a line of `CHECKS`."""
+"""All checks, in the order of docs/guides/advice.md. A new one is a line of `CHECKS`."""
 
 from paimon_core.inspect.advice import data_file_checks, history_checks, layout_checks, merging, settings
 from paimon_core.inspect.advice.check import Check
@@ -30,4 +30,4 @@ CHECKS = (
 )
 
 KINDS = tuple(check.kind for check in CHECKS)
-"""The kinds of advice; docs/advice.md says what each means."""
+"""The kinds of advice; docs/guides/advice.md says what each means."""

@@ -89,7 +89,7 @@ class TableHealth:
     """The measures of a table at one snapshot, and the advice that follows from them, the most urgent one first.
 
     ``buckets`` has a row for each bucket with files, in the order of partitions and buckets; its columns are described
-    in docs/advice.md. ``snapshot_id``: `None`: the table has no snapshot yet.
+    in docs/guides/advice.md. ``snapshot_id``: `None`: the table has no snapshot yet.
     """
 
     snapshot_id: int | None

@@ -52,7 +52,7 @@ KINDS = frozenset(
         "wrong-vector",
     }
 )
-"""The kinds of faults; docs/verify.md says what each means."""
+"""The kinds of faults; docs/guides/verify-and-repair.md says what each means."""
 
 
 @dataclass(frozen=True, slots=True)

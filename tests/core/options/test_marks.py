@@ -25,7 +25,7 @@ LISTS_ONLY = {"mutability.py", "references.py", "support.py", "validate.py"}
 MARKING = """Mark it where it is declared, in paimon_core/options/:
     mark=without_effect("why it never does anything here"), mark=not_yet("what happens instead"),
     mark=refused("why"), with a Limit in schema/support.py; no mark at all: used.
-Then: python -m paimon_core.options.listing > docs/options.md"""
+Then: python -m paimon_core.options.listing > docs/reference/options.md"""
 REFUSED_VALUES = {
     "postpone.merge-on-read": {"bucket": "-2", "postpone.merge-on-read": "true"},
     "write.sequence-number-init-mode": {"write.sequence-number-init-mode": "snapshot"},
@@ -99,4 +99,5 @@ def test_a_default_and_an_option_that_counts_warn_of_nothing():
 
 
 def test_the_page_of_the_docs_is_current():
-    assert (ROOT / "docs/options.md").read_text() == page(), "python -m paimon_core.options.listing > docs/options.md"
+    command = "python -m paimon_core.options.listing > docs/reference/options.md"
+    assert (ROOT / "docs/reference/options.md").read_text() == page(), command

@@ -1,4 +1,4 @@
-"""Every statement of docs/sql.md runs, or is refused as the page says; so do those of other pages."""
+"""Every statement of sql/statements.md runs, or is refused as the page says; so do the statements of other pages."""
 
 import re
 
@@ -14,16 +14,16 @@ pytestmark = [
 ]
 VALUES = "INSERT INTO orders VALUES (1, 1), (2, 1)"
 OTHERS = {
-    "sql/rows-and-tags.md": ["CREATE TABLE t (id INT)", *(["INSERT INTO t VALUES (1)"] * 3)],
+    "sql/delete-update-merge.md": ["CREATE TABLE t (id INT)", *(["INSERT INTO t VALUES (1)"] * 3)],
     "system-tables.md": ["CREATE TABLE orders (id INT, n INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', "
                          "'write-only' = 'true', 'changelog-producer' = 'input')", *([VALUES] * 7)],
 }  # fmt: skip
 """Other pages with statements, and what comes before them."""
 
 
-def statements(kind, page="sql.md"):
+def statements(kind, page="sql/statements.md"):
     """Return the statements of a page's blocks of a kind, without their comments."""
-    text = (ROOT / "docs" / page).read_text()
+    text = (ROOT / "docs" / "reference" / page).read_text()
     blocks = re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     text = "".join(re.sub(r"\s+-- .*$", "", block, flags=re.MULTILINE) for block in blocks)
     return [statement.strip() for statement in re.split(r";\s*$", text, flags=re.MULTILINE) if statement.strip()]

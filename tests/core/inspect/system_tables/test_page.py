@@ -1,4 +1,4 @@
-"""docs/system-tables.md lists every system table with its columns."""
+"""docs/reference/system-tables.md lists every system table with its columns."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from paimon_core.catalog.global_tables import GLOBAL_TABLES
 from paimon_core.inspect.system_tables.kind import Fixed
 from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
 
-PAGE = (Path(__file__).parents[4] / "docs" / "system-tables.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "system-tables.md").read_text()
 SECTION = r"^### `%s(\w+)`\n(.*?)(?=^#|\Z)"
 SECTIONS, OF_CATALOG = (
     {name: " ".join(text.split()) for name, text in re.findall(SECTION % prefix, PAGE, re.MULTILINE | re.DOTALL)}

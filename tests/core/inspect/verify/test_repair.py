@@ -106,7 +106,7 @@ def test_the_catalogue_names_what_stays():
 
 
 def test_the_page_says_how_each_kind_is_mended():
-    page = (Path(__file__).parents[4] / "docs" / "verify.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "verify-and-repair.md").read_text()
     for kind in KINDS:
         assert f"| `{kind}` | {MENDS.get(kind, '')} | {ADVICE.get(kind, '')} |" in page, kind
     assert len(re.findall(r"^\| `[a-z-]+` \|.*\|.*\|$", page, re.MULTILINE)) == len(KINDS)

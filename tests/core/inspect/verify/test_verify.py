@@ -445,7 +445,7 @@ def test_the_catalogue_has_at_least_thirty_faults():
 
 
 def test_the_page_names_every_kind():
-    page = (Path(__file__).parents[4] / "docs" / "verify.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "verify-and-repair.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     assert {kind for row in rows for kind in re.findall(r"`([a-z-]+)`", row)} == NAMES
     assert {kind for kind, *_ in FAULTS.values()} <= NAMES
