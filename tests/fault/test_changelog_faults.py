@@ -1,8 +1,8 @@
-"""Fault points of commits that tell changes, or mark rows as deleted by position, by compactions of their own.
+"""Fault points of commits whose compactions write changelogs or deletion vectors.
 
-For the N-th call of a commit, in every way storage fails: every snapshot stays readable and tells its changes; the same
-commit again, and a compaction of what it may have left at level 0, bring the table where it would have been, and all
-changes lead to its rows. Where nothing landed no file is left behind.
+The N-th call of a commit fails in every way. Every snapshot and its changes stay readable. Repeating the commit and
+compacting level 0 give the expected table, and replaying all changes gives its rows. A commit that did not land leaves
+no file behind.
 """
 
 from contextlib import suppress
@@ -71,7 +71,7 @@ def commit(io) -> None:
 
 
 def told(table: Table) -> list[tuple]:
-    """The changes of all snapshots, sorted: which compaction told them does not matter."""
+    """Return the changes of all snapshots, sorted: which compaction emitted a change does not matter."""
     return sorted(map(repr, table.changes(0).to_pylist()))
 
 

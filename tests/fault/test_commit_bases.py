@@ -1,4 +1,4 @@
-"""A commit follows the history, the table and the schema it started from, whatever another process does in between.
+"""A commit follows the history, table and schema that it started from, although another process changes them.
 
 Before each storage call of an operation another process runs to its end: it rolls the table back, drops it, creates it
 again, renames or replaces it. Afterwards the operation is in the table as a whole, or not at all and it said so.
@@ -265,7 +265,7 @@ def expire(io: MemoryIO) -> None:
 
 
 def line() -> MemoryIO:
-    """Four snapshots, each of which replaces the files of the one before."""
+    """Return a table of four snapshots; each replaces the files of its predecessor."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS, options=FAST))
     for number in (1, 2, 3, 4):

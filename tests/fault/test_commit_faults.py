@@ -1,8 +1,8 @@
 """Fault points: a commit, an overwrite, a compaction survives a fault at every FileIO call, in every way storage fails.
 
-For the N-th call of the operation, N = 0, 1, 2 ... until all are done: every snapshot and every file it names stays
-readable, the table is as before or as after (and as after when the operation said it succeeded), and doing the same
-again, with the same identity, gives the table as after - never twice.
+The N-th call of the operation fails, for every N. Every snapshot and every file that it names stays readable. The table
+is as before or as after the operation, and as after if the operation returned. Repeating it with the same identity
+gives the table as after, and never applies the change twice.
 """
 
 import errno
@@ -50,7 +50,7 @@ def _base(keyed: bool) -> MemoryIO:
 
 
 def _indexed(keyed: bool) -> MemoryIO:
-    """Every data file has its index beside it."""
+    """Return a table whose data files have index files."""
     io = MemoryIO()
     options = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "1 b"}
     keys = {"bucket": "1", "write-only": "true"} if keyed else {}
@@ -114,7 +114,7 @@ def _rescale(io: FileIO) -> None:
 
 
 def _keyed(*batches: list[tuple], full_after: int = 0, **options: str) -> MemoryIO:
-    """A table nobody compacts but who asks for it, of a commit each, wholly compacted after so many of them."""
+    """Return a write-only table with one commit per batch, fully compacted after `full_after` commits."""
     io = MemoryIO()
     settings = {"bucket": "1", "write-only": "true", "file.format": "avro"} | {
         k.replace("_", "-"): v for k, v in options.items()
@@ -153,7 +153,7 @@ def _apart() -> MemoryIO:
 
 
 def _dynamic() -> MemoryIO:
-    """Buckets by an index of keys, of which the next commit fills one and opens another."""
+    """Return a table with dynamic buckets; the next commit fills one bucket and opens another."""
     io = MemoryIO()
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "3", "dynamic-bucket.initial-buckets": "2"}
     create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))
@@ -189,7 +189,7 @@ def _deal_out(io: FileIO) -> None:
 
 
 def _marked() -> MemoryIO:
-    """Files of which rows are deleted by position, in one index file."""
+    """Return a table with deleted rows in several files; one index file has all deletion vectors."""
     io = MemoryIO()
     options = {"deletion-vectors.enabled": "true", "file.format": "avro", "compaction.small-file-ratio": "0"}
     create_table(io, ROOT, Schema(ORDERS, options=options))
@@ -204,7 +204,7 @@ def _delete(io: FileIO) -> None:
 
 
 def _in_slices() -> MemoryIO:
-    """Rows with ids whose columns lie in several files, those of the second file in one."""
+    """Return a table with row ids whose columns are in several files; the rows of the second file are in one."""
     io = MemoryIO()
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "file.format": "avro"}
     create_table(io, ROOT, Schema(ORDERS, options=options))
@@ -219,7 +219,7 @@ def _replace_columns(io: FileIO) -> None:
 
 
 def _with_blobs() -> MemoryIO:
-    """Values in files of their own, two of them beside the one of the other columns."""
+    """Return a table with two blob files and one file for the other columns."""
     io = MemoryIO()
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "file.format": "avro",
                "blob-field": "v", "blob.target-file-size": "40 b"}  # fmt: skip
@@ -255,7 +255,7 @@ def _first_commit_of_a_stream(io: FileIO) -> None:
 
 
 def _state(io: FileIO) -> State:
-    """Every snapshot's rows: reading them opens every file they name, and every index beside one."""
+    """Return the rows of every snapshot: reading them opens every data file and every index file."""
     table = _open(io)
     filters = [None, "v = 'newer'"] if "file-index.bitmap.columns" in table.schema.options else [None]
     return [
@@ -358,7 +358,7 @@ def _stores_rows(path: str) -> bool:
     return "/bucket-" in path or "/index/" in path
 
 
-def test_the_cases_are_what_their_names_say():
+def test_case_tables_have_the_levels_of_their_names():
     io = _sums_in_levels()
     _compact_as_due(io)
     assert {run.level for run in only_levels(_open(io)).runs} == {5, 6}

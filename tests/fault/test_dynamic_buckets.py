@@ -93,7 +93,7 @@ def test_two_writers_give_a_key_one_bucket(kinds, data):
 
 
 def check_indexes(io: MemoryIO, table: Table) -> None:
-    """One bucket for each key, and no index file that nobody names."""
+    """Check that each key has one bucket, and that a snapshot names each index file."""
     store, named = table.store, set()
     for snapshot in table.snapshots():
         if snapshot.index_manifest is None:

@@ -1,7 +1,7 @@
 """Expiry that fails at any call, and expiry that meets commits, reads and other expiries: nothing kept is ever hurt.
 
-A fault leaves at worst files nobody refers to, and those only once the first snapshot is gone. Whatever the order of
-calls: a commit that says it landed is in the table, a reader sees its snapshot whole or is told that it has expired.
+At worst a fault leaves unreferenced files, only after the first snapshot is deleted. In any order of calls, a commit
+that returned is in the table, and a reader sees its whole snapshot or an error that it has expired.
 """
 
 from contextlib import suppress
@@ -97,7 +97,7 @@ def shown(io: FileIO) -> dict[tuple, list]:
 
 
 def stored(io: FileIO) -> set[str]:
-    """Files of data, changes and metadata, of all branches, left from whatever was going on."""
+    """Return the paths of all data, changelog and metadata files of all branches."""
     own = tuple(f"{ROOT}/{name}/" for name in ("snapshot", "tag", "schema", "changelog", "branch", "consumer"))
     return {path for path in all_files(io, ROOT) if not path.startswith(own)}
 
@@ -177,7 +177,7 @@ def look(io: FileIO):
 
 
 def met(base: MemoryIO, operations, drawn) -> tuple[list, Table]:
-    """Run, then check what holds whoever meets: no error, and all that is kept is whole."""
+    """Run the operations, then check that none failed and that each retained snapshot is readable."""
     results = interleave(base, operations, drawn)
     assert not [r for r in results if isinstance(r, Exception)], results
     table = open_table(base)
@@ -224,7 +224,7 @@ class Overtaken(MemoryIO):
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("commits", "kept"), [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3)])
 def test_the_id_of_an_expired_snapshot_is_not_used_again(commits, kept, first):
-    """It is free, but what was made with it would follow nothing and be followed by nobody."""
+    """The id is free, but a snapshot with it would have no predecessor and no successor."""
     io = keyed()
     if not first:
         open_table(io).write(orders((1, "old", 1)))
@@ -240,7 +240,7 @@ def test_the_id_of_an_expired_snapshot_is_not_used_again(commits, kept, first):
 @SOME
 @given(turns)
 def test_commits_are_made_once_if_others_keep_one_snapshot(drawn):
-    """Or nobody can tell, and it is said."""
+    """Otherwise the error says that the outcome is unknown."""
     base = keyed(**FEW)
     open_table(base).write(orders((1, "old", 1)))
 

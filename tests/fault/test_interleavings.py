@@ -1,4 +1,4 @@
-"""Committers that meet: whatever the order of their FileIO calls, nothing is lost, nothing comes twice.
+"""Concurrent committers: in any order of their FileIO calls, no change is lost or applied twice.
 
 Every pair is stepped in an order drawn by hypothesis, with a reader in between that must only ever see a state some
 snapshot has. A last test lets real processes meet on a real directory.
@@ -88,7 +88,7 @@ def play(io: MemoryIO, operations, turns_) -> tuple[list, Table]:
 @draws(EXAMPLES)
 @given(turns=turns, options=st.sampled_from([TOLD, MARKED, TOLD | MARKED]))
 def test_concurrent_upserts_show_all_rows_after_compaction(turns, options):
-    """Two upserts whose compactions meet: whoever comes too late compacts again, and tells what has changed."""
+    """Two upserts with conflicting compactions: the loser compacts again, and emits its changes."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **FAST, **options}))
     open_table(io).write(orders(*((k, "old", 1) for k in range(4))))
@@ -139,7 +139,7 @@ def test_upserts_of_different_keys_are_both_committed(turns_):
 
 @draws(EXAMPLES)
 @given(turns)
-def test_upserts_of_one_key_leave_one_row_whoever_reads(turns_):
+def test_concurrent_upserts_of_one_key_leave_one_row(turns_):
     _, table = play(base(keyed=True), [write((1, "a", 1)), write((1, "b", 1))], turns_)
     rows = ordered(table.to_arrow())
     assert rows in ([(1, "a"), (2, "old")], [(1, "b"), (2, "old")])

@@ -81,7 +81,7 @@ def test_an_interrupt_leaves_nothing_behind(name):
         except KeyboardInterrupt:
             verb, path = faulty.log[at]
             if verb == "create_exclusive" or "delete" in verb:
-                continue  # nobody can tell, and who deletes was interrupted
+                continue  # the outcome is unknown, and the deletion was interrupted
             assert left_behind(io) == set(), (at, verb, path)
             landed.add(opened(io).snapshot().id > before)
             continue

@@ -1,7 +1,7 @@
 """Every action of maintenance fails at any call, in any way; then it is run again, and ends as one that never failed.
 
-Meanwhile nothing that is named is missing: all snapshots and tags of all branches can be read, before the action is run
-again and after it. What a fault leaves behind is removed as orphan files are. The faults of commits are in
+After a fault no named file is missing: all snapshots and tags of all branches are readable, before the action is
+repeated and after it. Files that a fault leaves behind are removed as orphan files. The faults of commits are in
 test_commit_faults.py, of expiry in test_expiry_faults.py, of the removal of orphans in test_orphan_faults.py.
 """
 
@@ -87,7 +87,7 @@ def by_day() -> MemoryIO:
 
 
 def to_be_tagged() -> MemoryIO:
-    """Watermarks of several hours, of which none is tagged."""
+    """Return a table with watermarks of several hours and without tags."""
     io = made(["id"], [])
     for hour in (0, 1, 3, 4):
         table = open_table(io)
@@ -243,7 +243,7 @@ def state(io: MemoryIO, *, numbered: bool) -> object:
 
 
 def list_all(io: MemoryIO) -> list[str]:
-    """The main line and the branches, but those that are half made or half deleted."""
+    """Return the main branch and all branches that are complete."""
     return ["main", *(b for b in list_branches(io, ROOT) if f"{branch_root(ROOT, b)}/schema/schema-0" in io.files)]
 
 

@@ -1,6 +1,6 @@
 """Removal of orphan files that fails at any call, and that meets commits, expiries, tags and writing processes.
 
-Whatever happens: no file that anything names is removed, and a second removal finishes the work of the first.
+In every case no referenced file is removed, and a second removal finishes the work of the first.
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ from tests.support.timeline import all_files
 
 
 class AgedIO(MemoryIO):
-    """What is there at the beginning is old, what is written later is young."""
+    """A store whose initial files are old and whose later files are young."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         super().__init__(files)
@@ -102,7 +102,7 @@ def compact(io: FileIO) -> None:
     st.sampled_from([write((2, "y", 1), (1, "z", 1)), expire]),
     st.sampled_from([{}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}]),
 )
-def test_what_others_do_meanwhile_is_respected(drawn, one, other, options):
+def test_removal_keeps_files_of_concurrent_operations(drawn, one, other, options):
     base = littered(**options)
     results = interleave(base, [remove, one, other], drawn)
     assert not [r for r in results if isinstance(r, Exception)], results
@@ -180,7 +180,7 @@ def _read_often(path: str, number: int, seconds: float) -> None:
 
 @pytest.mark.slow
 def test_readers_and_writers_of_other_processes(tmp_path):
-    """Snapshots expire and orphans of twenty seconds ago are removed beside four readers and four writers."""
+    """Expire snapshots and remove orphans older than twenty seconds, while four readers and four writers run."""
     seconds = 40
     table = keyed_table(
         tmp_path / "t",

@@ -1,4 +1,4 @@
-"""Power cuts: what a commit that returned has made is there, whatever the disk had not been told to keep is gone."""
+"""Power cuts: the files of a commit that returned survive, although every unsynced byte is lost."""
 
 import errno
 import os

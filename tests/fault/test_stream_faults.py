@@ -1,4 +1,4 @@
-"""Fault points of a micro-batch: whatever fails or dies at any FileIO call of it, its rows are in the table once.
+"""Fault points of a micro-batch: its rows are in the table once, after a fault or a death at any FileIO call.
 
 The writer of the streaming sink is run without Spark, its tasks and its commit on one faulty FileIO, as one process
 that can die. Then the query starts again: the same batch is written with new files, and the next one after it.
@@ -86,7 +86,7 @@ def _rows(io: FileIO) -> list[dict]:
 
 
 def _landed(io: FileIO) -> Counter[int]:
-    """How many snapshots hold the rows of each batch."""
+    """Return the number of snapshots with the rows of each batch."""
     ours = [s for s in _table(io).snapshots() if s.commit_user == QUERY and s.commit_kind != CommitKind.COMPACT]
     return Counter(s.commit_identifier for s in ours)
 

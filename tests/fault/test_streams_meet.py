@@ -1,4 +1,4 @@
-"""A stream that meets commits, compactions and expiry: it tells the history from its start, up to where it stops."""
+"""A stream that meets commits, compactions and expiry: it returns the history from its start, up to where it stops."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def open_table(io: FileIO) -> Table:
 
 
 def history(io: FileIO, start: dict) -> list[tuple]:
-    """What a stream tells from a checkpoint on, as far as it comes."""
+    """Return the changes of a stream from a checkpoint on, up to its first error."""
     told = []
     try:
         stream = open_table(io).stream(changelog=True)

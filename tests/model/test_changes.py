@@ -1,9 +1,10 @@
-"""Changes of tables under random histories: they lead from nothing to the rows the table shows, for every producer and
-merge engine; and rows marked as deleted by position are those that others have taken the place of.
+"""Changes of tables under random histories, for every producer and merge engine.
+
+Replaying all changes gives the rows of the table, and deletion vectors hide exactly the rows that newer rows replace.
 
 Drawn: engine, producer, whether old rows are marked, format, sizes. Then, in any order: upserts by one writer, by a job
 whose writers meet in buckets and whose commit step compacts, by one that leaves compaction to others; compactions;
-overwrites, of which nothing is told.
+overwrites, which emit no changes.
 """
 
 from collections import defaultdict
@@ -71,7 +72,7 @@ def arrow(rows: list[dict]) -> pa.Table:
 
 
 def replayed(table: Table) -> list[dict]:
-    """What all changes lead to; a row that goes must be there as it is said to be, one that comes must not."""
+    """Replay all changes. A deleted row must exist with the same values; an inserted row must not exist."""
     held: dict[int, dict] = {}
     for row in table.changes(0).to_pylist():
         kind = row.pop("rowkind")

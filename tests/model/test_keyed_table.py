@@ -1,8 +1,8 @@
 """A primary-key table under random histories, against a dictionary.
 
 Drawn once: format, buckets, bucket function, partitions, sequence fields, statistics, file and buffer sizes. Then, in
-any order: upserts and deletes, overwrites of all kinds, compactions (by the writer too, unless the table is
-write-only), schema changes, reopening, writing through a table opened before the last change, and reads with
+any order: upserts and deletes; overwrites of all kinds; compactions (by the writer too, unless the table is
+write-only); schema changes, reopening, writing through a table opened before the last change, and reads with
 projections and filters. After every step the newest snapshot equals the model, an older one still reads as when it was
 made, and every file that any snapshot refers to is there.
 """

@@ -1,8 +1,8 @@
 """All actions of maintenance on one table in any order, against a model that remembers the rows of snapshots and tags.
 
 The main line and its branches are written, compacted, tagged, rolled back, restored, merged, expired and cleaned. After
-every step the newest rows of each line are those of the model; after an action that deletes files every snapshot and
-tag is. At the end the verification finds nothing, and once orphans are removed only the files are left that are named.
+every step the newest rows of each branch equal the model's; after an action that deletes files, so do all snapshots
+and tags. At the end `verify` finds nothing, and after orphan removal only referenced files are left.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Moment:
-    """A snapshot and the rows that it shows: before a compaction, deletion vectors hide those of level 0.
+    """A snapshot and the rows that it shows: before a compaction, deletion vectors hide the rows of level 0.
 
     ``whole``: False if rows are hidden. ``known``: False if the model does not say which rows a rewrite leaves visible.
     """
@@ -63,7 +63,7 @@ class Moment:
 
 @dataclass
 class Line:
-    """What the main line or a branch must show."""
+    """The expected contents of the main branch or another branch."""
 
     columns: list[str]
     rows: list[Row] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Line:
         self.rows = [{**dict.fromkeys(self.columns), **row} for row in moment.rows]
 
     def whole_moments(self) -> dict[int, Moment]:
-        """Those to which the model can go back."""
+        """Return the snapshots to which the model can go back."""
         return {number: moment for number, moment in self.moments.items() if moment.whole}
 
 

@@ -4,7 +4,7 @@ Drawn once: merge engine, format, buckets, partitions, when to compact, sizes. T
 by one writer, by a job of several, by independent ones at once and by one that stays open; compactions, full or as is
 due, of chosen partitions too; new and renamed columns; writing through a table opened before; overwrites.
 
-Two models. Of *lawful* engines a row is the fold of all that was ever written of its key, whatever was compacted. A
+Two models. For *lawful* engines, a row is the fold of all rows written with its key, independent of compactions. A
 *traced* table (one flush a commit, no compaction but for that asked for) is followed file by file: a new file holds
 the fold of what was written, a compaction the fold of what the files it replaced held, a reader sees the fold of what
 all files hold. So the engines where compaction shows are held to it, too.
@@ -211,7 +211,7 @@ class MergeTree(RuleBasedStateMachine):
         return None if made is None else (made[0], {**{k: filled[0][2][k] for k in self.key}, **made[1]})
 
     def note(self, *flushes: Rows) -> None:
-        """What was committed, in the order that counts; ``flushes`` are what each writer gave."""
+        """Record a commit, in commit order; ``flushes``: the rows of each writer."""
         self.flushes = flushes
         for rows in flushes:
             for kind, row in rows:
@@ -220,7 +220,7 @@ class MergeTree(RuleBasedStateMachine):
     # ---- writing
 
     def others_write(self) -> None:
-        """What the open writer holds goes first: its rows have their numbers already."""
+        """Commit the rows of the open writer first: they have their sequence numbers already."""
         if self.stream is not None:
             self.stream_commit(again=False)
 
@@ -483,7 +483,7 @@ class MergeTree(RuleBasedStateMachine):
             assert not found
 
     def folded(self, files) -> dict[Key, tuple[str, dict]]:
-        """What a merge of these files of all their keys gives."""
+        """Return the result of merging these files, for all their keys."""
         by_key: dict[Key, list] = defaultdict(list)
         for file in files:
             for key, record in file.records.items():
@@ -611,7 +611,7 @@ EACH_ENGINE_IN_ONE_WAY = [
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("engine", "traced"), EACH_ENGINE_IN_ONE_WAY)
-def test_a_table_is_what_its_engine_makes_of_its_rows(engine, traced):
+def test_merge_tree_equals_model(engine, traced):
     short = settings(draws(5), stateful_step_count=10)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=short)
 
@@ -619,6 +619,6 @@ def test_a_table_is_what_its_engine_makes_of_its_rows(engine, traced):
 @pytest.mark.slow
 @EVERY_ENGINE
 @BOTH_WAYS
-def test_a_table_is_what_its_engine_makes_of_its_rows_at_length(engine, traced):
+def test_merge_tree_equals_model_in_long_histories(engine, traced):
     at_length = settings(draws(30), stateful_step_count=30)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=at_length)

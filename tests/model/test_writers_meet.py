@@ -1,11 +1,11 @@
-"""Writers that meet in a bucket and compact it as they write: whatever order they commit in, no row is lost or changed.
+"""Writers that share a bucket and compact it as they write: in any commit order, no row is lost or changed.
 
 Drawn: engine, producer, whether old rows are marked, shape of the tree. Then, in any order: several writers that go on
 from snapshots of any age write the same keys, get ready and commit; whole writes, deletes and compactions come in
 between, and compactions that were planned and carried out some commits earlier.
 
-A table is followed snapshot by snapshot, by the rows that its files of level 0 hold as they come in. Of a key that row
-counts which has the largest number, and of equal ones that of the later commit.
+The model follows a table snapshot by snapshot, by the rows of new level-0 files. The row of a key with the largest
+sequence number is current; among equal numbers, the row of the later commit.
 """
 
 from collections import defaultdict
@@ -192,7 +192,7 @@ class History:
             compact_written_buckets(table.store, {BucketRef(EMPTY_ROW, 0)})
 
     def end(self) -> None:
-        """Everything comes in; then nothing lies about that no snapshot names."""
+        """Commit all writers; then every file must be named by a snapshot."""
         for who in list(self.writers):
             self.do("finish", who, [])
         while self.ready:
@@ -289,7 +289,7 @@ class History:
                 self.first[key] = min(came, key=lambda record: record.number).row
 
     def expected(self, *, compacted_only: bool) -> dict[int, dict]:
-        """Every key with the row that counts, of all rows or of those that were compacted."""
+        """Return the current row of every key, of all rows or only of compacted rows."""
         found = {}
         for key, rows in self.rows.items():
             records = [record for name, record in rows if name in self.lifted or not compacted_only]
@@ -316,7 +316,7 @@ class History:
                 self.rows[key] = [(name, record) for name, record in rows if name not in self.lifted]
 
     def replay(self, snapshot: Snapshot, shown: dict[int, dict]) -> None:
-        """What all changes lead to; a row that goes must be there as it is said to be, one that comes must not."""
+        """Replay all changes. A deleted row must exist with the same values; an inserted row must not exist."""
         producer = self.options.get("changelog-producer")
         if producer is None:
             return
@@ -336,7 +336,7 @@ class History:
             assert self.told == self.expected(compacted_only=True)
 
     def marks_hide_no_live_row(self, snapshot: Snapshot, shown: dict[int, dict]) -> None:
-        """As many rows are left unmarked as show, in files above level 0."""
+        """The rows without deletion marks, in files above level 0, are exactly the visible rows."""
         files = [e.file for e in live_entries(self.table.store, snapshot).live]
         deleted = deleted_rows(vector_entries(self.table.store, snapshot), files)
         assert set(deleted) <= {f.file_name for f in files if f.level}
