@@ -11,7 +11,7 @@ SHOWN = 5
 
 @dataclass
 class Tally:
-    """How many results were compared, and how many were not the same."""
+    """The number of compared results, and of results that differ."""
 
     comparisons: int = 0
     differences: int = 0

@@ -1,5 +1,7 @@
-"""One merging table in the hands of both engines: whatever one does, the other does on a copy, and both must leave the
-same rows and the same levels. Which of the two copies the game goes on with is drawn."""
+"""One merging table, written by both engines: each repeats the other's operation on a copy.
+
+Both must leave the same rows and the same levels. The test continues with one of the two copies, drawn at random.
+"""
 
 import itertools
 import shutil
@@ -42,8 +44,8 @@ class Duel:
     def both_compact(self) -> None:
         """As the shape of the levels asks for it.
 
-        Java 1.4.2 may leave level 1 where later ones take it along. It looks at the levels twice before it commits, and
-        what the second look finds may depend on the few bytes by which files of the two engines differ.
+        Java 1.4.2 may leave level 1 in cases where later versions compact it. It reads the levels twice before it
+        commits, and the second result may depend on the few bytes that differ between files of the two engines.
         """
         in_level_1 = any(len(levels.files) > 1 and levels.files[1] for levels in levels_of(self.table.ours()).values())
         self._both(
@@ -75,10 +77,10 @@ class Duel:
         gone.java("drop_table")
 
     def compare(self, twin: MergedTable) -> None:
-        """What else but rows must be the same of a table we changed, and its twin that Java did."""
+        """Compare the state, except rows, of a table that we changed and of its twin that Java changed."""
 
     def compare_files(self, twin: MergedTable) -> None:
-        """What must be the same of their files."""
+        """Compare the files of both tables."""
         same(described(self.table), described(twin), f"{self.table.name}: levels left by us, and by Java")
 
     # ---- moves of one
@@ -163,13 +165,13 @@ class Duel:
 
 
 def _nearly_due(table: MergedTable) -> bool:
-    """Whether more would be compacted if files had a few percent more or fewer bytes."""
+    """Return True if a few percent more or fewer bytes per file would make a compaction due."""
     hasty = {"compaction.size-ratio": "6", "compaction.max-size-amplification-percent": "190"}
     return any(plan_compaction(table.ours().with_options(options).store) for options in ({}, hasty))
 
 
 def described(table: MergedTable) -> list[list[Any]]:
-    """What the metadata say of every file that bears on what comes next."""
+    """Return the metadata of every file, as far as later operations depend on it."""
     ours = table.ours()
     schema = ours.schema
     return [

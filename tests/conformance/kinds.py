@@ -1,4 +1,4 @@
-"""Kinds of tables that both engines write: keys, buckets, row kinds and the options that change what lies on disk."""
+"""Kinds of tables that both engines write: keys, buckets, row kinds and the options that change the files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

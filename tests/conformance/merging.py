@@ -113,7 +113,7 @@ def _fixed(kind: str, function: str, drawn: Draw | None, **more: Any) -> Callabl
 _TEXTS = _one_of("", "a", "b", "c,d", "ä", " ", ";", "a;b")
 FUNCTIONS: Mapping[str, Callable[[Random], Column]] = {
     "sum": _typed("sum", SUMMED),
-    "product": _typed("product", _FACTORS),  # division of integers may come to 0, by which Java divides on
+    "product": _typed("product", _FACTORS),  # an integer quotient may be 0, and Java then divides by it
     "product-adds": _typed("product", {**_FACTORS, **_WIDE_FACTORS}, takes_back=False),
     "max": _chosen("max", _ORDERED, takes_back=False),
     "min": _chosen("min", _ORDERED, takes_back=False),
@@ -334,7 +334,7 @@ def _sequence(rng: Random) -> tuple[dict[str, str], dict[str, Column]]:
     """A user's sequence of one or two columns, up or down."""
     columns = {name: ordering_column(rng) for name in rng.choice(("s", "st"))}
     for name, column in columns.items():
-        if column.type == "DOUBLE":  # Java's buffer may or may not tell -0.0 from 0.0
+        if column.type == "DOUBLE":  # Java's buffer may or may not distinguish -0.0 from 0.0
             columns[name] = replace(column, drawn=_one_of(0.0, 1.5, "Infinity", "-Infinity"))
     options = {"sequence.field": ",".join(columns)}
     if rng.random() < 0.3:

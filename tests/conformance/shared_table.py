@@ -48,14 +48,14 @@ class SharedTable:
     # ---- reading
 
     def java_rows(self, fields: Sequence[DataField], **arguments: Any) -> list[list[Any]]:
-        """What Java reads, in the one form of written values; a name or type other than in ``fields`` is an error."""
+        """Return the rows that Java reads, as normal written values; raise if names or types differ from ``fields``."""
         answer = self.java("read", **arguments)
         theirs = [[n, t.replace("`", "")] for n, t in zip(answer["columns"], answer["types"], strict=True)]
         same(theirs, [[f.name, str(f.type).replace("`", "")] for f in fields], f"{self.name}: columns {arguments}")
         return [[normal(v, f.type) for v, f in zip(row[1:], fields, strict=True)] for row in answer["rows"]]
 
     def our_rows(self, fields: Sequence[DataField], **arguments: Any) -> list[list[Any]]:
-        """What we read, in the one form of written values."""
+        """Return the rows that we read, as normal written values."""
         return rows(self.ours().to_arrow(**arguments), fields)
 
     def agree(self, *, snapshot: int | None = None, tag: str | None = None) -> list[list[Any]]:

@@ -34,7 +34,7 @@ FUNCTIONS = {  # column: (type, function, other options, whether it takes back, 
     "hll": ("BYTES", "hll_sketch", {}, False, False),
     "theta": ("BYTES", "theta_sketch", {}, False, False),
 }
-# Not here, as Java tells equal ones apart: elements of BYTES, inner arrays with nulls out of files, inner NaN.
+# Left out, because Java compares them differently: elements of BYTES, inner arrays with nulls from files, inner NaN.
 # What a first array with too many rows or a full table keeps depends on the order of rows: sure within one commit only.
 FULL = {"nkl": (ROWS, "nested_update", {"nested-key": "k", "count-limit": "7"}, True, True)}  # of six keys
 KINDS = {"b32": "rbm32", "b64": "rbm64", "hll": "hll", "theta": "theta"}

@@ -141,7 +141,7 @@ def test_after_schema_changes(judge, name, rng):
 @pytest.mark.parametrize("kind", [KINDS[3], dotted("levels", {"num-levels": "3"}, keyed("k")), APPEND])
 @pytest.mark.cases(1)
 def test_read_optimized(judge, name, rng, kind):
-    """`$ro` shows the same in both engines, whoever compacted last."""
+    """`$ro` shows the same rows in both engines, after compactions by either."""
     table = created_by_java(judge, name, kind)
     fields = table.fields_at()
     for turn in range(4):

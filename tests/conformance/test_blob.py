@@ -26,7 +26,7 @@ def blobs(named):
 def test_blobs_are_the_same(judge, name, rng, named):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["b", "BLOB"], ["s", "STRING"]]
-    small = {**blobs(named), "blob.target-file-size": "2 kb"}  # several files of blobs beside one of the rest
+    small = {**blobs(named), "blob.target-file-size": "2 kb"}  # several blob files and one file for the other columns
     table.java("create_table", fields=fields, options=small)
     for turn in range(4):
         table.java("write", rows=[{"k": 10 * turn + i, "b": blob(rng), "s": f"s{i}"} for i in range(9)])
@@ -54,7 +54,7 @@ def test_blobs_are_the_same(judge, name, rng, named):
 
 
 def described(table):
-    """What the manifests of a table say, but for names and times, and the bytes of its files of blobs."""
+    """Return the manifest entries of a table without names and times, and the bytes of its blob files."""
     snapshot, found = table.snapshot(), []
     for entry in live_entries(table.store, snapshot).live:
         file = entry.file

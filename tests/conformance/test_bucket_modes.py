@@ -1,4 +1,4 @@
-"""Bucket modes with changelog producers and deletion vectors: both engines tell the same, and it leads to the rows."""
+"""Bucket modes with changelog producers and deletion vectors: equal changes, which give the rows."""
 
 import random
 from collections.abc import Callable
@@ -77,7 +77,7 @@ class Game:
         return drawn
 
     def _merged(self, old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-        """Where `p` is a partition, a merged row stays in that of the first; elsewhere `p` is a column like others."""
+        """Merge two rows. If `p` is the partition, the merged row stays in the partition of the old row."""
         if old is None or self.engine == "deduplicate":
             return new
         if self.engine == "first-row":
@@ -128,7 +128,9 @@ class Game:
         fields = self.table.fields_at()
         ours = rows(self.table.ours().changes(0, through), (ROW_KIND, *fields))
         waiting = self.mode == "postponed" and self.producer is None
-        if waiting or self.table.ours().store.traits.hides_level_0:  # Java's streams tell these, its batch reads do not
+        if (
+            waiting or self.table.ours().store.traits.hides_level_0
+        ):  # only Java's streams return these
             plans = self.table.java("stream_read", options={"scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
             theirs = [row for plan in plans["plans"] for row in plan["rows"]]
         else:

@@ -1,8 +1,7 @@
-"""Tables that tell what changes, or mark rows as deleted, in the hands of both engines by turns.
+"""Tables with changelogs or deletion vectors, written by both engines in turns.
 
-On top of what the duel of merging tables compares: the changelogs that the two engines made of one move are the same,
-both read a changelog alike whoever wrote it, it leads from nothing to the rows the table shows, and the same rows of
-the same files are marked as deleted.
+Besides the comparisons of `duel`: both engines write the same changelog for one operation, and read each other's
+changelogs alike. Replaying the changes gives the rows, and the same rows of the same files are marked as deleted.
 """
 
 import json
@@ -42,9 +41,9 @@ WAYS = {
 
 
 def changes_to_java(table: MergedTable, through: int) -> list[list]:
-    """What Java tells has changed since the beginning.
+    """Return all changes that Java reads.
 
-    Where batch reads pass over level 0, Java 1.4.2 passes over changes there as well; its streams tell them.
+    If batch reads skip level 0, Java 1.4.2 skips the changes there as well; its streams return them.
     """
     fields = table.fields_at()
     if table.ours().store.traits.hides_level_0:
@@ -59,13 +58,13 @@ def changes_to_java(table: MergedTable, through: int) -> list[list]:
 
 
 def changes_to_us(table: MergedTable, through: int, after: int = 0) -> list[list]:
-    """What we tell."""
+    """Return the changes that we read."""
     fields = (ROW_KIND, *table.fields_at())
     return ordered(table._formed(rows(table.ours().changes(after, through), fields), fields))
 
 
 def marks(table: MergedTable) -> list[tuple]:
-    """How many rows of which files are deleted."""
+    """Return the files with deleted rows, and their numbers."""
     ours = table.ours()
     entries = vector_entries(ours.store, ours.snapshot())
     found = []
@@ -79,7 +78,7 @@ class Telling(Duel):
     """A duel on a table with a changelog producer or deletion vectors."""
 
     def compare(self, twin: MergedTable) -> None:
-        """The two engines told the same."""
+        """Check that the two engines emitted the same changes."""
         if self.table.ours().snapshot() is None:
             return
         found = [changes_to_us(table, table.ours().snapshot().id) for table in (self.table, twin)]
@@ -91,7 +90,7 @@ class Telling(Duel):
         same(marks(self.table), marks(twin), f"{self.table.name}: rows marked by us, and by Java")
 
     def check(self) -> None:
-        """Both tell the same, and it leads to what they show."""
+        """Check that both read the same changes, and that replaying them gives the rows."""
         super().check()
         snapshot = self.table.ours().snapshot()
         if snapshot is None:
@@ -106,12 +105,12 @@ class Telling(Duel):
             )
 
     def _told_of(self, found: list[list]) -> list[list]:
-        """What of rows changes tell, for sure.
+        """Return the parts of rows that changes determine.
 
-        No zero's sign and no ignored column, where an equal row is no change. No blanks at the end of CHAR: changes and
-        rows may lie in files of different formats, and ORC forgets them. And where a file goes up as it is, changes
-        tell what merging makes of a row that is alone, while the file keeps it as it was written: columns of a sequence
-        group without an ordering value, and elements that a collecting function takes once.
+        Leave out signs of zeros and ignored columns: an equal row is not a change. Leave out trailing blanks of CHAR:
+        changes and rows may be in files of different formats, and ORC drops the blanks. If a file moves to a higher
+        level unchanged, changes have the merged form of its single rows, but the file keeps the written form. This
+        concerns sequence groups without an ordering value, and collecting functions with distinct elements.
         """
         options, fields, columns = self.merging.options, self.table.fields_at(), self.merging.columns
         once = ONCE.items() <= options.items()
@@ -134,7 +133,7 @@ class Telling(Duel):
         return [without_sign(row) for row in formed] if once else formed
 
     def complete(self) -> bool:
-        """Whether all that was written has been told as changes."""
+        """Return True if all written rows have been emitted as changes."""
         producer = self.merging.options.get("changelog-producer")
         table = self.table.ours()
         levels = {f.level for levels in levels_of(table).values() for f in levels.all_files}
@@ -160,7 +159,7 @@ class Telling(Duel):
 
 
 def rows_in_order(table: MergedTable, snapshot_id: int) -> list[list]:
-    """The changes of one snapshot in the order we tell them."""
+    """Return the changes of one snapshot in our order."""
     fields = (ROW_KIND, *table.fields_at())
     found = table.ours().changes(snapshot_id - 1, snapshot_id)
     single = [rows(found.slice(i, 1), fields)[0] for i in range(found.num_rows)]
@@ -168,12 +167,12 @@ def rows_in_order(table: MergedTable, snapshot_id: int) -> list[list]:
 
 
 def _elements(values: list) -> list:
-    """Which there are, told by their keys where they have some."""
+    """Return the distinct elements, compared by their keys if they have keys."""
     return sorted({json.dumps(v["k"] if isinstance(v, dict) else v) for v in values})
 
 
 def play(judge, name, way, steps, seed, *, engines=ENGINES):
-    """So many steps, a new table after few; the engine is drawn."""
+    """Run `steps` steps, with a new table after a few of them; the engine is drawn at random."""
     played, tables = 0, 0
     while played < steps:
         rng = Random(f"{seed} {way} {tables}")

@@ -96,7 +96,7 @@ class Pair:
 
 
 def described(table: SharedTable) -> list[tuple]:
-    """What the metadata say of every file but for its name, size and time."""
+    """Return the metadata of every file, except its name, size and time."""
     ours = table.ours()
     schema = ours.schema
     levels: list[Levels] = list(levels_of(ours).values())
@@ -123,7 +123,7 @@ def described(table: SharedTable) -> list[tuple]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_goes_on_from_what_the_other_left(judge, name, seed, shape):
+def test_engines_compact_each_others_tables(judge, name, seed, shape):
     print(f"--seed {seed}")
     pair = Pair(judge, name, random.Random(seed), SHAPES[shape])
     for _ in range(rounds(22)):

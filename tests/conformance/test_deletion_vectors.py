@@ -77,7 +77,7 @@ def test_forms_may_be_mixed(judge, name, rng):
 
 @pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
 def test_java_continues_after_files_and_their_vectors_were_removed(judge, name, rng, kind):
-    """Java reads files of vectors from end to end, whatever their entries name."""
+    """Java reads vector files from end to end, and not only the ranges that their entries name."""
     table = created_by_java(judge, name, replace(kind, options={**kind.options, "compaction.small-file-ratio": "0"}))
     for _ in range(3):
         write(table, kind, rng, ours=True)

@@ -101,7 +101,7 @@ class Game:
         ours.committer().commit(messages, started_from=base)
 
     def we_write_by_slot(self) -> None:
-        """Two writers, each of which gets all rows of its slot and so fills one bucket after the other."""
+        """Write with two writers; each gets all rows of its slot and fills one bucket after the other."""
         ours, changes = self.table.ours(), self.changes()
         base, messages = StartedFrom.of(ours.snapshot()), []
         rows = self.table.arrow([row for _, row in changes]).combine_chunks().to_batches()[0]
@@ -127,7 +127,7 @@ class Game:
         self.table.ours().overwrite(self.table.arrow([row for _, row in changes]))
 
     def java_overwrites(self) -> None:
-        """Of a table with partitions those that get rows (``dynamic-partition-overwrite`` is on by default)."""
+        """Overwrite the partitions that get rows (``dynamic-partition-overwrite`` is on by default)."""
         before = dict(self.rows)
         changes = [["+I", row] for kind, row in self.changes() if kind != "-D"]
         replaced = {tuple(row[p] for p in self.partitions) for _, row in changes}
@@ -180,7 +180,7 @@ def test_for_long(judge, name, layout, seed):
 
 
 def test_a_partition_that_java_filled_goes_on_here(judge, name, rng):
-    """Thousands of keys of one job, told apart by hash alone, and updated by us without a new bucket."""
+    """We update thousands of keys of one Java job, found by their hashes, without opening a new bucket."""
     table = SharedTable(judge, name)
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "700"}
     table.java("create_table", fields=FIELDS, primary_keys=["k", "n"], options=options)

@@ -1,4 +1,4 @@
-"""Rows of one key with equal sequence numbers: our compaction changes no read, Java's only those of such keys."""
+"""Rows of one key with equal sequence numbers: our compaction changes no read, and Java's only reads of these keys."""
 
 import pytest
 

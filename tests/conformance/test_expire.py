@@ -77,7 +77,7 @@ def test_the_same_files_remain_after_expiry(judge, name, rng, kind):
 
 
 def test_by_time_and_with_a_consumer(judge, name, rng):
-    """Snapshots an hour apart: both keep the same of them, whatever asks."""
+    """Snapshots an hour apart: both engines keep the same ones, by time and for a consumer."""
     kind = KINDS[0]
     table = history(judge, name, rng, kind)
     now, ids = int(time.time() * 1000), [s["id"] for s in table.java("snapshots")]
@@ -102,7 +102,7 @@ def test_by_time_and_with_a_consumer(judge, name, rng):
 
 
 def changes(table: SharedTable) -> list[str]:
-    """All that was ever told, as we read it."""
+    """Return all changes that we read."""
     return [str(row) for row in table.ours().changes(0).to_pylist()]
 
 

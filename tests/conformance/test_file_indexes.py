@@ -132,7 +132,7 @@ def asked_of_java(table, rows, rng, turns=6):
         at = rng.randrange(1, len(names))
         wanted = rng.choice([row[at] for row in rows] + [None])
         if wanted is None or "NaN" in str(wanted) or wanted in (0.0, "-0.0"):
-            continue  # Java tells the zeros apart, and NaN is no literal of the judge's
+            continue  # Java distinguishes the zeros, and the judge has no NaN literal
         expected = [row[0] for row in rows if row[at] == wanted]
         answer = table.java("read", equals={names[at]: wanted}, projection=["k", names[at]])["rows"]
         same(sorted(set(expected) - {row[1] for row in answer}), [], f"{table.name}: {names[at]} = {wanted}")

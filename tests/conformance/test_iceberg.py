@@ -202,7 +202,7 @@ class IcebergGame:
         return move.__name__
 
     def _visible(self, snapshot_id: int, before: list[dict[int, Any]]) -> list[dict[int, Any]]:
-        """The rows that Iceberg readers see at a new snapshot, which are all rows, or those of full compactions."""
+        """The rows that Iceberg readers see at a new snapshot: all rows, or the rows of the last full compaction."""
         if not self.keyed:
             return self.rows
         top = int(self.table.schema.options.get("num-levels", "6")) - 1
@@ -227,7 +227,7 @@ class IcebergGame:
         fields = self.table.schema.fields
         column = self.table.schema.field("t").id
         texts = [row[column] for row in self.seen[newest.id] if row[column] is not None]
-        long = self.rng.choice(texts) if texts else "x"  # of which the metadata knows the beginning only
+        long = self.rng.choice(texts) if texts else "x"  # the metadata contain only a prefix of it
         where = self.rng.choice(
             (f"k < {self.rng.randint(0, 20)}", "p = 'a'", "v > 100", "p IS NULL", "t IS NULL", f"t = '{long}'")
         )
@@ -296,7 +296,7 @@ def test_readers_see_every_commit_of_a_long_game(kind, tmp_path, rng):
     _play(tmp_path, kind, rng, 300)
 
 
-# ---- beside Java, which writes the same metadata
+# ---- compared with Java, which writes the same metadata
 
 
 class JavaGame(Game):

@@ -1,4 +1,4 @@
-"""Commits that land once, beside Java: it takes them as any others, and its clean-up leaves alone what they rest on."""
+"""Idempotent commits and Java: it reads them like other commits, and its clean-up keeps their files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Changes in a batch: both engines tell the same between snapshots, tags and times, from every source."""
+"""Changes in a batch: both engines return the same changes between snapshots, tags and times, from every source."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_changes_between_snapshots_tags_and_times(judge, name, rng, kind):
     for number in range(3):
         table.java("write", rows=kind.rows(rng, 20))
         table.we_write(kind.rows(rng, 20))
-        if kind.name != "append":  # of files on both sides Java compares the new ones alone, and tells too much
+        if kind.name != "append":  # Java compares only new files, and returns too many changes
             table.java("compact", kind="full")
         table.java("create_tag", name=f"tag{number}")
     snapshots = table.ours().snapshots()

@@ -13,7 +13,7 @@ A_TABLE = 14
 
 
 def play(judge, name, engine, steps, seed, *, thorough):
-    """So many steps, a new table of the engine after few; ``thorough``: every snapshot is read again."""
+    """Run `steps` steps, with a new table after a few of them; ``thorough``: read every snapshot again."""
     played, tables = 0, 0
     while played < steps:
         table_seed = f"{seed} {engine} {tables}"

@@ -126,7 +126,7 @@ def test_the_same_snapshots_get_the_same_automatic_tags(judge, case):
     assert ours
 
 
-def test_java_reads_what_our_maintenance_leaves(judge):
+def test_java_reads_tables_after_our_maintenance(judge):
     """Manifests compacted, a branch of a snapshot, missing files removed, a purge: each action, then a read by Java."""
     kind = dotted("left", {}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",)))
     table = created_by_java(judge, "db.left", kind)

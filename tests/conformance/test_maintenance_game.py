@@ -1,8 +1,7 @@
 """Both engines keep one table up in random turns: tags, branches, rollbacks, expiry, evolution, writes, compactions.
 
-After each turn both read the line that it changed, a branch or the main one, and both show the same system tables; the
-rows are those of a model, which remembers the rows of every snapshot and tag, by field id. Now and then all snapshots
-and tags of all lines are read again.
+After each turn both engines read the changed branch, and show the same system tables. The rows equal a model, which
+remembers the rows of every snapshot and tag by field id. Sometimes all snapshots and tags of all branches are read.
 """
 
 import random
@@ -69,14 +68,14 @@ class Line(Game):
         return self.table.ours().schema.fields
 
     def back_to(self, moment: Moment) -> None:
-        """The rows are those of a moment, with the columns of now."""
+        """Go back to the rows of a snapshot, with the current columns."""
         fields, base = self.fields, {name for name, _ in FIELDS}
         self.rows = moment.named(fields)
         self.extra = {f.name: str(f.type) for f in fields if f.name not in base}
         self.added = max([self.added, *(int(name[1:]) for name in self.extra)])
 
     def remember(self) -> None:
-        """Note the new snapshots; those that the model has lost are lost."""
+        """Record the new snapshots; forget snapshots that no longer exist."""
         fields = self.fields
         rows = [{f.id: row[f.name] for f in fields} for row in self.rows]
         found = self.table.ours().snapshots()
@@ -92,7 +91,7 @@ class Line(Game):
         self.ever |= self.alive()
 
     def alive(self) -> set[object]:
-        """What the snapshots and tags are known by that the line has now."""
+        """Return the fingerprints of the current snapshots and tags of the branch."""
         return {moment.snapshot.fingerprint for moment in (*self.moments.values(), *self.tags.values())}
 
     def agree(self, after: str) -> None:

@@ -197,7 +197,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("which", REFUSED)
 def test_rows_that_cannot_be_taken_back(judge, name, rng, which):
-    """Java fails when it merges such a row; we do not let it in, as nothing could be read or compacted after it."""
+    """Java fails when it merges the row; we refuse it, because the table could not be read or compacted afterwards."""
     duel = Duel(judge, name, replace(REFUSED[which], options={**REFUSED[which].options, **WRITE_ONLY}), rng)
     value = {"INT": 1, "STRING": "a", "BOOLEAN": True}[duel.merging.columns["v"].type]
     duel.table.java("write", rows=[["+I", {"k": 1, "p": "x", "v": value}]])

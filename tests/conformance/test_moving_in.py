@@ -101,7 +101,7 @@ def catalog_of(judge):
 @pytest.mark.parametrize(
     "kind", ["parquet", "orc", "avro", *(pytest.param(form, marks=pytest.mark.more) for form in FORMS)]
 )
-def test_java_reads_what_is_migrated(judge, name, tmp_path, kind):
+def test_java_reads_migrated_files(judge, name, tmp_path, kind):
     source = tmp_path / "in" / "day=2026-01-01" / "shop=a%20b"
     source.mkdir(parents=True)
     write(kind, source / "x")

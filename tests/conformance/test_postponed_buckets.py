@@ -66,7 +66,7 @@ class Game:
         self.table.java("write", rows=changes)
 
     def we_write(self) -> None:
-        if self.waiting:  # rows that wait come after, whatever was written when
+        if self.waiting:  # postponed rows come later, in any order of writes
             return
         changes = self.changes()
         self.show(changes)
@@ -130,7 +130,7 @@ def test_java_routes_rows_that_avro_cannot_hold(judge, name):
 
 
 def test_waiting_files_look_alike(judge, name, rng):
-    """What metadata say of the files both engines leave in bucket -2."""
+    """Both engines write the same metadata for files in bucket -2."""
     table = SharedTable(judge, name)
     table.java("create_table", fields=FIELDS, primary_keys=["k", "n"], options={"bucket": "-2"})
     rows = [["+I", {"p": "a", "k": "x", "n": n, "v": n}] for n in (3, 1, 2)] + [

@@ -85,7 +85,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=["pypaimon", "rust"])
 def answers(request, python, written, tmp_path_factory):
-    """What one library says to every table: an Arrow file, or its error."""
+    """Return the answer of one library for every table: an Arrow file or an error."""
     warehouse, tables = written
     place = tmp_path_factory.mktemp(request.param)
     orders = [{"table": f"db.{name}", "into": str(place / f"{name}.arrow")} for name, _, _ in tables.values()]
@@ -104,7 +104,7 @@ def answers(request, python, written, tmp_path_factory):
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.more
-def test_reads_what_we_write(answers, written, kind, file_format):
+def test_libraries_read_our_tables(answers, written, kind, file_format):
     library, said = answers
     name, fields, expected = written[1][kind, file_format]
     place, answer = said[kind, file_format]

@@ -55,7 +55,7 @@ def test_ids_are_the_same(judge, name, file_format, partitioned):
 
 @pytest.mark.parametrize("marked", [False, True])
 def test_changed_rows_keep_their_ids(judge, name, marked):
-    """Rows written again with their ids, beside new ones, are the same rows for Java."""
+    """Rows that are rewritten with their ids, together with new rows, are the same rows for Java."""
     options = {"row-tracking.enabled": "true", **({"deletion-vectors.enabled": "true"} if marked else {})}
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["p", "STRING"], ["s", "STRING"]]

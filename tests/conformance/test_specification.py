@@ -13,7 +13,7 @@ def numbered(keys, text, kind=0):
     return [(kind, "ab"[k % 2] * (1 + 8 * (k % 2)), k, VALUES[k % 4] and text + VALUES[k % 4]) for k in keys]
 
 
-def test_java_reads_and_continues_what_the_page_writes(judge, name):
+def test_java_reads_and_extends_table_of_specification(judge, name):
     table = SharedTable(judge, name)
     judge.call("create_database", database=name.split(".")[0])
     create(table.path, 3)

@@ -1,4 +1,4 @@
-"""What the Java connector 0.9 understands of the SQL corpus, it answers alike, or the file names the reason."""
+"""The Java connector 0.9 gives the same answers to the SQL corpus, or the file names the reason."""
 
 import os
 import subprocess

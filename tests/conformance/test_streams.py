@@ -1,4 +1,4 @@
-"""Streams of both engines over one table: the same rows and kinds at the same snapshots, wherever they start."""
+"""Streams of both engines over one table: the same rows and kinds at the same snapshots, from any start."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ SHAPES = {
     "rows": Shape({"row-tracking.enabled": "true"}, **APPEND),
     "none": Shape({"bucket": "2"}, reading=OVERWRITES),
     "none-partitions": Shape({"bucket": "1"}, ("p", "k"), ("p",), reading=OVERWRITES),
-    "none-vectors": Shape({"bucket": "1", **VECTORS}),  # of overwrites Java tells rows that were deleted before
+    "none-vectors": Shape({"bucket": "1", **VECTORS}),  # for overwrites, Java also returns rows deleted earlier
     "none-orc": Shape({"bucket": "1", "file.format": "orc"}),
     "input": Shape({"bucket": "2", "changelog-producer": "input"}, reading=OVERWRITES),
     "lookup": Shape({"bucket": "2", "changelog-producer": "lookup"}, ("p", "k"), ("p",)),
@@ -209,7 +209,7 @@ class Game:
             self.replays += [(options, *replay) for replay in replays]
 
     def check_replays(self) -> None:
-        """What was between two positions is there still, whatever came since, or it is said that it expired."""
+        """Replay the changes between two positions: they are unchanged, or the error says that they expired."""
         earliest = min((snapshot.id for snapshot in self.table.ours().snapshots()), default=1)
         for options, start, end, told in self.replays:
             table = self.table.ours(**options, **self.rng.choice(({}, {"source.split.target-size": "1 kb"})))

@@ -99,7 +99,7 @@ def test_rollback_and_expiry(table, rng):
 
 
 def test_watermarks_and_properties(judge, name, rng):
-    """What other commits carry is still there after ours."""
+    """Watermark and properties of other commits survive our commit."""
     table = created_by_java(judge, name, KIND)
     table.java("write", rows=KIND.rows(rng, 5), identifier=1, user="stream", watermark=1000, properties={"a": "b"})
     table.we_write(KIND.rows(rng, 5))

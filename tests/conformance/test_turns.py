@@ -44,7 +44,7 @@ class Game:
     # ---- the model
 
     def merge(self, changes: list[list[Any]]) -> None:
-        """What an upsert (or an append) leaves."""
+        """Apply an upsert (or an append) to the model."""
         if not self.keys:
             self.rows += [row for _, row in changes]
             return

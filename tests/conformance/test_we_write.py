@@ -106,8 +106,8 @@ def test_codecs(judge, name, rng, file_format, codec):
     table.agree()
 
 
-def test_one_commit_is_what_was_given(judge, name, rng):
-    """Our rows come back as they were handed over, through Java too: not only the same, but right."""
+def test_commit_returns_its_input_rows(judge, name, rng):
+    """Our rows are read back unchanged, by Java too."""
     table = created_by_java(judge, name, APPEND)
     data = table.arrow([row for _, row in APPEND.rows(rng, 200)])
     table.ours().write(data)

@@ -1,7 +1,7 @@
 """Values as the Java engine's conversation writes them: what rows are compared in.
 
-``rows`` turns Arrow into written values, ``arrow`` turns written values into Arrow, and ``normal`` gives written values
-their one form, whoever wrote them: maps sorted by key, floats that JSON lacks as text.
+``rows`` turns Arrow into written values, ``arrow`` turns written values into Arrow, and ``normal`` makes written values
+comparable between engines: maps sorted by key, floats that JSON lacks as text.
 """
 
 import json
@@ -33,7 +33,7 @@ def ordered(found: Iterable[list[Any]]) -> list[list[Any]]:
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Python values with times as integers, whatever their range."""
+    """Return Python values with times as integers, of any range."""
     return column.cast(_integral(column.type)).to_pylist()
 
 

@@ -35,7 +35,7 @@ def by_rust(warehouse: str) -> Callable[[str], pa.Table]:
 
 
 def answer(read: Callable[[str], pa.Table], order: dict[str, str]) -> dict[str, object]:
-    """Fill one order; whatever the library raises (Rust panics too) is its answer."""
+    """Run one order; an exception of the library (a Rust panic too) is its answer."""
     try:
         rows = read(order["table"])
         with pa.OSFile(order["into"], "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
