@@ -100,6 +100,17 @@ def analyzed(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
+def analyzed_plan(spark: SparkSession, plan: Any, mode: Any) -> Any:
+    """Return a Java plan as a classic session analyses it.
+
+    Args:
+        spark: the session.
+        plan: the plan.
+        mode: Java's CommandExecutionMode, which says if commands are run.
+    """
+    return session_state(spark).executePlan(plan, mode).analyzed()
+
+
 def optimized(frame: DataFrame) -> Any:
     """Return the optimized plan of a DataFrame."""
     return frame._jdf.queryExecution().optimizedPlan()

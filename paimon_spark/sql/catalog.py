@@ -28,17 +28,22 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
 from paimon_core.table import SystemTable, Table
 from paimon_spark.internals import is_classic
+from paimon_spark.sql.bridge.catalogs import install, stored_schema
+from paimon_spark.sql.bridge.conversions import java_array, text_array
+from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
 from paimon_spark.sql.ddl.alter import schema_changes
-from paimon_spark.sql.ddl.databases import DatabaseFunction, same_directory
+from paimon_spark.sql.ddl.databases import DatabaseHandler, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema, refuse_constraint
 from paimon_spark.sql.reads.functions import list_functions, load_function
-from paimon_spark.sql.staged import StagedFunction
+from paimon_spark.sql.staged import StagedHandler
 from paimon_spark.sql.statements.parser import install_parser
 from paimon_spark.sql.statements.procedures import list_procedures, load_procedure
-from paimon_spark.sql.system_table import SystemTableFunction, check_moment
-from paimon_spark.sql.table import TableFunction
+from paimon_spark.sql.system_table import SystemTableHandler, check_moment
+from paimon_spark.sql.table import TableHandler
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = (
@@ -86,10 +91,10 @@ def catalog(
             "paimon_spark.PaimonTable.forPath"
         )
     jvm = Jvm(spark)
-    function = CatalogFunction(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
+    handler = CatalogHandler(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
     with suppress(OSError):  # a warehouse that may only be read
-        function.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
-    jvm.install(name, function)
+        handler.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
+    install(jvm, name, handler)
     install_parser(jvm)
     cancel_jobs_on_interrupt(spark.sparkContext)
     settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
@@ -100,8 +105,8 @@ def catalog(
 
 
 @dataclass
-class CatalogFunction(DatabaseFunction):
-    """The answers to what Spark asks a catalog: a method for each question of ``Catalog.java``."""
+class CatalogHandler(DatabaseHandler, CatalogEndpoint):
+    """The handler of a catalog, for ``Catalog.java``."""
 
     _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
     """The tables that ``writeStream.toTable`` has made, each as it was declared and as it is stored."""
@@ -111,10 +116,10 @@ class CatalogFunction(DatabaseFunction):
     def list_tables(self, namespace: Any) -> Any:
         """Return the identifiers of the tables of a database as a Java array."""
         if not self.database_exists(namespace):
-            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+            raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
         identifier = self.jvm.type(f"{_CATALOG}.Identifier")
         found = [identifier.of(namespace, table) for table in self.catalog.list_tables(namespace[0])]
-        return self.jvm.array(f"{_CATALOG}.Identifier", found)
+        return java_array(self.jvm, f"{_CATALOG}.Identifier", found)
 
     def table_exists(self, identifier: Any) -> bool:
         """Return True if the table exists; for DROP TABLE also if a part of it is left."""
@@ -156,9 +161,9 @@ class CatalogFunction(DatabaseFunction):
         try:
             return self.catalog.create_table(self._own(self._parts(identifier)), schema)
         except AlreadyExistsError:
-            raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
+            raise analysis_error(self.jvm, "TableAlreadyExistsException", identifier) from None
         except NotFoundError:
-            raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
+            raise analysis_error(self.jvm, "NoSuchNamespaceException", identifier.namespace()) from None
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Return a new table that appears with its rows. TableAlreadyExistsException if there is one."""
@@ -171,7 +176,7 @@ class CatalogFunction(DatabaseFunction):
     def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Return a table that replaces rows and schema of another one. NoSuchTableException without it."""
         if not self.table_exists(identifier):
-            raise self.jvm.exception("NoSuchTableException", identifier)
+            raise analysis_error(self.jvm, "NoSuchTableException", identifier)
         return self._staged(identifier, columns, partitions, properties, replace_existing=True)
 
     def check_constraints(self, identifier: Any, constraints: Any) -> None:
@@ -186,7 +191,7 @@ class CatalogFunction(DatabaseFunction):
         properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
         properties |= {str(key): str(value) for key, value in given.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
-        own = self.jvm.stored_schema(source)
+        own = stored_schema(source)
         if own is not None:  # Spark's columns have no lengths of texts, and fewer types
             schema = replace(schema, fields=TableSchema.from_json(own.encode(), "the source").fields)
         return self._spark_table(self._parts(identifier), self._created(identifier, schema))
@@ -199,7 +204,7 @@ class CatalogFunction(DatabaseFunction):
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
         except (PaimonError, OSError) as error:
             # of IllegalArgumentException Spark would make an error that PySpark cannot read
-            raise self.jvm.unsupported(hide_secrets(str(error))) from None
+            raise unsupported(self.jvm, hide_secrets(str(error))) from None
         return self._spark_table(parts, changed)
 
     def drop_table(self, identifier: Any) -> bool:
@@ -216,9 +221,9 @@ class CatalogFunction(DatabaseFunction):
         try:
             self.catalog.rename_table(self._own(self._parts(old)), self._own(self._parts(new)))
         except AlreadyExistsError:
-            raise self.jvm.exception("TableAlreadyExistsException", new) from None
+            raise analysis_error(self.jvm, "TableAlreadyExistsException", new) from None
         except NotFoundError:
-            raise self.jvm.exception("NoSuchTableException", old) from None
+            raise analysis_error(self.jvm, "NoSuchTableException", old) from None
 
     # ---- procedures
 
@@ -286,8 +291,8 @@ class CatalogFunction(DatabaseFunction):
             raise self._missing(parts) from None
 
     def _no_such_table(self, parts: Sequence[str]) -> Py4JJavaError:
-        found = self.jvm.type(f"{_CATALOG}.Identifier").of(self.jvm.strings(parts[:-1]), parts[-1])
-        return self.jvm.exception("NoSuchTableException", found)
+        found = self.jvm.type(f"{_CATALOG}.Identifier").of(text_array(self.jvm, parts[:-1]), parts[-1])
+        return analysis_error(self.jvm, "NoSuchTableException", found)
 
     def _missing(self, parts: Sequence[str]) -> Py4JJavaError:
         """Return the error that there is no such table.
@@ -295,7 +300,7 @@ class CatalogFunction(DatabaseFunction):
         A single name after one that is also that of a data source Spark would then take for a file of that source.
         """
         if len(parts) == 1 and self.name.lower() == _DATA_SOURCE:
-            return self.jvm.no_table(f"`{self.name}`.`{parts[0]}`")
+            return missing_table(self.jvm, f"`{self.name}`.`{parts[0]}`")
         return self._no_such_table(parts)
 
     def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
@@ -325,10 +330,10 @@ class CatalogFunction(DatabaseFunction):
             except InvalidInputError as error:  # the options of the write may complete the declaration
                 refused, staged = error, self._staged_bare(own, schema, stage, error)
         except AlreadyExistsError:
-            raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
+            raise analysis_error(self.jvm, "TableAlreadyExistsException", identifier) from None
         except NotFoundError:
-            raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
-        function = StagedFunction(
+            raise analysis_error(self.jvm, "NoSuchNamespaceException", identifier.namespace()) from None
+        handler = StagedHandler(
             self.jvm,
             staged.table,
             staged.store.schema,
@@ -340,7 +345,7 @@ class CatalogFunction(DatabaseFunction):
             stage=stage,
             refused=refused,
         )
-        return self.jvm.own("Staged")(self._description(function), self.jvm.function(function))
+        return self.jvm.own("Staged")(self._description(handler), handler_of(self.jvm, handler))
 
     def _staged_bare(
         self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError
@@ -363,19 +368,19 @@ class CatalogFunction(DatabaseFunction):
         schema = table.scan(**when).store.schema if when else table.schema
         declared, made = self._made_for_streams.get(tuple(parts), (None, None))
         streamed = declared if made == table.schema else None
-        function = TableFunction(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts), streamed)
+        handler = TableHandler(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts), streamed)
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
-        return self.jvm.own(kind)(self._description(function), self.jvm.function(function))
+        return self.jvm.own(kind)(self._description(handler), handler_of(self.jvm, handler))
 
     def _system_table(self, parts: Sequence[str], table: SystemTable, when: Mapping[str, Any]) -> Any:
         check_moment(table, when)
         schema, name = table.in_microseconds().schema_at(**when), self._shown(parts)
-        function = SystemTableFunction(self.jvm, table.in_microseconds(), schema, when, self.catalog, name)
+        handler = SystemTableHandler(self.jvm, table.in_microseconds(), schema, when, self.catalog, name)
         text = description(name, schema, str(table.location), _READS[: 1 + (table.kind is AUDIT_LOG)], computed=False)
-        return self.jvm.own("PaimonTable")(text, self.jvm.function(function))
+        return self.jvm.own("PaimonTable")(text, handler_of(self.jvm, handler))
 
-    def _description(self, function: TableFunction) -> str:
-        return description(function.name, function.schema, function.table.path, _CAPABILITIES)
+    def _description(self, handler: TableHandler) -> str:
+        return description(handler.name, handler.schema, handler.table.path, _CAPABILITIES)
 
 
 def _is_path(parts: Sequence[str]) -> bool:

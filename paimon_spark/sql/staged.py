@@ -7,13 +7,14 @@ from typing import Any
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.schema import Schema
+from paimon_spark.sql.bridge.endpoints import StagedEndpoint
 from paimon_spark.sql.ddl.schema import with_write_options
-from paimon_spark.sql.table import TableFunction
+from paimon_spark.sql.table import TableHandler
 
 
 @dataclass
-class StagedFunction(TableFunction):
-    """The answers of a staged table: those of a table, and its end.
+class StagedHandler(TableHandler, StagedEndpoint):
+    """The handler of a staged table, for ``Staged.java``.
 
     The options of ``writeTo(...).option(...).create()`` and ``saveAsTable`` arrive with the rows, after Spark has
     staged the table: the table is staged again if they are options of tables.

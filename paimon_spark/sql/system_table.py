@@ -17,9 +17,11 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.table import SystemTable
 from paimon_spark.option_names import ENDS
+from paimon_spark.sql.bridge.endpoints import ScanEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.table import TableFunction
+from paimon_spark.sql.table import TableHandler
 from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema
 
@@ -29,8 +31,8 @@ _MILLIS = pa.timestamp("ms")
 
 
 @dataclass
-class SystemTableFunction(TableFunction):
-    """The answers to what Spark asks a system table: reads; every write is refused by the name of the table."""
+class SystemTableHandler(TableHandler):
+    """The handler of a system table, which can only be read: a write raises UnsupportedError with the table's name."""
 
     def decided_filters(self, trees: str) -> str:
         """Return that Spark evaluates every filter again."""
@@ -52,7 +54,7 @@ class SystemTableFunction(TableFunction):
             return found
         if self._system.kind.of_rows and limit >= 0:  # each task would read as many
             request = replace(request, limit=None)
-        return self.jvm.function(SystemScanFunction(self._system, request, self._planned, self._stream))
+        return handler_of(self.jvm, SystemScanHandler(self._system, request, self._planned, self._stream))
 
     @property
     def _system(self) -> SystemTable:
@@ -116,7 +118,7 @@ class SystemTableFunction(TableFunction):
         """Raise UnsupportedError."""
         self._refuse()
 
-    def change_way(self, trees: str | None) -> str:
+    def explain_row_changes(self, trees: str | None) -> str:
         """Raise UnsupportedError."""
         self._refuse()
         return ""
@@ -132,8 +134,8 @@ class SystemTableFunction(TableFunction):
 
 
 @dataclass
-class SystemScanFunction:
-    """The answers to what Spark asks a scan of a system table: a method for each question of ``PaimonScan.java``."""
+class SystemScanHandler(ScanEndpoint):
+    """The handler of a scan of a system table, for ``PaimonScan.java``."""
 
     table: SystemTable
     request: ScanRequest
@@ -162,6 +164,9 @@ class SystemScanFunction:
                 "text": f"paimon {hide_secrets(str(self.table.location))}{said}, read by Python",
             }
         )
+
+    def parts(self) -> None:
+        """Return that the scan stays whole."""
 
     def explain(self) -> None:
         """Return that a system table has no files of its own to explain."""

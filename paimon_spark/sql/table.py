@@ -17,9 +17,18 @@ from paimon_core.table import Table
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes
+from paimon_spark.sql.bridge.conversions import java_map, row_arrays
+from paimon_spark.sql.bridge.endpoints import (
+    MergeSchemaEndpoint,
+    PartitionsEndpoint,
+    RowLevelEndpoint,
+    TableEndpoint,
+    WriteEndpoint,
+)
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.ddl.partitions import drop_partition, list_partitions
 from paimon_spark.sql.ddl.schema import description, with_write_options
-from paimon_spark.sql.reads.native_rows import way_of_target
+from paimon_spark.sql.reads.native_rows import describe_target_read
 from paimon_spark.sql.reads.table_reads import TableReads
 from paimon_spark.sql.session_options import (
     PREFIX,
@@ -51,8 +60,8 @@ _RESOLVED = ("timestampasof", "versionasof")
 
 
 @dataclass
-class TableFunction(TableReads):
-    """The answers to what Spark asks a table: a method for each question of ``Bridge.java``."""
+class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint, MergeSchemaEndpoint, RowLevelEndpoint):
+    """The handler of a table of a catalog."""
 
     catalog: FileSystemCatalog
     name: str = ""
@@ -89,7 +98,7 @@ class TableFunction(TableReads):
     def list_partitions(self, names: Any, values: Any) -> Any:
         """Return the partitions that have these values in these columns, as arrays of texts."""
         found = list_partitions(self.table, list(names), list(values))
-        return self.jvm.array("java.lang.Object", [self.jvm.array("java.lang.Object", texts) for texts in found])
+        return row_arrays(self.jvm, found)
 
     def create_partition(self, values: Any) -> None:
         """Raise UnsupportedError."""
@@ -104,7 +113,7 @@ class TableFunction(TableReads):
 
     def load_partition(self, values: Any) -> Any:
         """Return the properties of a partition: none."""
-        return self.jvm.map({})
+        return java_map(self.jvm, {})
 
     def set_partition_properties(self, values: Any) -> None:
         """Raise UnsupportedError."""
@@ -138,9 +147,9 @@ class TableFunction(TableReads):
         if merged is None:
             return True
         pending = partial(merge_columns, base, struct, rules)
-        function = replace(self, table=merged, schema=merged.schema, pending=pending)
+        handler = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
-        return self.jvm.own("PaimonTable")(text, self.jvm.function(function))
+        return self.jvm.own("PaimonTable")(text, handler_of(self.jvm, handler))
 
     def _take_options(self, options: str) -> None:
         """Make the options of ``writeStream.option(...).toTable()`` properties of the table that it has just made.
@@ -177,7 +186,7 @@ class TableFunction(TableReads):
         self._merge_columns()
         self._writes().insert(write.rows(session), "dynamic", "[]", write.options())
         self._refresh(self.jvm.session(session))
-        return self.jvm.rows([])
+        return row_arrays(self.jvm, [])
 
     def _writes(self) -> TableWrites:
         return TableWrites(self.jvm, self._names(), self.table, self._options())
@@ -187,14 +196,14 @@ class TableFunction(TableReads):
         view = replace(self.table.location, branch=None)
         return {**storage, "path": str(view), "branch": self.table.store.branch}
 
-    def change_way(self, trees: str | None) -> str:
+    def explain_row_changes(self, trees: str | None) -> str:
         """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN.
 
         `trees`: the condition of DELETE, as JSON.
         """
         if trees is not None and whole_partitions(json.loads(trees), self.table) is not None:
             return "whole partitions are dropped unread, if metadata have the number of their rows"
-        return f"{describe_changes(self.table)}; {way_of_target(self.jvm.active_session(), self.table)}"
+        return f"{describe_changes(self.table)}; {describe_target_read(self.jvm.active_session(), self.table)}"
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""
@@ -217,7 +226,7 @@ class TableFunction(TableReads):
         table, commit = with_changed_options(self.table, own), row_level_options(given)
         counts = run(RowLevelStatement(self.jvm, spark, table, {**own, **self._options()}, session, plan, commit))
         self._refresh(spark)
-        return self.jvm.rows(counts)
+        return row_arrays(self.jvm, counts)
 
     def _refresh(self, spark: SparkSession) -> None:
         """Let Spark forget what it has cached of the table."""

@@ -5,15 +5,17 @@ from typing import Any
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import AlreadyExistsError, UnsupportedError
+from paimon_spark.sql.bridge.conversions import java_array, java_map
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.spark_errors import analysis_error
 
 _LOCATION = "location"
 _OWNER = "owner"  # Spark adds the user of the process, which says nothing about a directory
 
 
 @dataclass
-class DatabaseFunction:
-    """The answers to what Spark asks a catalog about its databases: a method for each question of ``Catalog.java``."""
+class DatabaseHandler:
+    """The databases of a catalog, for ``Catalog.java``."""
 
     jvm: Jvm
     name: str
@@ -21,7 +23,7 @@ class DatabaseFunction:
 
     def list_databases(self) -> Any:
         """Return the names of the databases as a Java array."""
-        return self.jvm.array("java.lang.Object", self.catalog.list_databases())
+        return java_array(self.jvm, "java.lang.Object", self.catalog.list_databases())
 
     def database_exists(self, namespace: Any) -> bool:
         """Return True if the database exists."""
@@ -32,7 +34,7 @@ class DatabaseFunction:
         """Return the properties of a database. NoSuchNamespaceException if it is missing."""
         self._check_exists(namespace)
         properties = self.catalog.database_properties(namespace[0])
-        return self.jvm.map({**properties, _LOCATION: self._directory(namespace[0])})
+        return java_map(self.jvm, {**properties, _LOCATION: self._directory(namespace[0])})
 
     def create_database(self, namespace: Any, metadata: Any) -> None:
         """Create a database. NamespaceAlreadyExistsException if it exists."""
@@ -43,7 +45,7 @@ class DatabaseFunction:
         try:
             self.catalog.create_database(namespace[0], properties=given)
         except AlreadyExistsError:
-            raise self.jvm.exception("NamespaceAlreadyExistsException", namespace) from None
+            raise analysis_error(self.jvm, "NamespaceAlreadyExistsException", namespace) from None
 
     def alter_database(self, namespace: Any, changes: Any) -> None:
         """Set and remove properties of a database, its comment among them."""
@@ -60,13 +62,13 @@ class DatabaseFunction:
         """Delete a database; `cascade`: with its tables. Return True."""
         self._check_exists(namespace)
         if not cascade and self.catalog.list_tables(namespace[0]):
-            raise self.jvm.exception("NonEmptyNamespaceException", namespace)
+            raise analysis_error(self.jvm, "NonEmptyNamespaceException", namespace)
         self.catalog.drop_database(namespace[0], cascade=cascade)
         return True
 
     def _check_exists(self, namespace: Any) -> None:
         if not self.database_exists(namespace):
-            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+            raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
 
     def _directory(self, name: str) -> str:
         return f"{self.catalog.warehouse}/{name}.db"

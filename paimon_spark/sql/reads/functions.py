@@ -19,7 +19,12 @@ from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
 from paimon_spark.bucket_column import bucket_column
+from paimon_spark.sql.bridge.catalogs import open_table
+from paimon_spark.sql.bridge.conversions import java_array
+from paimon_spark.sql.bridge.endpoints import FunctionEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.spark_errors import analysis_error
 
 _DEFAULT_DATABASE = "default"
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
@@ -29,56 +34,56 @@ def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
     """Return a function of the namespace ``sys`` as Spark's UnboundFunction. NoSuchFunctionException for others."""
     found = _FUNCTIONS.get(identifier.name().lower())
     if list(identifier.namespace()) != [SYSTEM_DATABASE] or found is None:
-        raise jvm.exception("NoSuchFunctionException", identifier)
+        raise analysis_error(jvm, "NoSuchFunctionException", identifier)
     make, result = found
-    none = jvm.array("org.apache.spark.sql.types.DataType", [])
+    none = java_array(jvm, "org.apache.spark.sql.types.DataType", [])
     kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(result)
-    return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, jvm.function(make(jvm, catalog_name)))
+    return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, handler_of(jvm, make(jvm, catalog_name)))
 
 
 def list_functions(jvm: Jvm, namespace: Any) -> Any:
     """Return the identifiers of the functions of a namespace as a Java array."""
     names = sorted(_FUNCTIONS) if list(namespace) == [SYSTEM_DATABASE] else []
-    return jvm.array(_IDENTIFIER, [jvm.type(_IDENTIFIER).of(namespace, name) for name in names])
+    return java_array(jvm, _IDENTIFIER, [jvm.type(_IDENTIFIER).of(namespace, name) for name in names])
 
 
 @dataclass(frozen=True)
-class MaxPartition:
+class MaxPartition(FunctionEndpoint):
     """``sys.max_pt('db.t')``: the greatest value of the first partition column that has a row, as text."""
 
     jvm: Jvm
     catalog_name: str
 
-    def expression(self, name: Any, columns: Any, types: Any) -> Any:
+    def expression(self, first: Any, columns: Any, types: Any) -> Any:
         """Return the value as a Java Column; NULL if no partition has a row."""
-        if len(columns) != 1 or not isinstance(name, str):
+        if len(columns) != 1 or not isinstance(first, str):
             raise InvalidInputError("max_pt takes one argument, the name of a table as text: sys.max_pt('db.t')")
         spark = self.jvm.active_session()
-        parts = split_parts(name)
+        parts = split_parts(first)
         if len(parts) < 3 and spark.catalog.currentCatalog() != self.catalog_name:
             parts = [self.catalog_name, *([_DEFAULT_DATABASE] if len(parts) == 1 else []), *parts]
-        table = self.jvm.table(spark, parts, "max_pt")
+        table = open_table(self.jvm, spark, parts, "max_pt")
         if not table.schema.partition_keys:
-            raise InvalidInputError(f"max_pt: {name} has no partitions")
+            raise InvalidInputError(f"max_pt: {first} has no partitions")
         return F.lit(greatest_partition(table)).cast("string")._jc
 
 
 @dataclass(frozen=True)
-class Bucket:
+class Bucket(FunctionEndpoint):
     """``sys.bucket(n, columns...)``: the bucket of each row."""
 
     jvm: Jvm
     catalog_name: str
 
-    def expression(self, count: Any, columns: Any, types: Any) -> Any:
+    def expression(self, first: Any, columns: Any, types: Any) -> Any:
         """Return the expression as a Java Column."""
-        if not isinstance(count, int) or isinstance(count, bool):
-            raise InvalidInputError(f"bucket: the first argument is the number of buckets, not {count!r}")
+        if not isinstance(first, int) or isinstance(first, bool):
+            raise InvalidInputError(f"bucket: the first argument is the number of buckets, not {first!r}")
         key = [Column(column) for column in list(columns)[1:]]
-        return bucket_column(count, key, list(types)[1:])._jc
+        return bucket_column(first, key, list(types)[1:])._jc
 
 
-_FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], object], str]] = {
+_FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], FunctionEndpoint], str]] = {
     "bucket": (Bucket, "INT"),
     "max_pt": (MaxPartition, "STRING"),
 }

@@ -16,19 +16,23 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
 from paimon_core.scan.interval import DIFF, Interval, interval_of
 from paimon_core.table import Table
+from paimon_spark.sql.bridge.catalogs import open_table
+from paimon_spark.sql.bridge.conversions import java_array, java_list, java_map
+from paimon_spark.sql.bridge.endpoints import TableFunctionsEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.times import session_millis
 
 
 def install_table_functions(jvm: Jvm) -> None:
     """Let the parser's installation add the table functions to sessions."""
-    names = jvm.array("java.lang.String", sorted(_FUNCTIONS))
-    jvm.bridge.PaimonFunctions.answerWith(jvm.function(IncrementalFunction(jvm)), names)
+    names = java_array(jvm, "java.lang.String", sorted(_FUNCTIONS))
+    jvm.bridge.PaimonFunctions.handleWith(handler_of(jvm, TableFunctionsHandler(jvm)), names)
 
 
 @dataclass(frozen=True)
-class IncrementalFunction:
-    """The answer to what ``PaimonTableFunction`` asks."""
+class TableFunctionsHandler(TableFunctionsEndpoint):
+    """The handler of the table functions, for the Java class ``PaimonTableFunction``."""
 
     jvm: Jvm
 
@@ -41,7 +45,7 @@ class IncrementalFunction:
         if not isinstance(values[0], str):
             raise InvalidInputError(f"{name}: {values[0]!r} is no name of a table: it is {shown}")
         spark, parts = self.jvm.active_session(), split_parts(values[0])
-        table: Table = self.jvm.table(spark, parts, name)
+        table: Table = open_table(self.jvm, spark, parts, name)
         try:
             options = usage.options([str(value) for value in values[1:]], spark)
             interval = interval_of(table.store.with_options(options))
@@ -49,11 +53,11 @@ class IncrementalFunction:
             raise InvalidInputError(f"{name}: {error}") from None
         ends = None if interval is None else _rows_to_compare(table, interval)
         if ends is None:
-            read = self.jvm.map({**options, "read.ignore-deletes": "true"})
-            found = [self.jvm.list(parts), read, None, None]
+            read = java_map(self.jvm, {**options, "read.ignore-deletes": "true"})
+            found = [java_list(self.jvm, parts), read, None, None]
         else:
-            found = [self.jvm.list(parts), None, *ends]
-        return self.jvm.array("java.lang.Object", found)
+            found = [java_list(self.jvm, parts), None, *ends]
+        return java_array(self.jvm, "java.lang.Object", found)
 
 
 def _query(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:

@@ -23,6 +23,9 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.row_level.target import position_fields
+from paimon_spark.sql.bridge.conversions import frame_of, java_map, java_struct
+from paimon_spark.sql.bridge.endpoints import FilesEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
 from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
@@ -43,8 +46,8 @@ trusts bounds that other writers made without NaN, and moves old dates of filter
 
 
 @dataclass
-class FilesFunction:
-    """The answer to what ``NativeRows.java`` asks about the files of a snapshot."""
+class FilesHandler(FilesEndpoint):
+    """The handler of the files of a snapshot, for ``NativeRows.java``."""
 
     scan: TableScan
     read: NativeRead
@@ -82,7 +85,7 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
             return None
         scan = _scan(table, snapshot)
         read = native_read(scan.store, snapshot, found.files.sizes)
-        rows = native_frame(jvm, found.files, table.schema.fields, FilesFunction(scan, read))
+        rows = native_frame(jvm, found.files, table.schema.fields, FilesHandler(scan, read))
         if found.newer:
             rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
@@ -92,20 +95,22 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
     return rows.select("*", *(known[name].alias(name) for name in positions))
 
 
-def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], answers: FilesFunction) -> DataFrame:
+def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], handler: FilesHandler) -> DataFrame:
     """Return the rows of Parquet files as Spark reads them; ``_metadata`` has their file and their position in it.
 
     Args:
         jvm: of the session.
         files: the files.
         fields: the columns.
-        answers: knows which files filters leave out.
+        handler: finds the files that filters leave out.
     """
     whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
     options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
-    columns, session = jvm.struct(spark_schema(fields)), java_session(jvm.spark)
-    made = jvm.own("NativeRows").of(session, json.dumps(files.sizes), columns, jvm.map(options), jvm.function(answers))
-    return jvm.frame(made)
+    columns, session = java_struct(jvm, spark_schema(fields)), java_session(jvm.spark)
+    made = jvm.own("NativeRows").of(
+        session, json.dumps(files.sizes), columns, java_map(jvm, options), handler_of(jvm, handler)
+    )
+    return frame_of(jvm, made)
 
 
 def _path_column() -> Column:
@@ -160,7 +165,7 @@ def _key_types(table: Table) -> list[str]:
     return [str(table.schema.field(name).type) for name in table.schema.primary_keys]
 
 
-def way_of_target(spark: SparkSession, table: Table) -> str:
+def describe_target_read(spark: SparkSession, table: Table) -> str:
     """Return in a few words who reads the rows that a statement changes, for EXPLAIN."""
     snapshot = table.snapshot()
     if snapshot is None:

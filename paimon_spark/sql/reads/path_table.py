@@ -29,6 +29,9 @@ from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
 from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
 from paimon_spark.reader import open_table, schema_at
+from paimon_spark.sql.bridge.catalogs import open_table_and_storage
+from paimon_spark.sql.bridge.conversions import java_struct
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.native import NativeChoice, with_options
 from paimon_spark.sql.reads.scan import MatchingFiles
@@ -66,8 +69,8 @@ class PathReads(TableReads):
     def frame(self) -> DataFrame:
         """Return the rows as a DataFrame, which decides for each query who reads."""
         name = f"paimon {hide_secrets(str(self.table.location))}"
-        python = self.jvm.function(self)
-        table = self.jvm.bridge.PathTable(name, self.jvm.struct(self.whole()), python)
+        python = handler_of(self.jvm, self)
+        table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), python)
         return DataFrame(table.rows(java_session(self.jvm.spark)), self.jvm.spark)
 
     def explain(
@@ -161,7 +164,7 @@ def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, s
     """
     if not is_classic(spark):
         raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
-    table, storage = Jvm(spark).table_and_storage(spark, split_parts(name), command)
+    table, storage = open_table_and_storage(Jvm(spark), spark, split_parts(name), command)
     return {
         **storage,
         "path": str(replace(table.location, branch=None)),

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,6 +13,7 @@ from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.schema.table_schema import TableSchema
+from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
 from paimon_spark.sql.reads.native import NativeChoice, scan_text
 from paimon_spark.sql.reads.pushdown import predicate_of
@@ -43,8 +44,8 @@ class MatchingFiles:
 
 
 @dataclass
-class ScanFunction:
-    """The answers to what Spark asks a scan: a method for each question of ``PaimonScan.java``."""
+class ScanHandler(ScanEndpoint):
+    """The handler of a scan, for ``PaimonScan.java``."""
 
     schema: TableSchema
     """The schema of the table as Spark knows it."""
@@ -63,8 +64,8 @@ class ScanFunction:
     """Finds the native path for files, or why there is none."""
     explained: Callable[[MatchingFiles, NativeChoice], Explanation]
     """Explains a read of files in the way that was chosen."""
-    function: Callable[[object], Any]
-    """Makes an object answer questions of Java."""
+    pair: Callable[[Sequence[object]], Any]
+    """Makes a Java array of the handlers of some objects."""
     reads: list[NativeRead] = field(default_factory=list)
     """The reads by Spark's own scan, whose errors are translated as long as Spark has this scan."""
 
@@ -121,20 +122,14 @@ class ScanFunction:
         """True if filters of a running join may leave out files."""
         return True
 
-    def native_part(self) -> Any:
-        """Return the function of a scan of the files that Spark's own scan reads; `None`: the scan stays whole."""
+    def parts(self) -> Any:
+        """Return the scan of the files that Spark's own scan reads, and that of the others; `None`: it stays whole."""
         division = self.choice.division
         if division is None or self._tasks_of_part is None:
             return None
         whole = partial(self._explanation, NativeChoice(None, str(division)))
-        return self._part(division.choices[0], division.native, None, whole)
-
-    def python_part(self) -> Any:
-        """Return the function of a scan of the other files; `None`: the scan stays whole."""
-        division = self.choice.division
-        if division is None or self._tasks_of_part is None:
-            return None
-        return self._part(division.choices[1], division.others, self._tasks_of_part, None)
+        native = self._part(division.choices[0], division.native, None, whole)
+        return self.pair([native, self._part(division.choices[1], division.others, self._tasks_of_part, None)])
 
     @cached_property
     def _tasks_of_part(self) -> bytes | None:
@@ -143,11 +138,11 @@ class ScanFunction:
 
     def _part(
         self, choice: NativeChoice, plan: Plan, tasks: bytes | None, explanation: Callable[[], str] | None
-    ) -> Any:
+    ) -> "ScanPart":
         matching = replace(self.matching, part=plan)
-        own = {one.name: getattr(self, one.name) for one in fields(ScanFunction)}
+        own = {one.name: getattr(self, one.name) for one in fields(ScanHandler)}
         own |= {"reads": [], "matching": matching, "choose": lambda _: choice, "plan_tasks": lambda _: tasks}
-        return self.function(ScanPart(**own, explanation=explanation))
+        return ScanPart(**own, explanation=explanation)
 
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.
@@ -181,7 +176,7 @@ class ScanFunction:
 
 
 @dataclass
-class ScanPart(ScanFunction):
+class ScanPart(ScanHandler):
     """The answers of one of the two scans that take the place of a whole one, see ``PaimonDivideRule.java``."""
 
     explanation: Callable[[], str] | None = None

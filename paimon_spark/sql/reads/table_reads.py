@@ -25,12 +25,15 @@ from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
 from paimon_spark.options import batch_request, is_about_changes
 from paimon_spark.reader import batch_reader
+from paimon_spark.sql.bridge.conversions import java_array
+from paimon_spark.sql.bridge.endpoints import ReadEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.aggregate import local_rows
 from paimon_spark.sql.reads.driver_rows import small_read, small_rows
 from paimon_spark.sql.reads.native import NativeChoice, divided_files, is_same_field, native_files, with_options
 from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of, without_implied
-from paimon_spark.sql.reads.scan import MatchingFiles, ScanFunction
+from paimon_spark.sql.reads.scan import MatchingFiles, ScanHandler
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
@@ -49,8 +52,8 @@ def cheapest_column(schema: TableSchema) -> str:
 
 
 @dataclass
-class TableReads:
-    """The answers to what Spark asks before it reads a table: a method for each question of its ScanBuilder."""
+class TableReads(ReadEndpoint):
+    """The reads of a table, for ``PaimonScanBuilder.java``."""
 
     jvm: Jvm
     table: Table
@@ -77,7 +80,7 @@ class TableReads:
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
         choose = partial(self._choose, native=native_reads(session.get(NATIVE_READS)))
-        return self.jvm.function(self._scan_function(table, scan, request, choose))
+        return handler_of(self.jvm, self._scan_function(table, scan, request, choose))
 
     def _scan_function(
         self,
@@ -85,9 +88,9 @@ class TableReads:
         scan: TableScan,
         request: ScanRequest,
         choose: Callable[[MatchingFiles], NativeChoice],
-    ) -> ScanFunction:
+    ) -> ScanHandler:
         matching = MatchingFiles(replace(scan, predicate=request.predicate), request)
-        return ScanFunction(
+        return ScanHandler(
             self.schema,
             str(table.location),
             matching,
@@ -97,7 +100,7 @@ class TableReads:
             self._small_rows,
             choose,
             self.explanation,
-            self.jvm.function,
+            lambda targets: java_array(self.jvm, "java.lang.Object", [handler_of(self.jvm, one) for one in targets]),
         )
 
     def explanation(self, matching: MatchingFiles, choice: NativeChoice, listed: int = DEFAULT_LISTED) -> Explanation:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.analyze import ALL, analyze
+from paimon_spark.sql.bridge.catalogs import open_table_and_storage
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor
 
@@ -37,7 +38,7 @@ class AnalyzeStatement:
             raise UnsupportedError(
                 "ANALYZE TABLES is not possible for Paimon tables: say ANALYZE TABLE for each of them"
             )
-        table, storage = jvm.table_and_storage(spark, self.table, "ANALYZE TABLE")
+        table, storage = open_table_and_storage(jvm, spark, self.table, "ANALYZE TABLE")
         if self.refused is not None:
             raise UnsupportedError(
                 f"ANALYZE TABLE ... {self.refused} is not possible for a Paimon table, whose statistics are of all its "

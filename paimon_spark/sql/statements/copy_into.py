@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
 from paimon_spark.internals import session_state
+from paimon_spark.sql.bridge.catalogs import open_table
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor
 
@@ -71,7 +72,7 @@ class LoadStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Insert the rows of the files in one commit; return the number of files."""
-        jvm.table(spark, self.table, "COPY INTO")
+        open_table(jvm, spark, self.table, "COPY INTO")
         if self.settings.get("ON_ERROR", "ABORT_STATEMENT").upper() != "ABORT_STATEMENT":
             raise UnsupportedError("ON_ERROR is possible as ABORT_STATEMENT only: a row that is wrong loads nothing")
         if self.settings.get("FORCE", "FALSE").upper() != "TRUE":

@@ -7,6 +7,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
+from paimon_spark.sql.bridge.catalogs import catalog_of_new_table, resolved_table
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor
 
@@ -34,8 +35,8 @@ class LikeStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Create the table with columns, partitions and properties of the source; return no row."""
-        source = jvm.resolved(spark, self.source, "CREATE TABLE LIKE").table()
-        catalog, identifier = jvm.target(spark, self.table)
+        source = resolved_table(jvm, spark, self.source, "CREATE TABLE LIKE").table()
+        catalog, identifier = catalog_of_new_table(jvm, spark, self.table)
         if not (self.ignore and catalog.table_exists(identifier)):
             catalog.create_table_like(identifier, self, source)
         return []

@@ -8,7 +8,11 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_session, session_state
+from paimon_spark.sql.bridge.conversions import java_array, row_arrays
+from paimon_spark.sql.bridge.endpoints import StatementsEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.spark_errors import syntax_error
 from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.statements.tokens import SyntaxMismatch, with_settings
@@ -24,7 +28,7 @@ def install_parser(jvm: Jvm) -> None:
     """
     bridge = jvm.bridge
     jvm.check()
-    bridge.PaimonParser.answerWith(jvm.function(StatementFunction(jvm)))
+    bridge.PaimonParser.handleWith(handler_of(jvm, StatementsHandler(jvm)))
     for family in FAMILIES:
         bridge.PaimonParser.register(*family.keywords)
     install_table_functions(jvm)
@@ -37,22 +41,22 @@ def install_parser(jvm: Jvm) -> None:
 
 
 @dataclass
-class StatementFunction:
-    """The answers to what ``PaimonParser.java`` asks."""
+class StatementsHandler(StatementsEndpoint):
+    """The handler of the statements that only Paimon has, for ``PaimonParser.java``."""
 
     jvm: Jvm
 
     def parse(self, text: str) -> Any:
-        """Return title and columns of a statement as a Java array; `None`: the text is none of ours."""
+        """Return title and columns of a statement as a Java array; `None`: the text is Spark's."""
         found = self._statement(text)
-        return None if found is None else self.jvm.array("java.lang.Object", [found.title, found.columns])
+        return None if found is None else java_array(self.jvm, "java.lang.Object", [found.title, found.columns])
 
     def run(self, session: Any, text: str) -> Any:
         """Run a statement and return its rows as a Java array of arrays."""
         statement = self._statement(text)
         if statement is None:
             raise UnsupportedError(f"the table of this statement has no catalog of Paimon any more: {text}")
-        return self.jvm.rows(statement.run(self.jvm, self.jvm.session(session)))
+        return row_arrays(self.jvm, statement.run(self.jvm, self.jvm.session(session)))
 
     def _statement(self, text: str) -> Statement | None:
         spark = self.jvm.active_session()
@@ -62,7 +66,7 @@ class StatementFunction:
         try:
             found = [family.parse(text) for family in FAMILIES]
         except SyntaxMismatch as error:
-            raise self.jvm.parse_error(text, error.line, error.column, error.near) from None
+            raise syntax_error(self.jvm, text, error.line, error.column, error.near) from None
         own = [statement for statement in found if statement is not None and _is_ours(self.jvm, spark, statement)]
         return own[0] if own else None
 
@@ -76,5 +80,5 @@ def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
     manager = session_state(spark).catalogManager()
     first = next(iter(statement.table), "")
     if len(statement.table) > 1 and manager.isCatalogRegistered(first):
-        return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(first))
-    return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(manager.currentCatalog().name()))
+        return bool(jvm.bridge.Bridge.HANDLERS.containsKey(first))
+    return bool(jvm.bridge.Bridge.HANDLERS.containsKey(manager.currentCatalog().name()))

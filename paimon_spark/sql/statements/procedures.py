@@ -12,7 +12,11 @@ from paimon_core.errors import NotFoundError, PaimonError
 from paimon_core.procedures.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.session_call import SessionCall
 from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, find_procedure
+from paimon_spark.sql.bridge.conversions import java_array, row_arrays, struct_of_ddl
+from paimon_spark.sql.bridge.endpoints import MissingProcedureEndpoint, ProcedureEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.spark_errors import analysis_error, illegal
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 
 _PARAMETER = "org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter"
@@ -33,14 +37,14 @@ def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, iden
             )
         found = find_procedure(name)
     except PaimonError as error:
-        return jvm.bridge.PaimonProcedure(name, str(error), None, None, jvm.function(Refusal(error)))
+        return jvm.bridge.PaimonProcedure(name, str(error), None, None, handler_of(jvm, MissingProcedure(error)))
     parameters = [_parameter(jvm, one) for one in found.parameters]
     return jvm.bridge.PaimonProcedure(
         found.name,
         f"{found.signature}: {found.effect}",
-        jvm.array(_PARAMETER, parameters),
-        jvm.columns(found.result),
-        jvm.function(ProcedureFunction(jvm, catalog, catalog_name, found)),
+        java_array(jvm, _PARAMETER, parameters),
+        struct_of_ddl(jvm, found.result),
+        handler_of(jvm, ProcedureHandler(jvm, catalog, catalog_name, found)),
     )
 
 
@@ -53,13 +57,13 @@ def _parameter(jvm: Jvm, parameter: Parameter) -> Any:
 
 def list_procedures(jvm: Jvm, namespace: Any) -> Any:
     """Return the identifiers of the procedures as a Java array, whatever the namespace: a catalog has one set."""
-    identifier, names = jvm.type(_IDENTIFIER), jvm.array("java.lang.String", [SYSTEM_DATABASE])
-    return jvm.array(_IDENTIFIER, [identifier.of(names, name) for name in sorted(CALL_PROCEDURES)])
+    identifier, names = jvm.type(_IDENTIFIER), java_array(jvm, "java.lang.String", [SYSTEM_DATABASE])
+    return java_array(jvm, _IDENTIFIER, [identifier.of(names, name) for name in sorted(CALL_PROCEDURES)])
 
 
 @dataclass
-class Refusal:
-    """The answer to what Spark asks a procedure that does not exist."""
+class MissingProcedure(MissingProcedureEndpoint):
+    """The handler of a procedure that does not exist, for ``PaimonProcedure.java``."""
 
     error: PaimonError
 
@@ -69,8 +73,8 @@ class Refusal:
 
 
 @dataclass
-class ProcedureFunction:
-    """The answer to what Spark asks a procedure: the rows of a call."""
+class ProcedureHandler(ProcedureEndpoint):
+    """The handler of a procedure, for ``PaimonProcedure.java``."""
 
     jvm: Jvm
     catalog: FileSystemCatalog
@@ -89,12 +93,12 @@ class ProcedureFunction:
         try:
             rows = self.procedure.run(call)
         except TableNotFoundError as error:
-            names = self.jvm.array("java.lang.String", [error.identifier.database])
+            names = java_array(self.jvm, "java.lang.String", [error.identifier.database])
             table = str(error.identifier).partition(".")[2]
             identifier = self.jvm.type(_IDENTIFIER).of(names, table)
-            raise self.jvm.exception("NoSuchTableException", identifier) from None
+            raise analysis_error(self.jvm, "NoSuchTableException", identifier) from None
         except (PaimonError, PySparkException, Py4JError):
             raise
         except Exception as error:  # of the storage, mostly; a bare trace of py4j says less
-            raise self.jvm.illegal(f"{self.procedure.name}: {type(error).__name__}: {error}") from error
-        return self.jvm.array("java.lang.Object", [self.jvm.array("java.lang.Object", row) for row in rows])
+            raise illegal(self.jvm, f"{self.procedure.name}: {type(error).__name__}: {error}") from error
+        return row_arrays(self.jvm, rows)

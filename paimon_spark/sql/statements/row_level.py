@@ -17,6 +17,7 @@ from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
+from paimon_spark.sql.bridge.conversions import frame_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import Tree, exact_predicate
 from paimon_spark.sql.writes.target_access import DriverAccess
@@ -61,7 +62,7 @@ class RowLevelStatement:
     @property
     def source(self) -> DataFrame:
         """The source of MERGE INTO."""
-        return self.jvm.frame(self.plan.source(self.session))
+        return frame_of(self.jvm, self.plan.source(self.session))
 
     @property
     def clauses(self) -> list[Clause]:
@@ -87,7 +88,7 @@ class RowLevelStatement:
 
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""
-        return self.jvm.frame(self.plan.bind(self.session, java_rows(rows)))
+        return frame_of(self.jvm, self.plan.bind(self.session, java_rows(rows)))
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class _StatedValues(NewValues):
         """See `NewValues`."""
         stated, decision = self.statement, None if only_if is None else only_if.column
         made = stated.plan.withValues(stated.session, java_rows(rows), self.clause, json.dumps(dict(names)), decision)
-        return stated.jvm.frame(made)
+        return frame_of(stated.jvm, made)
 
 
 def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | None:

@@ -18,6 +18,8 @@ from paimon_core.types.datatype import (
     RowType,
     with_nullable,
 )
+from paimon_spark.sql.bridge.catalogs import open_table, resolved_table
+from paimon_spark.sql.bridge.conversions import struct_of_ddl
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.defaults import default_sql
 from paimon_spark.sql.ddl.schema import declared_type, spark_properties
@@ -48,8 +50,8 @@ class ShowCreateStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Return the statement."""
-        found = jvm.resolved(spark, self.table, "SHOW CREATE TABLE")
-        table = jvm.table(spark, self.table, "SHOW CREATE TABLE")
+        found = resolved_table(jvm, spark, self.table, "SHOW CREATE TABLE")
+        table = open_table(jvm, spark, self.table, "SHOW CREATE TABLE")
         identifier = found.identifier()
         name = [str(found.catalog().name()), *map(str, identifier.namespace()), str(identifier.name())]
         return [[create_statement(jvm, name, table.schema, table.path)]]
@@ -130,7 +132,7 @@ def _unsaid(jvm: Jvm, fields: Sequence[DataField]) -> list[str]:
     found = []
     for field in fields:
         try:
-            again = declared_type(jvm.columns(f"c {type_sql(field.type)}").apply("c").dataType(), field.name)
+            again = declared_type(struct_of_ddl(jvm, f"c {type_sql(field.type)}").apply("c").dataType(), field.name)
         except PaimonError as error:
             found.append(f"column {_name(field.name)}: {error}".replace("\n", " "))
             continue

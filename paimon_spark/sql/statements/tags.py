@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import NotFoundError
 from paimon_core.table import Table
+from paimon_spark.sql.bridge.catalogs import open_table
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor
 
@@ -27,7 +28,7 @@ class TagStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Run the statement in a session and return its rows."""
-        return self.act(jvm.table(spark, self.table, self.command))
+        return self.act(open_table(jvm, spark, self.table, self.command))
 
 
 def parse_show(text: str) -> TagStatement | None:

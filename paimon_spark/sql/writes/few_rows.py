@@ -10,6 +10,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_spark.frame_write import is_too_large
 from paimon_spark.internals import collected, is_classic, java_rows, java_session
 from paimon_spark.interruption import check_interrupted
+from paimon_spark.sql.bridge.conversions import frame_of
 from paimon_spark.sql.bridge.jvm import Jvm
 
 _log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def few_changes(frame: DataFrame) -> pa.Table | None:
         return None
     check_interrupted()
     try:
-        rows = collected(jvm.frame(limited))
+        rows = collected(frame_of(jvm, limited))
     except Exception as error:  # a class of Spark
         if is_too_large(error):
             return None

@@ -22,6 +22,7 @@ from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame
 from paimon_spark.internals import analyzed, optimized
 from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
+from paimon_spark.sql.bridge.conversions import frame_of, java_map
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
@@ -61,7 +62,7 @@ class TableWrites:
             trees: of an overwrite, the filters whose rows are replaced (``Trees.java``).
             options: of the statement, as JSON.
         """
-        frame = self.jvm.frame(rows)
+        frame = frame_of(self.jvm, rows)
         request = replace(self._request(options), dynamic=mode == "dynamic")
         table = table_to_write(request, frame.schema)
         replaced = self._replaced(mode, trees)
@@ -85,7 +86,7 @@ class TableWrites:
         if mode == "dynamic":
             given["partitionoverwritemode"] = "dynamic"
         relation = analyzed(spark.read.format("paimon").options(**self.location).load())
-        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
+        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, java_map(self.jvm, given)))
         return (builder if mode == "append" else builder.truncate()).build()
 
     def own_request(self, options: str) -> WriteRequest:

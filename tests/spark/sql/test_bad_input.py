@@ -8,8 +8,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 import paimon_spark
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.table import TableFunction
+from paimon_spark.sql.bridge import handler
+from paimon_spark.sql.table import TableHandler
 
 SECRET = "S3CR3T"
 
@@ -19,13 +19,13 @@ class Odd(BaseException):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("z"), SystemExit(3), KeyboardInterrupt("k"), Odd("o")], ids=repr)
-def test_any_exception_of_an_answer_ends_the_statement(sql, monkeypatch, error):
+def test_exception_of_a_handler_ends_the_statement(sql, monkeypatch, error):
     def fail(*_):
         raise error
 
     sql("CREATE TABLE t (a INT)")
     with monkeypatch.context() as patch:
-        patch.setattr(TableFunction, "scan", fail)
+        patch.setattr(TableHandler, "scan", fail)
         with pytest.raises(CapturedException, match=f"{type(error).__name__}: {error}"):
             sql("SELECT * FROM t")
     assert sql("SELECT * FROM t") == []
@@ -38,11 +38,11 @@ def test_a_store_that_fails_is_logged_once_for_a_statement(sql, monkeypatch, cap
     sql("CREATE TABLE t (a INT)")
     with monkeypatch.context() as patch:
         patch.setattr(FileSystemCatalog, "table", fail)
-        patch.setattr(Jvm, "_logged", (None, 0.0))
+        patch.setattr(handler, "_failures", handler._Failures())
         for _ in range(2):
             with pytest.raises(CapturedException, match="the store is down"):
                 sql("SELECT * FROM t JOIN t AS u USING (a)")
-        traces = [record for record in caplog.records if record.name == Jvm.__module__ and record.exc_info]
+        traces = [record for record in caplog.records if record.name == handler.__name__ and record.exc_info]
     assert len(traces) == 1
 
 

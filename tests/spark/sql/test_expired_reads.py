@@ -13,7 +13,7 @@ from paimon_core.store.expired import expiry
 from paimon_core.table import Table
 from paimon_spark.internals import java_rows
 from paimon_spark.sql.reads import native_rows
-from paimon_spark.sql.reads.scan import ScanFunction
+from paimon_spark.sql.reads.scan import ScanHandler
 
 KINDS = {
     "append": "'bucket' = '-1', 'write-only' = 'true'",
@@ -117,7 +117,7 @@ def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, mon
     made(sql)
     sql("CREATE TABLE s (k INT)")
     sql("INSERT INTO s VALUES (7)")
-    source, calls = ScanFunction.source, []
+    source, calls = ScanHandler.source, []
 
     def expires_once(scan, trees):
         calls.append(scan.shown)
@@ -125,7 +125,7 @@ def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, mon
             raise expiry(scan.matching.scan.store, 0, "a manifest is missing")
         return source(scan, trees)
 
-    monkeypatch.setattr(ScanFunction, "source", expires_once)
+    monkeypatch.setattr(ScanHandler, "source", expires_once)
     sql("MERGE INTO t USING s ON t.id = s.k WHEN MATCHED THEN DELETE")
     assert len(calls) > 1
     assert sql("SELECT count(*), count_if(id = 7) FROM t") == [(29, 0)]

@@ -19,7 +19,7 @@ from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.native import NativeFiles
-from paimon_spark.sql.reads.native_rows import FilesFunction, native_frame, stored_rows
+from paimon_spark.sql.reads.native_rows import FilesHandler, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from paimon_spark.sql.writes import few_rows
 from tests.spark.sql.test_native import TYPES
@@ -321,13 +321,13 @@ def test_who_reads_the_target_is_said(sql, columns, options, reason):
 
 def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
     asked = []
-    matching = FilesFunction.matching
+    matching = FilesHandler.matching
 
     def noted(self, trees):
         asked.append(matching(self, trees))
         return asked[-1]
 
-    monkeypatch.setattr(FilesFunction, "matching", noted)
+    monkeypatch.setattr(FilesHandler, "matching", noted)
     sql("CREATE TABLE t (id INT, v STRING)")
     for i in range(3):
         sql(f"INSERT INTO t VALUES ({i}, 'a')")

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from paimon_core import Table
-from paimon_spark.sql.reads.scan import ScanFunction
+from paimon_spark.sql.reads.scan import ScanHandler
 
 COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
 VALUES = """
@@ -155,13 +155,13 @@ def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
     sql("CREATE TABLE d (p INT, name STRING)")
     sql("INSERT INTO d VALUES (1, 'one'), (2, 'two')")
     asked = []
-    source = ScanFunction.source
+    source = ScanHandler.source
 
     def recorded(function, trees):
         asked.append((function.shown.rpartition("/")[2], trees))
         return source(function, trees)
 
-    monkeypatch.setattr(ScanFunction, "source", recorded)
+    monkeypatch.setattr(ScanHandler, "source", recorded)
     joined = "SELECT count(*), min(f.id) FROM f JOIN d ON f.p = d.p WHERE d.name = 'two'"
     assert sql(joined) == [(25, 2)]
     assert any(table == "f" and '"IN"' in trees for table, trees in asked)

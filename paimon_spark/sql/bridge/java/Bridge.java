@@ -3,25 +3,25 @@ package paimon.python;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The Python functions of the installed catalogs, by catalog name, and the call of one.
+ * The Python handlers of the installed catalogs, by catalog name, and the call of a method of a handler.
  *
- * Each class of this package implements interfaces of Spark and passes its questions on to one PythonFunction. A method
+ * Each class of this package implements interfaces of Spark and passes their calls on to one PythonHandler. A method
  * that has a default in Spark's interface keeps it, so the classes fit every Spark that has these interfaces. Janino
  * compiles them on the driver: no lambdas, no inference of type arguments.
  */
 public class Bridge {
-  public static final ConcurrentHashMap FUNCTIONS = new ConcurrentHashMap();
+  public static final ConcurrentHashMap HANDLERS = new ConcurrentHashMap();
 
-  static Object ask(Object python, String question, Object[] arguments) {
+  static Object call(Object handler, String method, Object[] arguments) {
     boolean outermost = Connections.begin();
     try {
-      Object[] given = new Object[PythonFunction.MOST];
+      Object[] given = new Object[PythonHandler.MOST];
       if (arguments.length > given.length) {
         given[0] = arguments;
-        return ask((PythonFunction) python, question, PythonFunction.IN_ARRAY, given);
+        return call((PythonHandler) handler, method, PythonHandler.IN_ARRAY, given);
       }
       System.arraycopy(arguments, 0, given, 0, arguments.length);
-      return ask((PythonFunction) python, question, arguments.length, given);
+      return call((PythonHandler) handler, method, arguments.length, given);
     } catch (java.lang.reflect.UndeclaredThrowableException error) {
       return Bridge.raise(error.getCause());  // a checked exception of Spark, raised by Python
     } finally {
@@ -29,8 +29,8 @@ public class Bridge {
     }
   }
 
-  private static Object ask(PythonFunction python, String question, int number, Object[] a) {
-    return python.ask(question, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+  private static Object call(PythonHandler handler, String method, int number, Object[] a) {
+    return handler.call(method, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
   }
 
   private static Object raise(Throwable error) {

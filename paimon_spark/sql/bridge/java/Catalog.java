@@ -23,13 +23,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public class Catalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
   private String name;
 
-  private Object ask(String question, Object[] arguments) {
-    Object python = Bridge.FUNCTIONS.get(name);
-    if (python == null) {
+  private Object call(String method, Object[] arguments) {
+    Object handler = Bridge.HANDLERS.get(name);
+    if (handler == null) {
       throw new IllegalStateException(
           "catalog " + name + " is not installed in this driver: call paimon_spark.catalog(spark, \"" + name + "\", ...)");
     }
-    return Bridge.ask(python, question, arguments);
+    return Bridge.call(handler, method, arguments);
   }
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
@@ -54,11 +54,11 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   public Identifier[] listTables(String[] namespace) {
-    return (Identifier[]) ask("list_tables", new Object[] {namespace});
+    return (Identifier[]) call("list_tables", new Object[] {namespace});
   }
 
   public boolean tableExists(Identifier table) {
-    return ((Boolean) ask("table_exists", new Object[] {table})).booleanValue();
+    return ((Boolean) call("table_exists", new Object[] {table})).booleanValue();
   }
 
   public Table loadTable(Identifier table) {
@@ -75,40 +75,40 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
 
   /** Python gets no object of Java, which would cost a call for each of its parts. */
   private Table loaded(Identifier table, String version, Long microseconds) {
-    return (Table) ask("load_table", new Object[] {Trees.parts(table), version, microseconds});
+    return (Table) call("load_table", new Object[] {Trees.parts(table), version, microseconds});
   }
 
   public Table createTable(Identifier table, TableInfo info) {
-    return (Table) ask("create_table", described(table, info));
+    return (Table) call("create_table", described(table, info));
   }
 
   public StagedTable stageCreate(Identifier table, TableInfo info) {
-    return (StagedTable) ask("stage_create", described(table, info));
+    return (StagedTable) call("stage_create", described(table, info));
   }
 
   public StagedTable stageReplace(Identifier table, TableInfo info) {
-    return (StagedTable) ask("stage_replace", described(table, info));
+    return (StagedTable) call("stage_replace", described(table, info));
   }
 
   public StagedTable stageCreateOrReplace(Identifier table, TableInfo info) {
-    return (StagedTable) ask("stage_create_or_replace", described(table, info));
+    return (StagedTable) call("stage_create_or_replace", described(table, info));
   }
 
   private Object[] described(Identifier table, TableInfo info) {
-    ask("check_constraints", new Object[] {table, info.constraints()});
+    call("check_constraints", new Object[] {table, info.constraints()});
     return new Object[] {table, info.columns(), info.partitions(), info.properties()};
   }
 
   public Table createTableLike(Identifier table, TableInfo given, Table source) {
-    return (Table) ask("create_table_like", new Object[] {table, given, source});
+    return (Table) call("create_table_like", new Object[] {table, given, source});
   }
 
   public Table alterTable(Identifier table, TableChange[] changes) {
-    return (Table) ask("alter_table", new Object[] {table, changes});
+    return (Table) call("alter_table", new Object[] {table, changes});
   }
 
   public boolean dropTable(Identifier table) {
-    return ((Boolean) ask("drop_table", new Object[] {table})).booleanValue();
+    return ((Boolean) call("drop_table", new Object[] {table})).booleanValue();
   }
 
   public boolean purgeTable(Identifier table) {
@@ -116,27 +116,27 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   public void renameTable(Identifier from, Identifier to) {
-    ask("rename_table", new Object[] {from, to});
+    call("rename_table", new Object[] {from, to});
   }
 
   public UnboundProcedure loadProcedure(Identifier procedure) {
-    return (UnboundProcedure) ask("load_procedure", new Object[] {procedure});
+    return (UnboundProcedure) call("load_procedure", new Object[] {procedure});
   }
 
   public Identifier[] listProcedures(String[] namespace) {
-    return (Identifier[]) ask("list_procedures", new Object[] {namespace});
+    return (Identifier[]) call("list_procedures", new Object[] {namespace});
   }
 
   public Identifier[] listFunctions(String[] namespace) {
-    return (Identifier[]) ask("list_functions", new Object[] {namespace});
+    return (Identifier[]) call("list_functions", new Object[] {namespace});
   }
 
   public UnboundFunction loadFunction(Identifier function) {
-    return (UnboundFunction) ask("load_function", new Object[] {function});
+    return (UnboundFunction) call("load_function", new Object[] {function});
   }
 
   public String[][] listNamespaces() {
-    Object[] names = (Object[]) ask("list_databases", new Object[0]);
+    Object[] names = (Object[]) call("list_databases", new Object[0]);
     String[][] found = new String[names.length][];
     for (int i = 0; i < names.length; i++) {
       found[i] = new String[] {(String) names[i]};
@@ -153,22 +153,22 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   public boolean namespaceExists(String[] namespace) {
-    return ((Boolean) ask("database_exists", new Object[] {namespace})).booleanValue();
+    return ((Boolean) call("database_exists", new Object[] {namespace})).booleanValue();
   }
 
   public Map loadNamespaceMetadata(String[] namespace) {
-    return (Map) ask("load_database", new Object[] {namespace});
+    return (Map) call("load_database", new Object[] {namespace});
   }
 
   public void createNamespace(String[] namespace, Map metadata) {
-    ask("create_database", new Object[] {namespace, metadata});
+    call("create_database", new Object[] {namespace, metadata});
   }
 
   public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
-    ask("alter_database", new Object[] {namespace, changes});
+    call("alter_database", new Object[] {namespace, changes});
   }
 
   public boolean dropNamespace(String[] namespace, boolean cascade) {
-    return ((Boolean) ask("drop_database", new Object[] {namespace, Boolean.valueOf(cascade)})).booleanValue();
+    return ((Boolean) call("drop_database", new Object[] {namespace, Boolean.valueOf(cascade)})).booleanValue();
   }
 }

@@ -6,14 +6,14 @@ import py4j.GatewayServer;
 import py4j.PythonClient;
 
 /**
- * The connections over which threads of Java ask Python.
+ * The connections over which threads of Java call Python.
  *
  * py4j gives each thread a connection of its own, and Python a thread for each connection. Neither ends with the thread
- * of Java, and Spark has new threads for each query. So the connection of such a thread is closed after its question.
+ * of Java, and Spark has new threads for each query. So the connection of such a thread is closed after its call.
  * Threads of py4j itself, which serve the calls of Python, keep theirs.
  */
 public class Connections {
-  private static final ThreadLocal ASKS = new ThreadLocal();
+  private static final ThreadLocal CALLS = new ThreadLocal();
   private static volatile GatewayServer server;
   private static volatile Method taking;
 
@@ -27,21 +27,21 @@ public class Connections {
     server = given;
   }
 
-  /** Note that this thread asks Python; return true unless it does so to answer a question of Python. */
+  /** Note that this thread calls Python; return true unless it does so during a call of Python. */
   static boolean begin() {
-    boolean outermost = ASKS.get() == null;
+    boolean outermost = CALLS.get() == null;
     if (outermost) {
-      ASKS.set(Boolean.TRUE);
+      CALLS.set(Boolean.TRUE);
     }
     return outermost;
   }
 
-  /** Close the connection of this thread after its outermost question. */
+  /** Close the connection of this thread after its outermost call. */
   static void end(boolean outermost) {
     if (!outermost) {
       return;
     }
-    ASKS.remove();
+    CALLS.remove();
     if (server == null || !(server.getCallbackClient() instanceof PythonClient) || servesPython()) {
       return;
     }

@@ -29,11 +29,11 @@ public class NativeRows {
    * @param files a JSON object: bytes by path
    * @param columns the columns of the rows
    * @param options options of Spark's data source
-   * @param python answers "matching", with the trees of filters, with the paths of the files that may have such rows
+   * @param handler its method "matching" takes the trees of filters and returns the paths of the files that may have such rows
    */
-  public static Object of(SparkSession session, String files, StructType columns, Map options, Object python) {
+  public static Object of(SparkSession session, String files, StructType columns, Map options, Object handler) {
     scala.collection.immutable.Map given = NativeFiles.scalaMap(options);
-    MatchingFiles index = new MatchingFiles(session, options, columns, (Map) Trees.parsed(files), python);
+    MatchingFiles index = new MatchingFiles(session, options, columns, (Map) Trees.parsed(files), handler);
     HadoopFsRelation relation =
         new HadoopFsRelation(
             index, new StructType(), columns, Option.empty(), new ParquetFileFormat(), given, session);
@@ -54,11 +54,11 @@ public class NativeRows {
 
 /** The files of a table, of which the filters of a query leave some out. */
 class MatchingFiles extends KnownFiles {
-  private final Object python;
+  private final Object handler;
 
-  MatchingFiles(SparkSession session, Map options, StructType columns, Map sizes, Object python) {
+  MatchingFiles(SparkSession session, Map options, StructType columns, Map sizes, Object handler) {
     super(session, options, columns, sizes);
-    this.python = python;
+    this.handler = handler;
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -68,7 +68,7 @@ class MatchingFiles extends KnownFiles {
     }
     String trees = PaimonScanBuilder.trees(CollectionConverters.asJava(dataFilters));
     HashSet matching = new HashSet();
-    List names = (List) Trees.parsed((String) Bridge.ask(python, "matching", new Object[] {trees}));
+    List names = (List) Trees.parsed((String) Bridge.call(handler, "matching", new Object[] {trees}));
     for (int i = 0; i < names.size(); i++) {
       matching.add(new Path((String) names.get(i)));
     }

@@ -97,13 +97,13 @@ public class PaimonAlter extends SetTableProperties {
       return false;
     }
     List parts = CollectionConverters.asJava(((UnresolvedTable) table).multipartIdentifier());
-    if (parts.size() > 1 && Bridge.FUNCTIONS.containsKey(parts.get(0))) {
+    if (parts.size() > 1 && Bridge.HANDLERS.containsKey(parts.get(0))) {
       return true;
     }
     CatalogManager manager =
         ((org.apache.spark.sql.classic.SparkSession) SparkSession.active()).sessionState().catalogManager();
     boolean named = parts.size() > 1 && manager.isCatalogRegistered((String) parts.get(0));
-    return !named && Bridge.FUNCTIONS.containsKey(manager.currentCatalog().name());
+    return !named && Bridge.HANDLERS.containsKey(manager.currentCatalog().name());
   }
 
   private static TreeNode replaced(TreeNode node, Object old, Object other) {

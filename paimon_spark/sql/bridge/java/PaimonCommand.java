@@ -21,23 +21,25 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public class PaimonCommand extends ResetCommand {
   private final String title;
-  private final Object python;
-  private final String question;
+  private final Object handler;
+  private final String method;
   private final Object argument;
   private final StructType schema;
   private final Seq attributes;
   private final LogicalPlan shown;
 
   /**
-   * Args: python: the function that gets the question with the session and the argument, and returns an array of rows,
-   * which are arrays; schema: of the rows; shown: a plan for EXPLAIN, or null.
+   * @param method a method of the handler that takes the session and the argument, and returns an array of rows, which
+   *     are arrays
+   * @param schema the columns of the rows
+   * @param shown a plan for EXPLAIN, or null
    */
   public PaimonCommand(
-      String title, Object python, String question, Object argument, StructType schema, LogicalPlan shown) {
+      String title, Object handler, String method, Object argument, StructType schema, LogicalPlan shown) {
     super(Option.empty());
     this.title = title;
-    this.python = python;
-    this.question = question;
+    this.handler = handler;
+    this.method = method;
     this.argument = argument;
     this.schema = schema;
     this.attributes = DataTypeUtils$.MODULE$.toAttributes(schema);
@@ -45,7 +47,7 @@ public class PaimonCommand extends ResetCommand {
   }
 
   public Seq run(SparkSession session) {
-    Object[] found = (Object[]) Bridge.ask(python, question, new Object[] {session, argument});
+    Object[] found = (Object[]) Bridge.call(handler, method, new Object[] {session, argument});
     ArrayList rows = new ArrayList();
     for (int i = 0; i < found.length; i++) {
       Object[] values = (Object[]) ((Object[]) found[i]).clone();

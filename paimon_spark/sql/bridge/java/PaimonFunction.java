@@ -13,13 +13,13 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
   private final String name;
   private final DataType[] arguments;
   private final DataType result;
-  final Object python;
+  final Object handler;
 
-  public PaimonFunction(String name, DataType[] arguments, DataType result, Object python) {
+  public PaimonFunction(String name, DataType[] arguments, DataType result, Object handler) {
     this.name = name;
     this.arguments = arguments;
     this.result = result;
-    this.python = python;
+    this.handler = handler;
   }
 
   public BoundFunction bind(StructType given) {
@@ -28,7 +28,7 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
     for (int i = 0; i < types.length; i++) {
       types[i] = fields[i].dataType();
     }
-    return new PaimonFunction(name, types, result, python);
+    return new PaimonFunction(name, types, result, handler);
   }
 
   public String name() {

@@ -30,14 +30,14 @@ import scala.runtime.AbstractPartialFunction;
 
 /** The table functions of a session, and the arguments of functions. */
 public class PaimonFunctions {
-  /** The function of the table functions: "changes" of a name and values returns what PaimonTableFunction reads. */
-  static volatile Object python;
+  /** The handler of the table functions: "changes" of a name and values returns what PaimonTableFunction reads. */
+  static volatile Object handler;
 
   static volatile String[] names = new String[0];
 
-  /** Set the function of the table functions, and their names. */
-  public static void answerWith(Object function, String[] names) {
-    PaimonFunctions.python = function;
+  /** Set the handler of the table functions, and their names. */
+  public static void handleWith(Object handler, String[] names) {
+    PaimonFunctions.handler = handler;
     PaimonFunctions.names = names;
   }
 
@@ -97,7 +97,7 @@ class PaimonTableFunction extends AbstractFunction1 {
     for (int i = 0; i < values.length; i++) {
       values[i] = PaimonFunctions.constant(name, i, (Expression) given.get(i));
     }
-    Object[] found = (Object[]) Bridge.ask(PaimonFunctions.python, "changes", new Object[] {name, values});
+    Object[] found = (Object[]) Bridge.call(PaimonFunctions.handler, "changes", new Object[] {name, values});
     List parts = (List) found[0];
     if (found[1] != null) {
       return relation(parts, (Map) found[1]);
@@ -144,7 +144,7 @@ class PaimonCalls extends AbstractPartialFunction {
       columns[i] = ExpressionUtils.column((Expression) children.get(i));
       types[i] = ((Expression) children.get(i)).dataType().sql();
     }
-    Object found = Bridge.ask(function.python, "expression", new Object[] {first, columns, types});
+    Object found = Bridge.call(function.handler, "expression", new Object[] {first, columns, types});
     return ColumnNodeToExpressionConverter$.MODULE$.apply(((Column) found).node());
   }
 }

@@ -149,8 +149,8 @@ class PaimonMergeSchemaRule extends Rule {
       DataSourceV2Relation relation, StructType columns, Map options, boolean demanded, boolean byName) {
     PaimonTable table = (PaimonTable) relation.table();
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-    Object found = Bridge.ask(
-        table.python(),
+    Object found = Bridge.call(
+        table.handler(),
         "with_merged_columns",
         new Object[] {columns.json(), Trees.of(given), Boolean.valueOf(demanded), Boolean.valueOf(byName)});
     if (!(found instanceof PaimonTable)) {

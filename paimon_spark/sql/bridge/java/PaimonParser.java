@@ -10,12 +10,12 @@ import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A parser laid over Spark's: it asks Python about texts that begin with the first word of one of our statements and
+ * A parser laid over Spark's: it hands Python the texts that begin with the first word of one of our statements and
  * hold its second word, and passes everything else on unchanged.
  */
 public class PaimonParser implements ParserInterface {
-  /** The function of the statements: "parse" of a text returns null or {title, schema}, "run" runs one. */
-  private static volatile Object python;
+  /** The handler of the statements: "parse" of a text returns null or {title, schema}, "run" runs one. */
+  private static volatile Object handler;
 
   /** Pairs of words, in upper case. */
   private static final CopyOnWriteArrayList WORDS = new CopyOnWriteArrayList();
@@ -29,9 +29,9 @@ public class PaimonParser implements ParserInterface {
     this.spark = spark;
   }
 
-  /** Set the function of the statements. */
-  public static void answerWith(Object function) {
-    python = function;
+  /** Set the handler of the statements. */
+  public static void handleWith(Object handler) {
+    PaimonParser.handler = handler;
   }
 
   /** Let statements with these words reach Python. */
@@ -67,13 +67,13 @@ public class PaimonParser implements ParserInterface {
     if (!isCandidate(text)) {
       return null;
     }
-    Object[] found = (Object[]) Bridge.ask(python, "parse", new Object[] {text});
+    Object[] found = (Object[]) Bridge.call(handler, "parse", new Object[] {text});
     if (found == null) {
       return null;
     }
     String columns = (String) found[1];
     StructType schema = columns.isEmpty() ? new StructType() : StructType.fromDDL(columns);
-    return new PaimonCommand((String) found[0], python, "run", text, schema, null);
+    return new PaimonCommand((String) found[0], handler, "run", text, schema, null);
   }
 
   /** Return the position behind EXPLAIN and its mode; 0: the text does not begin with this word. */

@@ -19,15 +19,15 @@ public class PaimonProcedure implements UnboundProcedure, BoundProcedure {
   private final String description;
   private final ProcedureParameter[] parameters;
   private final StructType result;
-  private final Object python;
+  private final Object handler;
 
   public PaimonProcedure(
-      String name, String description, ProcedureParameter[] parameters, StructType result, Object python) {
+      String name, String description, ProcedureParameter[] parameters, StructType result, Object handler) {
     this.name = name;
     this.description = description;
     this.parameters = parameters;
     this.result = result;
-    this.python = python;
+    this.handler = handler;
   }
 
   public String name() {
@@ -41,7 +41,7 @@ public class PaimonProcedure implements UnboundProcedure, BoundProcedure {
   /** Binds, or fails with the reason of Python: Spark would hide the reason of a procedure that cannot be loaded. */
   public BoundProcedure bind(StructType arguments) {
     if (parameters == null) {
-      Bridge.ask(python, "refuse", new Object[0]);
+      Bridge.call(handler, "refuse", new Object[0]);
     }
     return this;
   }
@@ -60,7 +60,7 @@ public class PaimonProcedure implements UnboundProcedure, BoundProcedure {
       Object value = arguments.isNullAt(i) ? null : arguments.get(i, parameters[i].dataType());
       values[i] = value instanceof UTF8String ? value.toString() : value;
     }
-    Object[] rows = (Object[]) Bridge.ask(python, "call", values);
+    Object[] rows = (Object[]) Bridge.call(handler, "call", values);
     InternalRow[] found = new InternalRow[rows.length];
     for (int i = 0; i < rows.length; i++) {
       found[i] = row((Object[]) rows[i]);

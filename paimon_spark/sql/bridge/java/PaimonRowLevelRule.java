@@ -103,13 +103,13 @@ class PaimonRowLevelRule extends Rule {
     session.sessionState().analyzer().checkAnalysis(plan);
     PaimonTable table = (PaimonTable) ((DataSourceV2Relation) found).table();
     OverwritePlan write = new OverwritePlan(plan, (DataSourceV2Relation) found);
-    Bridge.ask(table.python(), "check_write", new Object[] {"dynamic", "[]", write.options()});
+    Bridge.call(table.handler(), "check_write", new Object[] {"dynamic", "[]", write.options()});
     String title = "Paimon INSERT OVERWRITE " + table.name() + ": the partitions of the rows are replaced";
-    return new PaimonCommand(title, table.python(), "overwrite_partitions", write, new StructType(), plan);
+    return new PaimonCommand(title, table.handler(), "overwrite_partitions", write, new StructType(), plan);
   }
 
   private TreeNode command(
-      String verb, LogicalPlan plan, LogicalPlan aliased, String question, StructType schema) {
+      String verb, LogicalPlan plan, LogicalPlan aliased, String method, StructType schema) {
     LogicalPlan found = aliased;
     while (found instanceof SubqueryAlias) {
       found = ((SubqueryAlias) found).child();
@@ -134,11 +134,11 @@ class PaimonRowLevelRule extends Rule {
     PaimonTable table = (PaimonTable) relation.table();
     RowLevelPlan changes = new RowLevelPlan(complete, relation, plan.references());
     String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
-    Object way = Bridge.ask(table.python(), "change_way", new Object[] {trees});
+    Object description = Bridge.call(table.handler(), "explain_row_changes", new Object[] {trees});
     return new PaimonCommand(
-        "Paimon " + verb + " " + table.name() + ": " + way,
-        table.python(),
-        question,
+        "Paimon " + verb + " " + table.name() + ": " + description,
+        table.handler(),
+        method,
         changes,
         schema,
         complete);

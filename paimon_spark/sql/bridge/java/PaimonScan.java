@@ -36,7 +36,7 @@ import org.apache.spark.sql.types.StructType;
  * filters. Those of a stream come from the Python data source.
  */
 class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
-  private final Object python;
+  private final Object handler;
   private final Expression[] filters;
   private final SparkSession session;
   private final StructType schema;
@@ -50,11 +50,11 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private Statistics statistics;
 
   /** @param filters of the query, for Spark's own scan: it evaluates them again */
-  PaimonScan(Object python, Expression[] filters) {
-    this.python = python;
+  PaimonScan(Object handler, Expression[] filters) {
+    this.handler = handler;
     this.filters = filters;
     session = SparkSession.active();
-    Map found = (Map) Trees.parsed((String) Bridge.ask(python, "description", new Object[0]));
+    Map found = (Map) Trees.parsed((String) Bridge.call(handler, "description", new Object[0]));
     schema = Trees.struct((String) found.get("columns"));
     whole = Trees.struct((String) found.get("whole"));
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
@@ -64,7 +64,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   private synchronized Scan source() {
     if (source == null) {
-      Object found = Bridge.ask(python, "source", new Object[] {trees});
+      Object found = Bridge.call(handler, "source", new Object[] {trees});
       if (found instanceof String) {
         source = NativeFiles.of(session, (Map) Trees.parsed((String) found), filters);
       } else if (found instanceof byte[]) {
@@ -89,17 +89,15 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     if (!divided) {
       return null;
     }
-    Object natively = Bridge.ask(python, "native_part", new Object[0]);
-    Object others = Bridge.ask(python, "python_part", new Object[0]);
-    if (natively == null || others == null) {
-      return null;
-    }
-    return new PaimonScan[] {new PaimonScan(natively, filters), new PaimonScan(others, filters)};
+    Object[] parts = (Object[]) Bridge.call(handler, "parts", new Object[0]);
+    return parts == null
+        ? null
+        : new PaimonScan[] {new PaimonScan(parts[0], filters), new PaimonScan(parts[1], filters)};
   }
 
   /** The explanation of the scan, for EXPLAIN; null: there is none. */
   public String explained() {
-    return (String) Bridge.ask(python, "explain", new Object[0]);
+    return (String) Bridge.call(handler, "explain", new Object[0]);
   }
 
   /** The same batch for every copy that Spark makes of the node of a plan. */
@@ -111,7 +109,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   }
 
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
-    return ((Scan) Bridge.ask(python, "stream_source", new Object[0])).toMicroBatchStream(checkpoint);
+    return ((Scan) Bridge.call(handler, "stream_source", new Object[0])).toMicroBatchStream(checkpoint);
   }
 
   public Scan.ColumnarSupportMode columnarSupportMode() {
@@ -142,7 +140,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   public synchronized Statistics estimateStatistics() {
     if (statistics == null) {
-      String found = (String) Bridge.ask(python, "statistics", new Object[0]);
+      String found = (String) Bridge.call(handler, "statistics", new Object[0]);
       statistics = new PaimonStatistics(found, schema, whole);
     }
     return statistics;

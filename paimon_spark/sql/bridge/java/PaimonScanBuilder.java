@@ -31,7 +31,7 @@ class PaimonScanBuilder
         SupportsPushDownAggregates,
         SupportsPushDownLimit,
         SupportsPushDownTopN {
-  private final Object python;
+  private final Object handler;
   private final CaseInsensitiveStringMap options;
   private StructType columns;
   private Expression[] filters = new Expression[0];
@@ -41,8 +41,8 @@ class PaimonScanBuilder
   private String order;
   private PaimonLocalScan answer;
 
-  PaimonScanBuilder(Object python, CaseInsensitiveStringMap options) {
-    this.python = python;
+  PaimonScanBuilder(Object handler, CaseInsensitiveStringMap options) {
+    this.handler = handler;
     this.options = options;
   }
 
@@ -62,7 +62,7 @@ class PaimonScanBuilder
     }
     translated = (Predicate[]) predicates.toArray(new Predicate[0]);
     trees = trees(given);
-    String decided = (String) Bridge.ask(python, "decided_filters", new Object[] {trees});
+    String decided = (String) Bridge.call(handler, "decided_filters", new Object[] {trees});
     ArrayList remaining = new ArrayList();
     for (int i = 0; i < filters.length; i++) {
       if (decided.charAt(i) != '1') {
@@ -106,7 +106,7 @@ class PaimonScanBuilder
     if (answer == null) {
       String asked = Trees.json(Trees.of(aggregation));
       Object[] arguments = new Object[] {trees, asked, Trees.of(options), Sessions.ownSettings()};
-      String found = (String) Bridge.ask(python, "aggregate", arguments);
+      String found = (String) Bridge.call(handler, "aggregate", arguments);
       answer = found == null ? null : PaimonLocalScan.of(found);
     }
     return answer != null;
@@ -135,7 +135,7 @@ class PaimonScanBuilder
     String given = Trees.of(options);
     String settings = Sessions.ownSettings();
     Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, given, settings};
-    Object found = Bridge.ask(python, "scan", arguments);
+    Object found = Bridge.call(handler, "scan", arguments);
     return found instanceof String ? (Scan) PaimonLocalScan.of((String) found) : new PaimonScan(found, filters);
   }
 }

@@ -20,21 +20,21 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A table of the catalog: its description is made once in Python, its scans and writes are asked for. */
+/** A table of the catalog: its description is made once in Python, its scans and writes are made by calls of Python. */
 public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
   private final Description description;
   private final Set capabilities;
-  private final Object python;
+  private final Object handler;
 
   /** @param description a text: see Description */
-  public PaimonTable(String description, Object python) {
-    this(Description.of(description), python);
+  public PaimonTable(String description, Object handler) {
+    this(Description.of(description), handler);
   }
 
-  PaimonTable(Description description, Object python) {
+  PaimonTable(Description description, Object handler) {
     this.description = description;
     this.capabilities = new HashSet(description.capabilities);
-    this.python = python;
+    this.handler = handler;
   }
 
   public String name() {
@@ -67,25 +67,25 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new PaimonScanBuilder(python, options);
+    return new PaimonScanBuilder(handler, options);
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new PaimonWriteBuilder(python, info);
+    return new PaimonWriteBuilder(handler, info);
   }
 
   public boolean truncateTable() {
-    return ((Boolean) Bridge.ask(python, "truncate", new Object[0])).booleanValue();
+    return ((Boolean) Bridge.call(handler, "truncate", new Object[0])).booleanValue();
   }
 
   /** Return the schema as the engine stores it. */
   public String storedSchema() {
-    return (String) Bridge.ask(python, "stored_schema", new Object[0]);
+    return (String) Bridge.call(handler, "stored_schema", new Object[0]);
   }
 
-  /** Return the function that answers the questions about the table. */
-  public Object python() {
-    return python;
+  /** Return the Python handler of the table. */
+  public Object handler() {
+    return handler;
   }
 
   /** Return this table, which from now on can do what the other one can. */
@@ -96,7 +96,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
 
   /** Return this table with the interface for which Spark completes the assignments of UPDATE and MERGE INTO. */
   PaimonTable forRowLevel() {
-    return new PaimonRowLevelTable(description, python).as(this);
+    return new PaimonRowLevelTable(description, handler).as(this);
   }
 }
 
@@ -121,8 +121,8 @@ class PaimonMetadataColumn implements MetadataColumn {
 
 /** A table while PaimonRowLevelRule asks Spark to complete assignments: its operation is never asked for. */
 class PaimonRowLevelTable extends PaimonTable implements SupportsRowLevelOperations {
-  PaimonRowLevelTable(Description description, Object python) {
-    super(description, python);
+  PaimonRowLevelTable(Description description, Object handler) {
+    super(description, handler);
   }
 
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {

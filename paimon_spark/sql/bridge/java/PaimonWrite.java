@@ -18,13 +18,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A write in the making: Python gets the DataFrame to insert and what it replaces. */
 class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
-  private final Object python;
+  private final Object handler;
   private final LogicalWriteInfo info;
   private String mode = "append";
   private String trees = "[]";
 
-  PaimonWriteBuilder(Object python, LogicalWriteInfo info) {
-    this.python = python;
+  PaimonWriteBuilder(Object handler, LogicalWriteInfo info) {
+    this.handler = handler;
     this.info = info;
   }
 
@@ -49,8 +49,8 @@ class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
   }
 
   public Write build() {
-    Bridge.ask(python, "check_write", new Object[] {mode, trees, Trees.of(info.options())});
-    return new PaimonWrite(python, mode, trees, info);
+    Bridge.call(handler, "check_write", new Object[] {mode, trees, Trees.of(info.options())});
+    return new PaimonWrite(handler, mode, trees, info);
   }
 }
 
@@ -79,13 +79,13 @@ public class PaimonWriteInfo implements LogicalWriteInfo {
 
 /** A write: Python gets the rows of a batch; dynamic overwrites and streams are writes of the Python data source. */
 class PaimonWrite implements V1Write, InsertableRelation {
-  private final Object python;
+  private final Object handler;
   private final String mode;
   private final String trees;
   private final LogicalWriteInfo info;
 
-  PaimonWrite(Object python, String mode, String trees, LogicalWriteInfo info) {
-    this.python = python;
+  PaimonWrite(Object handler, String mode, String trees, LogicalWriteInfo info) {
+    this.handler = handler;
     this.mode = mode;
     this.trees = trees;
     this.info = info;
@@ -96,11 +96,11 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public BatchWrite toBatch() {
-    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toBatch();
+    return ((Write) Bridge.call(handler, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toBatch();
   }
 
   public StreamingWrite toStreaming() {
-    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toStreaming();
+    return ((Write) Bridge.call(handler, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toStreaming();
   }
 
   public String description() {
@@ -108,6 +108,6 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Bridge.ask(python, "insert", new Object[] {rows, mode, trees, Trees.of(info.options())});
+    Bridge.call(handler, "insert", new Object[] {rows, mode, trees, Trees.of(info.options())});
   }
 }

@@ -28,12 +28,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** A table with partition columns. Python sees a partition as an array of texts of its internal values, or null. */
 public class PartitionedTable extends PaimonTable implements SupportsPartitionManagement {
   private final StructType keys;
-  private final Object python;
+  private final Object handler;
 
-  public PartitionedTable(String description, Object python) {
-    super(description, python);
+  public PartitionedTable(String description, Object handler) {
+    super(description, handler);
     this.keys = Description.of(description).partitions;
-    this.python = python;
+    this.handler = handler;
   }
 
   public StructType partitionSchema() {
@@ -41,11 +41,11 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
   }
 
   public void createPartition(InternalRow partition, Map properties) {
-    Bridge.ask(python, "create_partition", new Object[] {texts(keys, partition)});
+    Bridge.call(handler, "create_partition", new Object[] {texts(keys, partition)});
   }
 
   public boolean dropPartition(InternalRow partition) {
-    return ((Boolean) Bridge.ask(python, "drop_partition", new Object[] {texts(keys, partition)})).booleanValue();
+    return ((Boolean) Bridge.call(handler, "drop_partition", new Object[] {texts(keys, partition)})).booleanValue();
   }
 
   public boolean purgePartition(InternalRow partition) {
@@ -57,11 +57,11 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
   }
 
   public void replacePartitionMetadata(InternalRow partition, Map properties) {
-    Bridge.ask(python, "set_partition_properties", new Object[] {texts(keys, partition)});
+    Bridge.call(handler, "set_partition_properties", new Object[] {texts(keys, partition)});
   }
 
   public Map loadPartitionMetadata(InternalRow partition) {
-    return (Map) Bridge.ask(python, "load_partition", new Object[] {texts(keys, partition)});
+    return (Map) Bridge.call(handler, "load_partition", new Object[] {texts(keys, partition)});
   }
 
   /** The partitions that have these values in these columns. */
@@ -70,7 +70,7 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
     for (int i = 0; i < names.length; i++) {
       given = given.add(keys.apply(names[i]));
     }
-    Object[] found = (Object[]) Bridge.ask(python, "list_partitions", new Object[] {names, texts(given, values)});
+    Object[] found = (Object[]) Bridge.call(handler, "list_partitions", new Object[] {names, texts(given, values)});
     InternalRow[] rows = new InternalRow[found.length];
     for (int i = 0; i < found.length; i++) {
       rows[i] = row((Object[]) found[i]);

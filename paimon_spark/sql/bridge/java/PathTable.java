@@ -17,12 +17,12 @@ import scala.Option;
 public class PathTable implements SupportsRead {
   private final String name;
   private final StructType schema;
-  private final Object python;
+  private final Object handler;
 
-  public PathTable(String name, StructType schema, Object python) {
+  public PathTable(String name, StructType schema, Object handler) {
     this.name = name;
     this.schema = schema;
-    this.python = python;
+    this.handler = handler;
   }
 
   /** The rows of the table as a DataFrame: Spark asks for the scan when it plans a query. */
@@ -51,6 +51,6 @@ public class PathTable implements SupportsRead {
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new PaimonScanBuilder(python, options);
+    return new PaimonScanBuilder(handler, options);
   }
 }

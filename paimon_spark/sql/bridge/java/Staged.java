@@ -5,11 +5,11 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** A table that appears, or replaces one, when its rows are written. */
 public class Staged extends PaimonTable implements StagedTable {
-  private final Object python;
+  private final Object handler;
 
-  public Staged(String description, Object python) {
-    super(description, python);
-    this.python = python;
+  public Staged(String description, Object handler) {
+    super(description, handler);
+    this.handler = handler;
   }
 
   public CustomTaskMetric[] reportDriverMetrics() {
@@ -17,10 +17,10 @@ public class Staged extends PaimonTable implements StagedTable {
   }
 
   public void commitStagedChanges() {
-    Bridge.ask(python, "publish", new Object[0]);
+    Bridge.call(handler, "publish", new Object[0]);
   }
 
   public void abortStagedChanges() {
-    Bridge.ask(python, "discard", new Object[0]);
+    Bridge.call(handler, "discard", new Object[0]);
   }
 }

@@ -1,0 +1,77 @@
+"""The installed catalogs of this driver, and names of tables as a session resolves them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core.errors import UnsupportedError
+from paimon_spark.internals import analyzed_plan, session_state
+from paimon_spark.sql.bridge.conversions import java_array
+from paimon_spark.sql.bridge.handler import handler_of
+from paimon_spark.sql.bridge.jvm import PACKAGE, Jvm
+
+_installed: dict[str, Any] = {}
+"""The handlers of the catalogs, by catalog name."""
+
+
+def install(jvm: Jvm, name: str, catalog: Any) -> None:
+    """Make a CatalogHandler serve the catalog of this name. A catalog of this name is replaced."""
+    _installed[name] = catalog
+    jvm.bridge.Bridge.HANDLERS.put(name, handler_of(jvm, catalog))
+
+
+def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Any:
+    """Return the engine's table for a name as a session resolves it.
+
+    Args:
+        jvm: the JVM.
+        spark: the session.
+        parts: the parts of the name.
+        command: the statement, for errors.
+
+    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a table that is not Paimon's.
+    """
+    return open_table_and_storage(jvm, spark, parts, command)[0]
+
+
+def open_table_and_storage(
+    jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
+) -> tuple[Any, dict[str, str]]:
+    """Return the engine's table for a name, as `open_table` does, and the options of its file system as texts."""
+    plan = resolved_table(jvm, spark, parts, command)
+    handler = _installed.get(str(plan.catalog().name()))
+    if handler is None:
+        raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
+    storage = handler.catalog.storage_options.items()
+    return handler.open_table(plan.identifier()), {str(key): str(value) for key, value in storage}
+
+
+def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
+    """Return Spark's ResolvedTable for a name as a session resolves it. Raises TABLE_OR_VIEW_NOT_FOUND."""
+    names = jvm.java.java.util.ArrayList()
+    for part in parts:
+        names.append(part)
+    name = jvm.java.scala.jdk.javaapi.CollectionConverters.asScala(names).toSeq()
+    unresolved = jvm.type("org.apache.spark.sql.catalyst.analysis.UnresolvedTable")(name, command, True)
+    return analyzed_plan(spark, unresolved, jvm.scala("org.apache.spark.sql.execution.CommandExecutionMode").SKIP())
+
+
+def catalog_of_new_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) -> tuple[Any, Any]:
+    """Return the handler of the catalog that has a new table of this name, and the table's Identifier.
+
+    REQUIRES: the catalog is installed.
+    """
+    manager = session_state(spark).catalogManager()
+    names = list(parts)
+    named = len(names) > 1 and bool(manager.isCatalogRegistered(names[0]))
+    catalog = names.pop(0) if named else str(manager.currentCatalog().name())
+    space = names[:-1] or ([] if named else [str(one) for one in manager.currentNamespace()])
+    identifier = jvm.type("org.apache.spark.sql.connector.catalog.Identifier")
+    return _installed[catalog], identifier.of(java_array(jvm, "java.lang.String", space), names[-1])
+
+
+def stored_schema(table: Any) -> str | None:
+    """Return the schema of a Java table as the engine stores it; `None`: the table is not of this connector."""
+    own = str(table.getClass().getName()).startswith(f"{PACKAGE}.")
+    return str(table.storedSchema()) if own else None

@@ -1,0 +1,275 @@
+"""The contract of the bridge: for each Java class that calls Python, the methods that it may call.
+
+A handler derives from the endpoints that it serves. ``tests/spark/sql/test_bridge.py`` compares each ``Bridge.call`` of
+``java/*.java`` with the endpoint of its class. Arguments whose type is `Any` are objects of Java.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class CatalogEndpoint(Protocol):
+    """The methods that ``Catalog.java`` calls."""
+
+    def list_tables(self, namespace: Any) -> Any:
+        """Return the identifiers of the tables of a database as a Java array."""
+
+    def table_exists(self, identifier: Any) -> bool:
+        """Return True if the table exists."""
+
+    def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
+        """Return a table, at a version or a time if one of them is not `None`. ``name``: its parts, as JSON."""
+
+    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Create a table and return it."""
+
+    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a new table that appears with its rows."""
+
+    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a table that replaces rows and schema of an existing table."""
+
+    def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a table that appears with its rows, or replaces an existing table."""
+
+    def check_constraints(self, identifier: Any, constraints: Any) -> None:
+        """Raise UnsupportedError if there is a constraint."""
+
+    def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
+        """Create a table with the columns, partitions and properties of another one."""
+
+    def alter_table(self, identifier: Any, changes: Any) -> Any:
+        """Change the schema or the options of a table and return it."""
+
+    def drop_table(self, identifier: Any) -> bool:
+        """Delete a table; return False if it is missing."""
+
+    def rename_table(self, old: Any, new: Any) -> None:
+        """Rename a table."""
+
+    def load_procedure(self, identifier: Any) -> Any:
+        """Return a procedure."""
+
+    def list_procedures(self, namespace: Any) -> Any:
+        """Return the identifiers of all procedures as a Java array."""
+
+    def load_function(self, identifier: Any) -> Any:
+        """Return a function."""
+
+    def list_functions(self, namespace: Any) -> Any:
+        """Return the identifiers of the functions as a Java array."""
+
+    def list_databases(self) -> Any:
+        """Return the names of the databases as a Java array."""
+
+    def database_exists(self, namespace: Any) -> bool:
+        """Return True if the database exists."""
+
+    def load_database(self, namespace: Any) -> Any:
+        """Return the properties of a database as a Java map."""
+
+    def create_database(self, namespace: Any, metadata: Any) -> None:
+        """Create a database."""
+
+    def alter_database(self, namespace: Any, changes: Any) -> None:
+        """Set and remove properties of a database."""
+
+    def drop_database(self, namespace: Any, cascade: bool) -> bool:
+        """Delete a database; `cascade`: with its tables."""
+
+
+class TableEndpoint(Protocol):
+    """The methods that ``PaimonTable.java`` calls."""
+
+    def truncate(self) -> bool:
+        """Remove every row."""
+
+    def stored_schema(self) -> str:
+        """Return the schema as the engine stores it."""
+
+
+class PartitionsEndpoint(Protocol):
+    """The methods that ``PartitionedTable.java`` calls. A partition is an array of texts of its internal values."""
+
+    def list_partitions(self, names: Any, values: Any) -> Any:
+        """Return the partitions that have these values in these columns, as arrays of texts."""
+
+    def create_partition(self, values: Any) -> None:
+        """Raise UnsupportedError."""
+
+    def drop_partition(self, values: Any) -> bool:
+        """Remove the rows of a partition; return False if there are none."""
+
+    def load_partition(self, values: Any) -> Any:
+        """Return the properties of a partition as a Java map."""
+
+    def set_partition_properties(self, values: Any) -> None:
+        """Raise UnsupportedError."""
+
+
+class ReadEndpoint(Protocol):
+    """The methods that ``PaimonScanBuilder.java`` calls. Filters, orders, options and settings are JSON."""
+
+    def decided_filters(self, trees: str) -> str:
+        """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
+
+    def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
+        """Return the rows of an aggregation that metadata answer; `None`: Spark computes it."""
+
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
+        """Return the handler of a scan: a ScanEndpoint."""
+
+
+class ScanEndpoint(Protocol):
+    """The methods that ``PaimonScan.java`` calls."""
+
+    def description(self) -> str:
+        """Return as JSON the kind of the scan ("files" or "local") and what Spark knows of it before it runs."""
+
+    def source(self, trees: str) -> Any:
+        """Return a ``Source.java``: the kind of the scan that reads the rows, with its data.
+
+        ``trees``: the filters of a running join, as JSON; files without matching rows are left out.
+        """
+
+    def parts(self) -> Any:
+        """Return a Java array of the handlers of two scans that together have the rows; `None`: one scan reads all."""
+
+    def explain(self) -> str | None:
+        """Return the explanation of the scan for EXPLAIN; `None`: it has none."""
+
+    def stream_source(self) -> Any:
+        """Return the scan of the Python data source, which has streams."""
+
+    def statistics(self) -> str:
+        """Return the rows and bytes of the scan, and the statistics of its columns, as JSON."""
+
+
+class WriteEndpoint(Protocol):
+    """The methods that ``PaimonWrite.java`` calls. The mode is append, overwrite or dynamic."""
+
+    def check_write(self, mode: str, trees: str, options: str) -> None:
+        """Raise an error for options, and for rows to replace, that `insert` will refuse."""
+
+    def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
+        """Write the rows of a Java Dataset in one commit."""
+
+    def source_write(self, mode: str, info: Any, options: str) -> Any:
+        """Return a write of the Python data source, for a dynamic overwrite or a stream."""
+
+
+class MergeSchemaEndpoint(Protocol):
+    """The methods that ``PaimonMergeSchemaRule.java`` calls."""
+
+    def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
+        """Return the table as a write of other columns will make it; True: it stays; `None`: it must not change."""
+
+
+class RowLevelEndpoint(Protocol):
+    """The methods that ``PaimonRowLevelRule.java`` calls, itself or by a ``PaimonCommand.java``."""
+
+    def check_write(self, mode: str, trees: str, options: str) -> None:
+        """Raise an error for a dynamic overwrite that `overwrite_partitions` will refuse."""
+
+    def explain_row_changes(self, trees: str | None) -> str:
+        """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN."""
+
+    def overwrite_partitions(self, session: Any, write: Any) -> Any:
+        """Replace the partitions of the rows of a statement (``OverwritePlan.java``); return no row."""
+
+    def delete_rows(self, session: Any, plan: Any) -> Any:
+        """Run DELETE and return its row of counts."""
+
+    def update_rows(self, session: Any, plan: Any) -> Any:
+        """Run UPDATE and return its row of counts."""
+
+    def merge_rows(self, session: Any, plan: Any) -> Any:
+        """Run MERGE INTO and return its row of counts."""
+
+
+class StagedEndpoint(Protocol):
+    """The methods that ``Staged.java`` calls."""
+
+    def publish(self) -> None:
+        """Make the rows and the schema those of the table."""
+
+    def discard(self) -> None:
+        """Delete what was written."""
+
+
+class FilesEndpoint(Protocol):
+    """The methods that ``NativeRows.java`` calls."""
+
+    def matching(self, trees: str) -> str:
+        """Return the paths of the files that may have rows for which all filters are true, as JSON."""
+
+
+class StatementsEndpoint(Protocol):
+    """The methods that ``PaimonParser.java`` calls, itself or by a ``PaimonCommand.java``."""
+
+    def parse(self, text: str) -> Any:
+        """Return the title and the columns of a statement as a Java array; `None`: the text is Spark's."""
+
+    def run(self, session: Any, text: str) -> Any:
+        """Run a statement in a session and return its rows as a Java array of arrays."""
+
+
+class TableFunctionsEndpoint(Protocol):
+    """The methods that the class ``PaimonTableFunction`` calls."""
+
+    def changes(self, name: str, arguments: Any) -> Any:
+        """Return the name of the table with the options of a read, or with two tags, as a Java array."""
+
+
+class FunctionEndpoint(Protocol):
+    """The methods that the class ``PaimonCalls`` calls."""
+
+    def expression(self, first: Any, columns: Any, types: Any) -> Any:
+        """Return the expression of a function as a Java Column.
+
+        Args:
+            first: the value of the first argument.
+            columns: the arguments, an array of Columns.
+            types: the types of the arguments, an array of texts.
+        """
+
+
+class ProcedureEndpoint(Protocol):
+    """The methods that ``PaimonProcedure.java`` calls."""
+
+    def call(self, *values: Any) -> Any:
+        """Run the procedure in the session that issued the statement; return its rows as a Java array of arrays."""
+
+
+class MissingProcedureEndpoint(Protocol):
+    """The methods that ``PaimonProcedure.java`` calls if there is no such procedure."""
+
+    def refuse(self) -> None:
+        """Raise the reason."""
+
+
+ENDPOINTS: Mapping[str, tuple[type, ...]] = {
+    "Catalog": (CatalogEndpoint,),
+    "MatchingFiles": (FilesEndpoint,),
+    "PaimonCalls": (FunctionEndpoint,),
+    "PaimonMergeSchemaRule": (MergeSchemaEndpoint,),
+    "PaimonParser": (StatementsEndpoint,),
+    "PaimonProcedure": (ProcedureEndpoint, MissingProcedureEndpoint),
+    "PaimonRowLevelRule": (RowLevelEndpoint,),
+    "PaimonScan": (ScanEndpoint,),
+    "PaimonScanBuilder": (ReadEndpoint,),
+    "PaimonTable": (TableEndpoint,),
+    "PaimonTableFunction": (TableFunctionsEndpoint,),
+    "PaimonWrite": (WriteEndpoint,),
+    "PaimonWriteBuilder": (WriteEndpoint,),
+    "PartitionedTable": (PartitionsEndpoint,),
+    "Staged": (StagedEndpoint,),
+}
+"""The endpoints that each Java class calls."""
+_ALL = frozenset(endpoint for several in ENDPOINTS.values() for endpoint in several)
+
+
+def endpoint_methods(handler: type[Any]) -> frozenset[str]:
+    """Return the names of the methods that Java may call on objects of a class: those of its endpoints."""
+    served = _ALL.intersection(handler.__mro__)
+    return frozenset(name for kind in served for name in vars(kind) if not name.startswith("_"))

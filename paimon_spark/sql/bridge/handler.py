@@ -1,0 +1,101 @@
+"""Handlers: Python objects whose methods Java calls, through ``PythonHandler.java``.
+
+Java reaches the methods of the handler's endpoints (`paimon_spark.sql.bridge.endpoints`) and no other attribute.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+
+from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
+from paimon_spark.interruption import statement
+from paimon_spark.sql.bridge.endpoints import endpoint_methods
+from paimon_spark.sql.bridge.jvm import PACKAGE, Jvm
+from paimon_spark.sql.bridge.spark_errors import illegal, unsupported
+
+_log = logging.getLogger(__name__)
+_ARGUMENTS_IN_ARRAY = -1
+_SECONDS_OF_A_STATEMENT = 10.0
+"""Spark may retry a failed call through another method. Errors of one class within this time count as one failure."""
+
+
+class Handler:
+    """An object of Python that Java calls, as ``PythonHandler.java``.
+
+    A py4j callback runs in a thread of its own, after Ctrl-C in the thread that called Java. Exceptions that PySpark
+    translated on their way to Python return to the JVM as themselves.
+    """
+
+    def __init__(self, run: Callable[[str, Sequence[Any]], Any]) -> None:
+        self._run = run
+
+    def call(self, method: str, number: int, *arguments: Any) -> Any:
+        """Call a method with the first `number` arguments; -1: the first argument is an array of all."""
+        try:
+            values = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
+            with statement():
+                return self._run(method, list(values))
+        except CapturedException as error:
+            if error._origin is None:
+                raise
+            raise Py4JJavaError(str(error), error._origin) from None
+        except Exception:
+            raise
+        except BaseException as error:  # py4j would end its thread without a result, and Java would wait for ever
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+    class Java:
+        """The interfaces that py4j implements with an object of the class."""
+
+        implements = [f"{PACKAGE}.PythonHandler"]  # noqa: RUF012
+
+
+class _Failures:
+    """The class of the last logged error, and the time until which further errors of this class have no trace."""
+
+    def __init__(self) -> None:
+        self._kind: type[BaseException] | None = None
+        self._until = 0.0
+
+    def log(self, method: str, error: BaseException) -> None:
+        """Log an error with its trace; without it if an error of this class was logged a moment ago."""
+        if self._kind is type(error) and time.monotonic() < self._until:
+            _log.debug("method %r failed: %s", method, hide_secrets(str(error)))
+            return
+        self._kind, self._until = type(error), time.monotonic() + _SECONDS_OF_A_STATEMENT
+        _log.error("method %r failed", method, exc_info=error)
+
+
+_failures = _Failures()
+
+
+def handler_of(jvm: Jvm, target: object) -> Handler:
+    """Return a handler that calls the endpoint methods of an object; errors arrive as errors that Spark knows.
+
+    Args:
+        jvm: the JVM that calls.
+        target: an object whose class derives from at least one endpoint.
+    """
+    kind: type[Any] = type(target)
+    methods = endpoint_methods(kind)
+
+    def run(method: str, arguments: Sequence[Any]) -> Any:
+        try:
+            if method not in methods:
+                raise AttributeError(f"{type(target).__name__} has no endpoint method {method!r}")
+            return getattr(target, method)(*arguments)
+        except (UnsupportedError, NotImplementedError) as error:
+            raise unsupported(jvm, str(error)) from None
+        except PaimonError as error:
+            raise illegal(jvm, str(error)) from None
+        except (CapturedException, Py4JJavaError):
+            raise
+        except BaseException as error:  # py4j would print its trace; for SystemExit it would send no result at all
+            _failures.log(method, error)
+            raise illegal(jvm, hide_secrets(f"{type(error).__name__}: {error}")) from error
+
+    return Handler(run)
