@@ -128,9 +128,7 @@ class Game:
         fields = self.table.fields_at()
         ours = rows(self.table.ours().changes(0, through), (ROW_KIND, *fields))
         waiting = self.mode == "postponed" and self.producer is None
-        if (
-            waiting or self.table.ours().store.traits.hides_level_0
-        ):  # only Java's streams return these
+        if waiting or self.table.ours().store.traits.hides_level_0:  # only Java's streams return these
             plans = self.table.java("stream_read", options={"scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
             theirs = [row for plan in plans["plans"] for row in plan["rows"]]
         else:

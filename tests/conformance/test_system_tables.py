@@ -182,9 +182,7 @@ def test_changes_in_a_batch(judge, name, rng, producer):
     last = table.ours().store.snapshots.latest_id()
     for first in (0, 2):
         between = f"{first},{last}"
-        for one in ("audit_log", "binlog")[
-            : 1 + (producer == "lookup")
-        ]:  # Java packs -U with the next row
+        for one in ("audit_log", "binlog")[: 1 + (producer == "lookup")]:  # Java packs -U with the next row
             ours = viewed(table.ours(**{"incremental-between": between}), one)
             fields = ours.schema.fields
             answer = judge.call("read", table=f"{name}${one}", incremental_between=between)

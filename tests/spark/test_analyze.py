@@ -1,4 +1,4 @@
-"""ANALYZE on the cluster: the statistics are those of the rows that the table shows."""
+"""ANALYZE on the cluster: the statistics describe the visible rows of the table."""
 
 from datetime import datetime
 from decimal import Decimal

@@ -28,7 +28,7 @@ def save(frame, path, mode="append", **options):
 
 
 def changes(spark, text, *, first=0, keys=300, tasks=3):
-    """Rows of so many keys; the last ten keys of a task are the first ten of the next task."""
+    """Return rows of `keys` keys; the last ten keys of a task are the first ten of the next task."""
     per_task = keys // tasks
     numbers = spark.range(0, (per_task + 10) * tasks, numPartitions=tasks)
     key = f"{first} + (id div {per_task + 10}) * {per_task} + id % {per_task + 10}"
@@ -137,7 +137,7 @@ DAILY = {"primary_key": "dt,id", "partition": "dt", "bucket": "-1", "write-only"
 
 
 def daily(spark, first, count):
-    """Rows of so many ids over ten days, from two tasks that both have some of every day."""
+    """Return `count` rows over ten days, from two tasks that both have rows of every day."""
     return spark.range(first, first + count, numPartitions=2).selectExpr("id", "'d' || id % 10 AS dt", "id AS v")
 
 
@@ -174,7 +174,7 @@ MOVING = {"primary_key": "id", "partition": "dt", "bucket": "-1", "dynamic-bucke
 
 
 def moving(spark, text, *, first, days, tasks=4):
-    """A hundred keys, each in two rows of different tasks, of which one has no value."""
+    """Return a hundred keys, each in two rows of different tasks; one of the two has no value."""
     rows = spark.range(0, 200, numPartitions=tasks)
     return rows.selectExpr(
         f"{first} + id % 100 AS id",

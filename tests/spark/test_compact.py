@@ -1,4 +1,4 @@
-"""Compaction from Spark: of a table by the tasks of a job, and of the buckets that a write has touched."""
+"""Compaction from Spark: a table in the tasks of a job, and the buckets that a write has touched."""
 
 import os
 import signal
@@ -129,7 +129,7 @@ def test_a_minor_compaction_follows_the_policy(spark, path):
     assert open_spark(spark, path, **{"num-sorted-run.compaction-trigger": "3"}).compact() is not None
 
 
-def test_partitions_and_filters_select_what_is_compacted(spark, path):
+def test_partitions_and_filters_limit_compaction(spark, path):
     table = days(path, 2)
 
     def runs():

@@ -40,7 +40,7 @@ def object_store():
 @pytest.mark.parametrize(
     "page", [pytest.param(p, id=named(p), marks=() if named(p) == QUICK else pytest.mark.more) for p in RUNNING]
 )
-def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(spark, warehouse, capsys, page):
+def test_code_of_page_runs_and_prints_shown_output(spark, warehouse, capsys, page):
     if page.name == "s3.md":
         with object_store() as texts:
             run(page, capsys, texts)

@@ -16,7 +16,7 @@ FUNCTIONS = [pytest.param(None, one, id=one.__name__) for one in PUBLIC if inspe
 
 
 @pytest.mark.parametrize(("owner", "member"), [*METHODS, *FUNCTIONS])
-def test_help_names_what_a_member_takes_returns_and_raises(owner, member):
+def test_help_names_arguments_result_and_errors(owner, member):
     check_help(owner, member, NAMED)
 
 

@@ -1,4 +1,4 @@
-"""Metrics that reach a session: of statements, past commits, the progress of queries, and the log of workers."""
+"""Metrics that reach a session: statements, past commits, the progress of queries, and the log of workers."""
 
 import json
 import time

@@ -61,7 +61,7 @@ class Run:
         return came(self.place)
 
     def batches(self) -> int:
-        """How many there have been; over Connect the query itself does not tell in time."""
+        """Return the number of batches from the checkpoint; over Connect the query's own report is late."""
         return sum(file.name.isdigit() for file in Path(self.place, "checkpoint", "commits").iterdir())
 
 
@@ -125,7 +125,7 @@ def test_a_stream_of_an_empty_table_reads_its_first_rows(spark, table, tmp_path)
 
 @pytest.mark.more
 def test_available_now_reads_all_rows_and_ends(spark, table, tmp_path):
-    """On Spark 4.1 limits would end such a query after one batch."""
+    """On Spark 4.1, a limit would end an available-now query after one batch."""
     limits = {"maxFilesPerTrigger": "1"} if HAS_AVAILABLE_NOW else {}
     put(table, *range(20))
     put(table, *range(20, 30))

@@ -73,7 +73,7 @@ class Query:
         return sorted(found)
 
     def resumed(self, end: str) -> None:
-        """What Spark 4.1 does with the last offset it knows; others need nothing."""
+        """Resume as Spark 4.1 does from its last offset; other versions need nothing."""
         if not self.asks:
             assert self.reader.partitions(json.loads(end), json.loads(end)) == []
 
@@ -285,7 +285,7 @@ def test_a_query_of_all_columns_stops_at_new_columns_until_restarted(table):
 
 
 def test_both_readers_of_a_query_read_by_one_schema(table):
-    """Spark makes the reader that plans and the one of the tasks at different moments."""
+    """Spark creates the planning reader and the task reader at different times."""
     put(table, 1)
     query = Query(table)
     start = query.start()
@@ -498,7 +498,7 @@ def test_options_by_all_their_names():
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 asks for no newest offset")
-def test_the_reported_offset_has_what_is_left_after_the_batch(table):
+def test_reported_offset_counts_rows_left_after_batch(table):
     for number in range(3):
         put(table, number)
     query = Query(table, startingVersion="1", maxFilesPerTrigger="1")

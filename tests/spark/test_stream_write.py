@@ -35,7 +35,7 @@ def stream(spark):
 
 
 def run(frame, warehouse, times=1, path="t", checkpoint="c", mode="append", **options):
-    """So many batches of it, each in a run of its own; the last query."""
+    """Run `times` batches, each as a query of its own, and return the last query."""
     for _ in range(times):
         writing = frame.writeStream.format("paimon").outputMode(mode).options(**options)
         writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True)

@@ -1,4 +1,4 @@
-"""Texts that denote a time: the session's time zone, wherever they are written; a data source alone needs a zone."""
+"""Texts that denote a time: every interface uses the session's time zone; a plain data source needs a zone option."""
 
 import datetime as dt
 import os

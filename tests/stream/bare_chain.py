@@ -2,7 +2,7 @@
 
 Every query is a thread with a checkpoint in Spark's form: `offsets/n` is there before batch n is run, `commits/n` when
 it is through; a batch without the latter is run again with the same offsets. Starting takes a second, not twenty, so
-that a process can be killed hundreds of times. The command line is that of `chain.py`.
+that a process can be killed hundreds of times. It takes the arguments of `chain.py`.
 """
 
 import json
@@ -46,11 +46,11 @@ class Numbers:
             yield [pa.record_batch({"v": v, "k": [n * 7919 % KEYS for n in v], "kind": kinds})]
 
     def commit(self, end: dict) -> None:
-        """Nobody waits for that."""
+        """Do nothing: no process waits for this commit."""
 
 
 class Changes:
-    """What happens to a table."""
+    """The changes of a table, as a stream."""
 
     def __init__(self, warehouse: str, table: str, options: dict[str, str]) -> None:
         given = {"path": place(warehouse, table), "consumer-id": "next", "maxFilesPerTrigger": "6", **options}
@@ -94,7 +94,7 @@ class Query(threading.Thread):
             os._exit(1)
 
     def step(self) -> bool:
-        """One micro-batch, the one that was begun or the next; False where there is nothing new."""
+        """Run the unfinished or next micro-batch; return False if there is no new data."""
         number = max((int(path.name) for path in (self._checkpoint / "offsets").glob("[0-9]*")), default=-1)
         if number < 0 or (self._checkpoint / "commits" / str(number)).exists():
             number += 1
@@ -104,7 +104,7 @@ class Query(threading.Thread):
                 return False
             self._write(f"offsets/{number}", json.dumps(end))
         start, end = self._offset(number - 1), self._offset(number)
-        tasks = list(self._source.tasks(start, end)) or [[]]  # where there is none, Spark has one without rows
+        tasks = list(self._source.tasks(start, end)) or [[]]  # without tasks, Spark runs an empty one
         written = [self._writer().write(iter(self._fitted(rows))) for rows in tasks]
         self._writer().commit([replace(message, query=self._id) for message in written], number)
         self._write(f"commits/{number}", "{}")

@@ -52,7 +52,7 @@ TABLES = {
 
 
 def place(warehouse: str, table: str) -> str:
-    """Where a table of the chain lies."""
+    """Return the path of a table of the chain."""
     return f"{warehouse}/db.db/{table}"
 
 
@@ -69,14 +69,14 @@ def numbers(spark: SparkSession) -> DataFrame:
 
 
 def numbers_sent(checkpoint: str) -> int:
-    """How many numbers a query has been given, by its checkpoint: what the tables say is not asked."""
+    """Return how many numbers a query has received according to its checkpoint, without reading tables."""
     offsets = Path(checkpoint, "offsets")
     newest = max(int(path.name) for path in offsets.iterdir() if path.name.isdecimal())
     return int(json.loads((offsets / str(newest)).read_text().splitlines()[-1])["offset"])
 
 
 def follow(spark: SparkSession, warehouse: str, table: str, **options: str) -> DataFrame:
-    """What happens to a table, six files at a time; while this query is not running, expiry waits for it."""
+    """Return the changes of a table, six files per batch; a consumer protects them while the query is stopped."""
     source = spark.readStream.format("paimon").options(**{"consumer-id": "next", "maxFilesPerTrigger": "6"}, **options)
     return source.load(place(warehouse, table))
 

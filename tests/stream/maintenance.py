@@ -1,4 +1,4 @@
-"""Compaction and expiry beside the chain, as a process: `python -m tests.stream.maintenance PLACE a,b SEED`."""
+"""Compaction and expiry during the chain, as a process: `python -m tests.stream.maintenance PLACE a,b SEED`."""
 
 import random
 import sys
@@ -9,7 +9,7 @@ from tests.stream.chain import place
 
 
 def main(warehouse: str, names: str, seed: str) -> None:
-    """Whatever is drawn next, until killed."""
+    """Run random maintenance until killed."""
     drawn = random.Random(int(seed))
     tables = [Table.open(place(warehouse, name)) for name in names.split(",")]
     while True:

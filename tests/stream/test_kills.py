@@ -1,4 +1,4 @@
-"""kill -9 of what takes part in a micro-batch: a task's process, the one that commits, the JVM of the driver.
+"""kill -9 of the processes of a micro-batch: a task, the committing process, the driver's JVM.
 
 The killed process had come to a given FileIO call of the batch; another run of the query starts from its checkpoint.
 Some calls by default; with ``-m slow`` every one of them, in one long life of a query that is killed again and again.
@@ -51,7 +51,7 @@ def run(spark: SparkSession, home: Path, kill: str = "nobody:0") -> None:
 
 
 def mark(home: Path, kill: str) -> Path:
-    """The file that is there once somebody was killed."""
+    """Return the file that marks a kill."""
     return home / f"killed-{kill.replace(':', '-')}"
 
 
@@ -79,7 +79,7 @@ def apart(home: Path, kill: str) -> bool:
 
 
 def main() -> None:
-    """What `apart` runs."""
+    """Run the query of `apart`."""
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     spark = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", "2").getOrCreate()
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def batches_in(home: Path) -> Counter[int]:
-    """How many snapshots hold the rows of each batch."""
+    """Return the number of snapshots with the rows of each batch."""
     made = [s for s in Table.open(f"{home}/t").snapshots() if s.commit_kind != CommitKind.COMPACT]
     return Counter(s.commit_identifier for s in made)
 

@@ -2,7 +2,7 @@
 
 Killed at drawn moments, most of them near a commit: all processes of the chain, or its JVM alone, so that Python
 processes are left that go on by themselves while the chain starts again, or one Python process; now and then
-the process that compacts and expires beside it.
+the process that compacts and expires at the same time.
 """
 
 import os
@@ -44,15 +44,15 @@ class Processes:
             self._leader = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, start_new_session=True)
 
     def said(self, word: str) -> bool:
-        """Whether a line of that text has come out."""
+        """Return True if the output has this line."""
         return word in self.log.read_text(errors="replace").splitlines()
 
     def ended(self) -> bool:
-        """Whether the first process is gone."""
+        """Return True if the first process has ended."""
         return self._leader.poll() is not None
 
     def all(self) -> list[psutil.Process]:
-        """Those that live."""
+        """Return the running processes."""
         return [process for process in psutil.process_iter() if _session(process) == self._leader.pid]
 
     def kill(self, victims: list[psutil.Process] | None = None) -> None:
@@ -64,7 +64,7 @@ class Processes:
             self._leader.wait()
 
     def starved(self) -> bool:
-        """Whether Spark gave up on Python processes that did not start within its ten seconds: a busy machine."""
+        """Return True if Spark gave up on Python workers that did not start within ten seconds on a busy machine."""
         return "Python worker failed to connect back" in self.log.read_text(errors="replace")
 
     def tail(self) -> str:
@@ -96,7 +96,7 @@ class Soak:
         self.starved = 0
 
     def run(self, kills: int) -> None:
-        """That many kills of the chain, then a run to its end."""
+        """Kill the chain `kills` times, then run it to its end."""
         maintenance: Processes | None = None
         try:
             while sum(self.kills.values()) < kills:
@@ -111,7 +111,7 @@ class Soak:
                 processes.kill()
 
     def sent(self) -> int:
-        """How many numbers went in."""
+        """Return how many numbers entered the chain."""
         return numbers_sent(f"{self.warehouse}/checkpoints/{next(iter(self.tables))}")
 
     def _live(self, chain: Processes) -> None:
@@ -130,7 +130,7 @@ class Soak:
             victims = [process for process in chain.all() if (_name(process) == "java") == (whom == "jvm")]
             chain.kill([self._drawn.choice(victims)] if victims else [])
             time.sleep(self._drawn.uniform(0, 1))
-        if whom != "jvm":  # of a chain that lost its JVM the rest goes on, beside the next
+        if whom != "jvm":  # without its JVM, the rest of a chain goes on during the next one
             chain.kill()
 
     def _let_it_work(self, chain: Processes) -> None:
@@ -163,7 +163,7 @@ class Soak:
         return self._start("maintenance", str(self._drawn.randrange(1 << 30)))
 
     def _all_read(self) -> bool:
-        """Whether every query that reads a table has said how far it is: from then on expiry waits for it."""
+        """Return True if every reading query has recorded its position, which expiry then respects."""
         read = list(self.tables.values())[:-1]
         return all(Path(table.path, "consumer", "consumer-next").exists() for table in read)
 
@@ -220,7 +220,7 @@ def check_commits(name: str, table: Table) -> None:
 
 
 def check_files(soak: Soak, kills: int) -> None:
-    """History does not pile up: what is kept is what was asked for, and a kill leaves few files that nobody names."""
+    """History does not pile up: expiry keeps only the configured snapshots, and a kill leaves few orphan files."""
     for name, table in soak.tables.items():
         table.compact(full=True)
         table.expire_snapshots(retain_max=2, retain_min=1)
@@ -256,19 +256,19 @@ def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: i
 
 
 @pytest.mark.more
-def test_a_chain_that_is_killed_ends_with_what_went_in(tmp_path, seed):
+def test_killed_stream_chain_loses_no_rows(tmp_path, seed):
     soak(tmp_path, "chain", SHORT, kills=2, seed=seed + 1)
 
 
 @pytest.mark.drawn
-def test_a_chain_without_a_jvm_that_is_killed_ends_with_what_went_in(tmp_path, seed):
+def test_killed_stream_chain_without_jvm_loses_no_rows(tmp_path, seed):
     soak(tmp_path, "bare_chain", LONG, kills=rounds(8), seed=seed + 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("run", [1, 2])
-def test_a_chain_that_is_killed_a_hundred_times_ends_with_what_went_in(tmp_path, chain, run, seed):
+def test_stream_chain_killed_a_hundred_times_loses_no_rows(tmp_path, chain, run, seed):
     """A hundred kills in all."""
     soak(tmp_path, "chain", chain, kills=25, seed=seed + 10 * run)
 
