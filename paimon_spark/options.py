@@ -6,7 +6,6 @@ Spark passes option names in lower case, so names match without case; values kee
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -14,6 +13,7 @@ from typing import Any, cast
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
+from paimon_core.fileio.stores import is_storage_option
 from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG
 from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
@@ -57,7 +57,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "scan.watermark": integer_from(0),
 }
 """The parsers of time-travel options; the others are texts."""
-_STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
 DEFAULT_MIN_TASKS = 8  # the processes that plan do not see how many tasks the cluster can run at a time
 DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows measured faster than 131 k
@@ -391,7 +390,7 @@ def _pop_read(named: dict[str, str]) -> dict[str, Any]:
 
 
 def _pop_address(named: dict[str, str]) -> TableAddress:
-    storage = {key: named.pop(key) for key in list(named) if _STORAGE.match(key)}
+    storage = {key: named.pop(key) for key in list(named) if is_storage_option(key)}
     path, warehouse, table, branch = (named.pop(key, None) for key in ("path", "warehouse", "table", "branch"))
     if "paths" in named:
         raise InvalidInputError(f"one table at a time can be read, got the paths {json.loads(named['paths'])}")

@@ -7,14 +7,11 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
-from paimon_core.fileio.local import LocalStorage
 from paimon_core.fileio.paths import absolute, join, scheme_of
-from paimon_core.fileio.remote import RemoteStorage, open_filesystem
-from paimon_core.fileio.s3 import SCHEMES, is_amazon, is_s3_option, s3_arguments
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, MissingDirectoryError, OutputStream, Storage
+from paimon_core.fileio.stores import committing_stores, options_for, store_of
 
 __all__ = ["UNKNOWN_MODIFIED", "FileIO", "FileStatus", "MissingDirectoryError", "OutputStream", "absolute", "join"]
-_ATOMIC = frozenset({"file", "hdfs", "viewfs"})
 
 
 class FileIO:
@@ -55,7 +52,7 @@ class FileIO:
     @property
     def renames_atomically(self) -> bool:
         """True if `rename_directory` is one step on the store of the URL: local disks and HDFS."""
-        return scheme_of(self._url) in _ATOMIC
+        return store_of(self._url).renames_atomically
 
     def read(self, path: str) -> bytes:
         """Return the whole content of a file."""
@@ -89,7 +86,9 @@ class FileIO:
 
         Atomic. ``may_link``: the copy may share its bytes with the source, which nobody may change in place then.
         """
-        return _store_of(source) == _store_of(target) and self._storage(source).copy_within(source, target, may_link)
+        if _client_key(source) != _client_key(target):
+            return False
+        return self._storage(source).copy_within(source, target, may_link)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file with this content; return False, and change nothing, if the name is taken.
@@ -107,7 +106,7 @@ class FileIO:
         """
         by_store: dict[str, list[str]] = {}
         for path in paths:
-            by_store.setdefault(_store_of(path), []).append(path)
+            by_store.setdefault(_client_key(path), []).append(path)
         for stored in by_store.values():
             self._storage(stored[0]).sync(stored, root)
 
@@ -154,23 +153,17 @@ class FileIO:
     def _storage(self, path: str) -> Storage:
         if self._process != os.getpid():  # connections and their threads do not survive a fork
             self._storages, self._process = {}, os.getpid()
-        store = _store_of(path)
-        found = self._storages.get(store)
-        return found or self._storages.setdefault(store, self._make_storage(path))
+        key = _client_key(path)
+        storage = self._storages.get(key)
+        return storage or self._storages.setdefault(key, self._open_storage(path))
 
-    def _make_storage(self, path: str) -> Storage:
-        scheme = scheme_of(path)
-        if scheme == "file":
-            return LocalStorage(self._fixed)
-        if scheme in SCHEMES:
-            arguments = s3_arguments(self._options)
-            return RemoteStorage(open_filesystem("s3://", arguments), None, is_amazon(arguments))
-        options = {key: value for key, value in self._options.items() if not is_s3_option(key)}
-        reason = (
+    def _open_storage(self, path: str) -> Storage:
+        store = store_of(path)
+        no_commit = (
             f"cannot commit to {hide_secrets(self._url)}: no safe way to create a snapshot file exactly once "
-            f"is known for {scheme}:// stores; committing works on local disks and S3, reading everywhere"
+            f"is known for {scheme_of(path)}:// stores; committing works on {committing_stores()}, reading everywhere"
         )
-        return RemoteStorage(open_filesystem(path, options), reason)
+        return store.open(path, options_for(store, self._options), self._fixed, None if store.commits else no_commit)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self._url, "options": self._options, "fixed": self._fixed}
@@ -191,9 +184,5 @@ class FileIO:
         return f"{type(self).__name__}({hide_secrets(self._url)!r})"
 
 
-def _store_of(path: str) -> str:
-    """Return the name of the store that serves a path: ``file``, ``s3``, elsewhere the host or container."""
-    scheme = scheme_of(path)
-    if scheme == "file":
-        return scheme
-    return "s3" if scheme in SCHEMES else "/".join(path.split("/", 3)[:3])
+def _client_key(path: str) -> str:
+    return store_of(path).client_key(path)

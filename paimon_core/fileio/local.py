@@ -3,16 +3,18 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from paimon_core.fileio.durable import make_directories, sync_all, sync_directory
 from paimon_core.fileio.exclusive import NO_HARD_LINKS, link_exclusive, temporary_name
 from paimon_core.fileio.paths import join, local_path, scheme_of
-from paimon_core.fileio.storage import FileStatus, MissingDirectoryError, OutputStream
+from paimon_core.fileio.storage import FileStatus, MissingDirectoryError, OutputStream, Storage
+from paimon_core.fileio.store import Store
 
 T = TypeVar("T")
 _NO_LINK = NO_HARD_LINKS | {errno.EXDEV}
@@ -205,3 +207,22 @@ class LocalStorage:
                 f"{path} cannot be written: there is no directory {top}. The table, database or branch there was "
                 "dropped or renamed: open it by its name"
             ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalStore(Store):
+    """The local file system, which is used without fsspec: a hard link is the atomic step of commits."""
+
+    @property
+    def commits(self) -> bool:
+        """True: `exclusive.link_exclusive` is safe."""
+        return True
+
+    def open(self, path: str, options: Mapping[str, Any], fixed: Sequence[str], no_commit: str | None) -> Storage:
+        """See `Store.open`. Storage options have no effect."""
+        return LocalStorage(fixed)
+
+
+LOCAL: Final = LocalStore(
+    title="local disks", schemes=("file",), same_files=True, one_client=True, renames_atomically=True
+)

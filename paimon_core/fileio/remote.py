@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
 
 from paimon_core.errors import MissingDependencyError, PaimonError, UnsupportedError, hide_secrets, user_info
-from paimon_core.fileio.exclusive import put_if_absent
+from paimon_core.fileio.exclusive import put_if_absent as put_by_condition
 from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
 
@@ -23,8 +23,8 @@ READ_AHEAD = 4 << 20
 """Bytes: size of the window through which a larger file is read."""
 
 _MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
-_FLAT = frozenset({"s3", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "http", "https"})
-"""Protocols of stores without directories: a directory is a prefix of names."""
+PutIfAbsent: TypeAlias = Callable[[Any, str, bytes], bool]
+"""Creates an object of an fsspec file system by its key and content; returns False if the key is taken."""
 
 _PASSED_ON = (OSError, PaimonError, TypeError, AttributeError, ImportError)
 """Errors that are not wrapped in an OSError: they are one already, or a bug."""
@@ -34,13 +34,24 @@ class RemoteStorage:
     """The storage of one fsspec file system.
 
     Args:
-        filesystem: of fsspec.
+        filesystem: the fsspec file system.
         no_commit: the reason why snapshots cannot be published on this store; `None`: `put_if_absent` is atomic.
         proven: False: the first `create_exclusive` tests that the store honours conditional puts, as some do not.
+        flat: True if a directory is only a prefix of names.
+        put_if_absent: the atomic step of commits; `None`: a conditional put as on S3.
     """
 
-    def __init__(self, filesystem: Any, no_commit: str | None, proven: bool = True) -> None:
+    def __init__(
+        self,
+        filesystem: Any,
+        no_commit: str | None,
+        proven: bool = True,
+        *,
+        flat: bool = False,
+        put_if_absent: PutIfAbsent | None = None,
+    ) -> None:
         self._fs, self._no_commit, self._proven = filesystem, no_commit, proven
+        self._flat, self._put_if_absent = flat, put_if_absent or put_by_condition
 
     def read(self, path: str) -> bytes:
         """Return the whole file, in one request."""
@@ -77,21 +88,21 @@ class RemoteStorage:
 
     def copy_within(self, source: str, target: str, may_link: bool) -> bool:
         """Let an object store copy the object; other stores would send the bytes through this process."""
-        if self._has_directories:
+        if not self._flat:
             return False
         with storage_errors(source):
             self._fs.cp_file(self._key(source), self._key(target))
         return True
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create a file by conditional put, see `put_if_absent`."""
+        """Create a file by conditional put, see `exclusive.put_if_absent`."""
         if self._no_commit:
             raise UnsupportedError(self._no_commit)
         with storage_errors(path):
             if not self._proven:
                 self._check_conditional_put(path)
                 self._proven = True
-            return put_if_absent(self._fs, self._key(path), data)
+            return self._put_if_absent(self._fs, self._key(path), data)
 
     def sync(self, paths: Sequence[str], root: str) -> None:
         """Do nothing: a store keeps every complete file."""
@@ -142,7 +153,7 @@ class RemoteStorage:
         with storage_errors(source):
             if not self.exists(source):
                 raise FileNotFoundError(errno.ENOENT, "no such directory", source)
-            if self._has_directories:
+            if not self._flat:
                 self._make_parents(target)
                 self._fs.mv(self._key(source), self._key(target), recursive=True)
                 return
@@ -163,20 +174,16 @@ class RemoteStorage:
 
     def _make_parents(self, path: str) -> None:
         """Make the parent directories on HDFS and its like; on S3 the same call would try to make a bucket."""
-        if self._has_directories:
+        if not self._flat:
             self._fs.makedirs(self._fs._parent(self._key(path)), exist_ok=True)
-
-    @property
-    def _has_directories(self) -> bool:
-        protocol = self._fs.protocol
-        return not _FLAT.intersection((protocol,) if isinstance(protocol, str) else protocol)
 
     def _check_conditional_put(self, path: str) -> None:
         """Check that the store refuses to create a hidden probe in the directory of ``path`` a second time."""
         probe = self._key(join(path.rpartition("/")[0], f".probe.{uuid4()}.tmp"))
         try:
             try:
-                honoured = put_if_absent(self._fs, probe, b"1") and not put_if_absent(self._fs, probe, b"2")
+                put = self._put_if_absent
+                honoured = put(self._fs, probe, b"1") and not put(self._fs, probe, b"2")
             except OSError as error:
                 if error.errno == errno.ENOSYS:
                     raise UnsupportedError(_no_condition(path)) from error
@@ -187,16 +194,24 @@ class RemoteStorage:
             self._fs.rm_file(probe)
 
 
-def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
-    """Return the fsspec file system of a URL. Raises MissingDependencyError or UnsupportedError for its scheme."""
+def open_filesystem(url: str, options: Mapping[str, Any], extra: str | None = None) -> Any:
+    """Return the fsspec file system of a URL.
+
+    Args:
+        url: a path on the store.
+        options: the arguments of the file system.
+        extra: the extra of this project that installs the client; `None`: the fsspec package of the scheme.
+
+    Raises MissingDependencyError if the client is not installed, UnsupportedError if fsspec does not know the scheme.
+    """
     import fsspec  # noqa: PLC0415 - local tables start a tenth faster without fsspec and its asyncio
 
     scheme = url.partition(":")[0]
     try:
         return fsspec.core.url_to_fs(url, **options)[0]
     except ImportError as error:
-        extra = "pyspark-paimon[s3]" if scheme == "s3" else f"the fsspec package for {scheme}"
-        raise MissingDependencyError(f"reading {scheme}:// paths needs {extra}: {error}") from error
+        package = f"the fsspec package for {scheme}" if extra is None else f"pyspark-paimon[{extra}]"
+        raise MissingDependencyError(f"reading {scheme}:// paths needs {package}: {error}") from error
     except ValueError as error:
         raise UnsupportedError(f"no store is known for {hide_secrets(url)}: {error}") from error
 

@@ -9,11 +9,11 @@ places: environment, profile, container, instance.
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from paimon_core.errors import InvalidInputError
-
-SCHEMES = frozenset({"s3", "s3a", "s3n"})
+from paimon_core.fileio.exclusive import put_if_absent
+from paimon_core.fileio.store import Store
 
 _PREFIXES = ("fs.s3a.", "fs.s3n.", "fs.s3.", "s3a.", "s3n.", "s3.")
 _NAMES = {
@@ -76,11 +76,6 @@ def is_amazon(arguments: Mapping[str, Any]) -> bool:
     return not endpoint or host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
-def is_s3_option(key: str) -> bool:
-    """Return True if the option has a prefix of S3: no other store takes the option."""
-    return key.lower().removeprefix("spark.hadoop.").startswith(_PREFIXES)
-
-
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split options into arguments under s3fs's own names, and settings under the names of `_NAMES`."""
     own: dict[str, Any] = {}
@@ -129,3 +124,19 @@ def _endpoint(text: str, ssl: bool) -> str:
 
 def _accepted() -> str:
     return ", ".join(f"s3.{name}" for name in _NAMES) + ", or s3fs's own argument names"
+
+
+S3: Final = Store(
+    title="S3",
+    schemes=("s3", "s3a", "s3n"),
+    same_files=True,
+    options=_PREFIXES,
+    own_options=True,
+    arguments=s3_arguments,
+    put_if_absent=put_if_absent,
+    is_proven=is_amazon,
+    one_client=True,
+    flat=True,
+    object_store=True,
+    extra="s3",
+)

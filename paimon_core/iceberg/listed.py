@@ -7,6 +7,7 @@ from typing import Any
 from paimon_core.errors import CorruptedError, hide_secrets
 from paimon_core.fileio.fileio import FileStatus
 from paimon_core.fileio.paths import local_path, scheme_of
+from paimon_core.fileio.stores import canonical_scheme
 from paimon_core.iceberg.manifest_files import ManifestFiles, Record
 from paimon_core.iceberg.metadata import MetadataFiles
 from paimon_core.schema.iceberg import is_enabled
@@ -24,11 +25,10 @@ def writes_iceberg(store: FileStore) -> bool:
 
 def one_spelling(path: str) -> str:
     """Return a directory in one spelling for all that name it: ``s3a://`` is ``s3://``, ``file:///a`` is ``/a``."""
-    scheme = scheme_of(path)
-    if scheme == "file":
+    if scheme_of(path) == "file":
         return local_path(path).rstrip("/")
     rest = path.partition(":")[2].rstrip("/")
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{rest}"
+    return f"{canonical_scheme(path)}:{rest}"
 
 
 def tag_refs(store: FileStore, records: Sequence[Record]) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedErro
 from paimon_core.fileio.fileio import FileIO, FileStatus, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import local_path, scheme_of
+from paimon_core.fileio.stores import canonical_scheme
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """The value in a path that stands for NULL."""
 _IDENTITIES = uuid.UUID("5b0ac53c-0d3b-4c5e-9a6e-0b1f5f3a7c11")
 _TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 """Directories of table formats, whose other files may be of rows that were deleted."""
-_SAME_SCHEME = {"s3a": "s3", "s3n": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class SourceFile:
     @property
     def identity(self) -> str:
         """A text that differs for another path, size or time of change: the same file is added once."""
-        scheme = scheme_of(self.path)
-        location = local_path(self.path) if scheme == "file" else self.path.partition(":")[2]
-        store = _SAME_SCHEME.get(scheme, scheme)
-        return str(uuid.uuid5(_IDENTITIES, f"{store}:{location}\n{self.size}\n{self.modified_ms}"))
+        location = local_path(self.path) if scheme_of(self.path) == "file" else self.path.partition(":")[2]
+        return str(
+            uuid.uuid5(_IDENTITIES, f"{canonical_scheme(self.path)}:{location}\n{self.size}\n{self.modified_ms}")
+        )
 
 
 def source_files(io: FileIO, path: str, known: Collection[str] | None = None) -> list[SourceFile]:

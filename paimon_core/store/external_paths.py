@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptedError, InvalidInputError, hide_secrets
 from paimon_core.fileio.paths import local_path, scheme_of
+from paimon_core.fileio.stores import canonical_scheme, store_of
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 
-_OBJECT_STORES = frozenset(
-    {"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "wasb", "wasbs", "oss", "oci", "obs", "cos", "cosn"}
-)
-_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://([^/]*)(/.*)?", re.DOTALL)
 _ALLOWED = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
 
@@ -62,7 +59,7 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
             f"file belongs to the table, name its root by the option {_ALLOWED!r} of this call or of the catalog"
         )
     warehouse = () if trust.warehouse is None else (trust.warehouse,)
-    if scheme_of(path) in _OBJECT_STORES or is_inside(found, warehouse, itself=True):
+    if store_of(path).object_store or is_inside(found, warehouse, itself=True):
         return path
     raise InvalidInputError(
         f"the table at {hide_secrets(root)} has a file at {shown}, outside of its directory, and nobody but the table "
@@ -92,10 +89,10 @@ def _parse(path: str) -> ParsedPath | None:
         parts = _REMOTE.fullmatch(path)
         if parts is None:
             return None
-        scheme, host, rest = scheme_of(path), parts[1], parts[2] or "/"
+        scheme, host, rest = canonical_scheme(path), parts[1], parts[2] or "/"
     names = tuple(rest.removeprefix("/").removesuffix("/").split("/")) if rest.strip("/") else ()
     if not rest.startswith("/") or any(name in ("", ".", "..") for name in names):
         return None
     if "::" in path or "\0" in path or "\\" in path:  # fsspec takes `::` for a chain of file systems
         return None
-    return _SAME_STORE.get(scheme, scheme), host, names
+    return scheme, host, names

@@ -1,0 +1,75 @@
+"""`Store`: the facts about one kind of store that depend on the scheme of a URL."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.fileio.remote import PutIfAbsent, RemoteStorage, open_filesystem
+from paimon_core.fileio.storage import Storage
+
+
+def _as_they_are(options: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(options)
+
+
+def _is_proven(arguments: Mapping[str, Any]) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """One kind of store. The defaults describe a store that fsspec opens, that has directories and takes no commits."""
+
+    title: str
+    """The name in messages."""
+    schemes: tuple[str, ...]
+    """The URL schemes, in lower case; the first is the one that fsspec knows."""
+    same_files: bool = False
+    """True if all schemes name the same files, so that ``s3a://b/f`` is ``s3://b/f``."""
+    options: tuple[str, ...] = ()
+    """The prefixes of the store's options, in lower case, such as ``s3.``: connectors pass these options on."""
+    own_options: bool = False
+    """True if `arguments` translates the options with these prefixes: other stores do not get them."""
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]] = _as_they_are
+    """Returns the arguments of the fsspec file system for storage options; InvalidInputError for an unknown option."""
+    put_if_absent: PutIfAbsent | None = None
+    """Creates an object only if its key is free. `None`: no safe function is known, so commits are refused."""
+    is_proven: Callable[[Mapping[str, Any]], bool] = _is_proven
+    """Returns True if `put_if_absent` holds with these arguments; otherwise the first commit tests the store."""
+    one_client: bool = False
+    """True if one client serves every bucket or host."""
+    flat: bool = False
+    """True if a directory is only a prefix of names."""
+    object_store: bool = False
+    """True if a path names a bucket that needs credentials of its own: a table may name files there (decision 15)."""
+    renames_atomically: bool = False
+    """True if renaming a directory is one step."""
+    extra: str | None = None
+    """The extra of this project that installs the client. `None`: the fsspec package of the scheme is needed."""
+
+    @property
+    def commits(self) -> bool:
+        """True if snapshots can be published safely."""
+        return self.put_if_absent is not None
+
+    def client_key(self, path: str) -> str:
+        """Return a name that is equal for all paths that one client serves."""
+        return self.schemes[0] if self.one_client else "/".join(path.split("/", 3)[:3])
+
+    def open(self, path: str, options: Mapping[str, Any], fixed: Sequence[str], no_commit: str | None) -> Storage:
+        """Connect to the store of a path.
+
+        Args:
+            path: a URL on the store.
+            options: the storage options, without the own options of other stores.
+            fixed: directories that writes do not make; see `FileIO.inside`. Only local disks have them.
+            no_commit: the reason why commits are refused; `None` if they are not.
+
+        Raises InvalidInputError for an unknown option, MissingDependencyError if the client is not installed,
+        UnsupportedError if fsspec does not know the scheme.
+        """
+        arguments = self.arguments(options)
+        url = f"{self.schemes[0]}://" if self.one_client else path
+        filesystem = open_filesystem(url, arguments, self.extra)
+        proven = self.is_proven(arguments)
+        return RemoteStorage(filesystem, no_commit, proven, flat=self.flat, put_if_absent=self.put_if_absent)
