@@ -23,6 +23,7 @@ from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.fileio.copying import THREADS, copy_file
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format.file_description import FileDescription
 from paimon_core.format.stats import ColumnBounds, in_mode
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
@@ -30,7 +31,6 @@ from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.migration.describe_file import describe
-from paimon_core.migration.file_description import FileDescription
 from paimon_core.migration.partitions import Spec, check_names, check_partition_columns, serialized_partitions
 from paimon_core.migration.source import SourceFile, source_files
 from paimon_core.migration.type_check import check_fits

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.migration.avro_files import describe_avro
-from paimon_core.migration.file_description import FileDescription
-from paimon_core.migration.orc_files import describe_orc
-from paimon_core.migration.parquet_files import describe_parquet
+from paimon_core.format.avro_description import describe_avro
+from paimon_core.format.file_description import FileDescription
+from paimon_core.format.orc_description import describe_orc
+from paimon_core.format.parquet_description import describe_parquet
 
 _DESCRIBE: Final[dict[str, Callable[[Any, str], FileDescription]]] = {
     "parquet": describe_parquet,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format.file_description import FileDescription
 from paimon_core.migration.add_files import AddedFiles, add_described, check_target, live_identities
 from paimon_core.migration.describe_file import FORMATS, describe
-from paimon_core.migration.file_description import FileDescription
 from paimon_core.migration.partitions import type_of_texts
 from paimon_core.migration.source import SourceFile, source_files
 from paimon_core.migration.type_check import common_fields

@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, listed_names
-from paimon_core.migration.file_description import FileDescription
+from paimon_core.format.file_description import FileDescription
 from paimon_core.migration.source import SourceFile
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
 from paimon_core.row.binary_row import EMPTY_ROW, deserialize

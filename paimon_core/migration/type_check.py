@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from paimon_core.errors import InvalidInputError, nearest_name
-from paimon_core.migration.file_description import FileDescription
+from paimon_core.format.file_description import FileDescription
 from paimon_core.types.datatype import (
     MAX_LENGTH,
     ArrayType,

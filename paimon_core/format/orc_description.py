@@ -6,8 +6,8 @@ from typing import Any
 import pyorc
 
 from paimon_core.format.corruption import as_corrupted
+from paimon_core.format.file_description import ColumnInFile, FileDescription
 from paimon_core.format.stats import ColumnBounds
-from paimon_core.migration.file_description import ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
 

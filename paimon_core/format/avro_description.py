@@ -3,7 +3,7 @@
 from typing import Any
 
 from paimon_core.format.avro_container import Container, Schema
-from paimon_core.migration.file_description import ColumnInFile, FileDescription
+from paimon_core.format.file_description import ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
 

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format.corruption import as_corrupted
+from paimon_core.format.file_description import REWRITE, ColumnInFile, FileDescription
 from paimon_core.format.parquet_prune import row_group_bounds
 from paimon_core.format.stats import ColumnBounds, has_bounds, internal_value
-from paimon_core.migration.file_description import REWRITE, ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
