@@ -1,10 +1,10 @@
 """File formats: bytes in, Arrow batches out, and back.
 
 `FORMATS` holds by name the formats whose files describe their own columns. A text format is made for the columns of
-its files.
+its files. Every other list of formats derives from these two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from paimon_core.errors import UnsupportedError
@@ -18,13 +18,14 @@ from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 
-__all__ = ["FORMATS", "TEXT_FORMATS", "format_named", "format_of"]
+__all__ = ["DESCRIBED_FORMATS", "FORMATS", "TEXT_FORMATS", "WRITABLE_FORMATS", "format_named", "format_of"]
 
 FORMATS: Final[dict[str, FileFormat]] = {f.name: f for f in (ParquetFormat(), OrcFormat(), AvroFormat())}
-TEXT_FORMATS: Final[dict[str, Callable[[Sequence[DataField], Options], FileFormat]]] = {
-    "csv": CsvFormat.of,
-    "json": JsonFormat.of,
-}
+TEXT_FORMATS: Final[dict[str, type[CsvFormat] | type[JsonFormat]]] = {f.name: f for f in (CsvFormat, JsonFormat)}
+WRITABLE_FORMATS: Final = tuple(f.name for f in (*FORMATS.values(), *TEXT_FORMATS.values()) if f.writable)
+"""The names of the formats that the option ``file.format`` may have."""
+DESCRIBED_FORMATS: Final = {name: f for name, f in FORMATS.items() if f.magic}
+"""The formats of other tools' files that can be added to tables: such a file is recognised by its first bytes."""
 _TEXTS: Final = (*TEXT_FORMATS, "text")
 _NO_OPTIONS: Final = Options({})
 
@@ -36,7 +37,7 @@ def format_named(name: str, columns: Sequence[DataField], options: Options) -> F
     """
     if name == BLOB:
         return BlobFormat(tuple(columns))
-    return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name](columns, options)
+    return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name].of(columns, options)
 
 
 def format_of(file_name: str, columns: Sequence[DataField] = (), options: Options = _NO_OPTIONS) -> FileFormat:

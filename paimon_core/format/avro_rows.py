@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter, Schema
+from paimon_core.format.avro_description import describe_avro
 from paimon_core.format.avro_types import avro_schema, from_stored, plain_schema, stored_type, to_stored
 from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
+from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
@@ -31,6 +33,8 @@ class AvroFormat(FileFormat):
     """Avro data files."""
 
     name = "avro"
+    title = "Avro"
+    magic = b"Obj\x01"
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
@@ -60,6 +64,10 @@ class AvroFormat(FileFormat):
     ) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``avro.codec``, ``file.compression.zstd-level``."""
         return AvroFileWriter(sink, fields, options, compression)
+
+    def describe(self, source: Any, path: str) -> FileDescription:
+        """See `FileFormat.describe`."""
+        return describe_avro(source, path)
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`: the sum of the record counts of all blocks."""

@@ -37,6 +37,8 @@ class BlobFormat(FileFormat):
     """Blob files. REQUIRES: ``columns`` has one column, the only one of the file."""
 
     name = BLOB
+    title = "blob"
+    writable = False
     columns: tuple[DataField, ...]
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:

@@ -77,6 +77,7 @@ class CsvFormat(FileFormat):
     """CSV data files with these columns."""
 
     name = "csv"
+    title = "CSV"
     columns: tuple[DataField, ...]
     layout: CsvLayout
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.format.file_description import FileDescription
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
@@ -67,6 +68,12 @@ class FileFormat(ABC):
 
     name: str
     """The name in options and file extensions."""
+    title: str
+    """The name in messages."""
+    magic: bytes = b""
+    """The first bytes of every file. Empty: files are not recognised by their bytes, and `describe` refuses them."""
+    writable: bool = True
+    """True if the option ``file.format`` may name the format. All formats are read."""
     skips_rows: bool = False
     """True if `read` skips parts of a file. Such a format supplies the field ``ROW_POSITION``."""
 
@@ -101,6 +108,20 @@ class FileFormat(ABC):
     @abstractmethod
     def row_count(self, source: Any, path: str = "") -> int:
         """Return the number of rows in the file, from its footer if it has one."""
+
+    def describe(self, source: Any, path: str) -> FileDescription:
+        """Return the columns, rows and statistics of a file that another tool wrote.
+
+        Args:
+            source: the open file; it stays open.
+            path: the file's name in messages.
+
+        Raises UnsupportedError for a format whose files do not describe themselves, and naming a column that not every
+        engine reads right; CorruptedError for a damaged file.
+        """
+        raise UnsupportedError(
+            f"{path} cannot be added: files of format {self.name} do not say which columns they have"
+        )
 
 
 def check_columns(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:

@@ -30,6 +30,7 @@ class JsonFormat(FileFormat):
     """JSON data files."""
 
     name = "json"
+    title = "JSON"
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":

@@ -19,7 +19,9 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
 from paimon_core.format.conform import conform_batch, counted, with_children
 from paimon_core.format.corruption import as_corrupted, decoded
+from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
+from paimon_core.format.orc_description import describe_orc
 from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
 from paimon_core.format.orc_writer import OrcFileWriter
 from paimon_core.options.option import Options
@@ -34,6 +36,8 @@ class OrcFormat(FileFormat):
     """ORC data files."""
 
     name = "orc"
+    title = "ORC"
+    magic = b"ORC"
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
@@ -67,6 +71,10 @@ class OrcFormat(FileFormat):
     ) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``file.block-size`` (stripe), ``orc.compress``."""
         return OrcFileWriter(sink, fields, options, compression)
+
+    def describe(self, source: Any, path: str) -> FileDescription:
+        """See `FileFormat.describe`."""
+        return describe_orc(source, path)
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""

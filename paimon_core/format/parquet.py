@@ -17,8 +17,10 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
+from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
+from paimon_core.format.parquet_description import describe_parquet
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
@@ -38,6 +40,8 @@ class ParquetFormat(FileFormat):
     """Parquet."""
 
     name = "parquet"
+    title = "Parquet"
+    magic = b"PAR1"
     skips_rows = True
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -63,6 +67,10 @@ class ParquetFormat(FileFormat):
         ``parquet.enable.dictionary``.
         """
         return ParquetFileWriter(sink, fields, options, compression, ordered=ordered)
+
+    def describe(self, source: Any, path: str) -> FileDescription:
+        """See `FileFormat.describe`."""
+        return describe_parquet(source, path)
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format import DESCRIBED_FORMATS
 from paimon_core.format.file_description import FileDescription
 from paimon_core.migration.add_files import AddedFiles, add_described, check_target, live_identities
-from paimon_core.migration.describe_file import FORMATS, describe
+from paimon_core.migration.describe_file import describe
 from paimon_core.migration.partitions import type_of_texts
 from paimon_core.migration.source import SourceFile, source_files
 from paimon_core.migration.type_check import common_fields
@@ -85,8 +86,8 @@ def migration_of(
     Raises NotFoundError, InvalidInputError and UnsupportedError as `add_files`; InvalidInputError also if files differ
     in a column, naming file and column.
     """
-    if format is not None and format.lower() not in FORMATS:
-        raise InvalidInputError(f"format is {format!r}: it must be one of {', '.join(FORMATS)}")
+    if format is not None and format.lower() not in DESCRIBED_FORMATS:
+        raise InvalidInputError(f"format is {format!r}: it must be one of {', '.join(DESCRIBED_FORMATS)}")
     name = source if isinstance(source, str) else source.name
     files = source_files(io, source) if isinstance(source, str) else list(source.files)
     if not files:

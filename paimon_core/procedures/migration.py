@@ -5,7 +5,7 @@ import logging
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError, hide_secrets
-from paimon_core.migration.describe_file import FORMATS
+from paimon_core.format import DESCRIBED_FORMATS
 from paimon_core.migration.migrate import SourceTable
 from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 from paimon_core.schema.partition_spec import partition_spec, partition_values
@@ -43,7 +43,7 @@ def migrate_table(call: Call) -> Rows:
     kind = _source_type(call)
     call.refuse("parallelism", "files are copied eight at a time")
     source: str | SourceTable = call["table"]
-    format = kind if kind in FORMATS else None
+    format = kind if kind in DESCRIBED_FORMATS else None
     if format is None:
         source = call.source_table(call["table"])
         target = call.identifier("table" if call.text("target_table") is None else "target_table")
@@ -69,7 +69,7 @@ def migrate_database(call: Call) -> Rows:
     kind = _source_type(call)
     call.refuse("parallelism", "files are copied eight at a time")
     database = call["database"]
-    if kind in FORMATS:
+    if kind in DESCRIBED_FORMATS:
         raise InvalidInputError(f"migrate_database takes the source types {', '.join(_TABLES)}, not {kind!r}")
     names = call.source_tables(database)
     call.catalog.create_database(database, ignore_if_exists=True)
@@ -108,8 +108,8 @@ def clone(call: Call) -> Rows:
 
 def _source_type(call: Call) -> str:
     kind = str(call["source_type"]).lower()
-    if kind not in (*FORMATS, *_TABLES):
-        known = ", ".join((*FORMATS, *_TABLES))
+    if kind not in (*DESCRIBED_FORMATS, *_TABLES):
+        known = ", ".join((*DESCRIBED_FORMATS, *_TABLES))
         raise InvalidInputError(
             f"argument 'source_type' of {call.procedure.name} is {kind!r}: it must be one of {known}"
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileindex import FILE_INDEXES
+from paimon_core.format import WRITABLE_FORMATS
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
 from paimon_core.options.per_field import split_field_option
@@ -29,7 +30,6 @@ from paimon_core.types.datatype import (
     is_blob_type,
 )
 
-DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 _SPECIAL_ROOTS = {"BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
@@ -125,9 +125,11 @@ def _cross_partition(schema: TableSchema) -> str | None:
 def _format_of_some_files(schema: TableSchema) -> str | None:
     """Find an unknown format of a level or of changelog files."""
     level, changelog = "file.format.per.level", "changelog-file.format"
-    if not {name.lower() for name in _value(schema, level).values()} <= {*DATA_FORMATS} - {"csv"}:
+    if not {name.lower() for name in _value(schema, level).values()} <= {*WRITABLE_FORMATS} - {"csv"}:
         return _shown(level, schema.options[level])
-    return None if _value(schema, changelog) in (None, *DATA_FORMATS) else _shown(changelog, schema.options[changelog])
+    if _value(schema, changelog) not in (None, *WRITABLE_FORMATS):
+        return _shown(changelog, schema.options[changelog])
+    return None
 
 
 def _is_unknown_index(key: str) -> bool:
@@ -243,9 +245,9 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
-    Limit(_is_not("file.format", *DATA_FORMATS), f"this engine writes {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_is_not("file.format", *WRITABLE_FORMATS), f"this engine writes {', '.join(WRITABLE_FORMATS)}", write=True),
     Limit(_csv_with_key, "csv files do not separate keys from values", read=True, write=True),
-    Limit(_format_of_some_files, f"this engine writes {', '.join(DATA_FORMATS)}; no csv for a level", write=True),
+    Limit(_format_of_some_files, f"this engine writes {', '.join(WRITABLE_FORMATS)}; no csv for a level", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(not_describable, "Iceberg metadata cannot describe it, or its readers would show wrong rows", write=True),

@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.format import DESCRIBED_FORMATS
 from paimon_core.migration.migrate import SourceTable
 from paimon_core.migration.source import SourceFile
 from paimon_spark.types import paimon_fields
 
 _CATALOG = "spark_catalog"
 _DETAILS = "# Detailed Table Information"
-_PROVIDERS = ("parquet", "orc", "avro", "hive")
+_PROVIDERS = (*DESCRIBED_FORMATS, "hive")
 
 
 def source_tables(spark: SparkSession, database: str) -> list[str]:
@@ -49,9 +50,10 @@ def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
     provider = str(described.get("Provider", "")).lower()
     if described.get("Type") == "VIEW" or provider not in _PROVIDERS:
         kind = "a view" if described.get("Type") == "VIEW" else f"a table of format {provider or 'unknown'}"
+        *titles, last = (format.title for format in DESCRIBED_FORMATS.values())
         raise UnsupportedError(
-            f"{full} is {kind}: only tables of Parquet, ORC or Avro files are migrated; insert its rows into a "
-            "table, or use paimon_spark.import_table"
+            f"{full} is {kind}: only tables of {', '.join(titles)} or {last} files are migrated; insert its rows into "
+            "a table, or use paimon_spark.import_table"
         )
     keys = tuple(column.name for column in spark.catalog.listColumns(full) if column.isPartition)
     files = tuple(_files(frame, keys, full))

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.datafile.file_columns import is_all_null
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format import FORMATS
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import Plan
@@ -34,7 +35,6 @@ _READ_ALIKE = {
 """Roots of types that Spark reads from files of a format as the engine does."""
 _POSITIONAL = "_col"
 """Spark finds columns by position if the names of all columns of an ORC file begin so."""
-_SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
 _MAX_OPENED = 64
 """Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
 LEAST_BYTES = 32 << 20
@@ -64,7 +64,7 @@ class NativeFiles:
     """Two columns of a file may have the same path, see `has_ambiguous_paths`: no filter may leave out row groups."""
 
     def __str__(self) -> str:
-        return f"native: {len(self.sizes)} of {self.of} {_SPOKEN[self.kind]} files"
+        return f"native: {len(self.sizes)} of {self.of} {FORMATS[self.kind].title} files"
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
         if len(names.positions(name.lower())) > 1:
             return f"several columns are called {name} in some case"
         if not _reads_alike(by_name[name].type, kind):
-            return f"Spark reads a column of type {by_name[name].type} otherwise from {_SPOKEN[kind]} files"
+            return f"Spark reads a column of type {by_name[name].type} otherwise from {FORMATS[kind].title} files"
         if kind == "orc" and name.startswith(_POSITIONAL):
             return f"Spark finds columns such as {name} by position in ORC files"
         if kind == "orc" and any("`" in part for part in _names_within(by_name[name])):
