@@ -157,7 +157,7 @@ def source_of(path, page):
 def test_code_that_pages_name_exists(page):
     text = page.read_text()
     folders = "paimon_core|paimon_spark|tests|benchmarks|demo|docs"
-    for path in re.findall(rf"`([\w-]+/[\w./-]*\.py|(?:{folders})/[\w./-]*)`", text):
+    for path in re.findall(rf"`([\w-]+/[\w./-]*\.(?:py|txt|java)|(?:{folders})/[\w./-]*)`", text):
         assert source_of(path, page), path
     for listed, path in re.findall(r"((?:`\w+`[,\s]+(?:(?:and|or)\s+)?)+)(?:in\s+|of\s+|\()`([\w/]+\.py)`", text):
         for name in re.findall(r"`(\w+)`", listed):
@@ -267,6 +267,18 @@ def test_sections_of_the_specification_follow_one_another(page):
     numbers = re.findall(NUMBER, " ".join(itertools.chain.from_iterable(pointers)))
     releases = {"0.9", "1.0", "1.1", "1.2", "1.3", "1.4", "2.0", "2.1"}
     assert {n for n in numbers if "." in n} - releases <= set(order)
+
+
+def test_recipes_of_a_store_a_format_and_a_procedure_are_complete():
+    """Each recipe names the registry, an example and the tests."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    recipes = {part.partition("\n")[0]: part for part in text.split("\n## ")}
+    for title, names in {
+        "A store": ("fileio/stores.py", "fileio/s3.py", "fileio/test_stores.py", "support/s3_server.py"),
+        "A file format": ("format/__init__.py", "format/test_registry.py", "conformance/kinds.py"),
+        "A procedure": ("procedure_registry.py", "test_every_procedure.py", "sql/procedures.txt", "sql/call.md"),
+    }.items():
+        assert not [name for name in names if name not in recipes[title]], title
 
 
 def test_the_glossary_is_sorted_and_names_classes_that_exist():
