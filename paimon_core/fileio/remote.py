@@ -194,13 +194,13 @@ class RemoteStorage:
             self._fs.rm_file(probe)
 
 
-def open_filesystem(url: str, options: Mapping[str, Any], extra: str | None = None) -> Any:
+def open_filesystem(url: str, options: Mapping[str, Any], package: str | None = None) -> Any:
     """Return the fsspec file system of a URL.
 
     Args:
         url: a path on the store.
         options: the arguments of the file system.
-        extra: the extra of this project that installs the client; `None`: the fsspec package of the scheme.
+        package: the package that pip installs for the client; `None`: the fsspec package of the scheme.
 
     Raises MissingDependencyError if the client is not installed, UnsupportedError if fsspec does not know the scheme.
     """
@@ -210,8 +210,8 @@ def open_filesystem(url: str, options: Mapping[str, Any], extra: str | None = No
     try:
         return fsspec.core.url_to_fs(url, **options)[0]
     except ImportError as error:
-        package = f"the fsspec package for {scheme}" if extra is None else f"pyspark-paimon[{extra}]"
-        raise MissingDependencyError(f"reading {scheme}:// paths needs {package}: {error}") from error
+        needed = package or f"the fsspec package for {scheme}"
+        raise MissingDependencyError(f"reading {scheme}:// paths needs {needed}: {error}") from error
     except ValueError as error:
         raise UnsupportedError(f"no store is known for {hide_secrets(url)}: {error}") from error
 

@@ -138,5 +138,5 @@ S3: Final = Store(
     one_client=True,
     flat=True,
     object_store=True,
-    extra="s3",
+    package="pyspark-paimon[s3]",
 )

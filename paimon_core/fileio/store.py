@@ -44,8 +44,8 @@ class Store:
     """True if a path names a bucket that needs credentials of its own: a table may name files there (decision 15)."""
     renames_atomically: bool = False
     """True if renaming a directory is one step."""
-    extra: str | None = None
-    """The extra of this project that installs the client. `None`: the fsspec package of the scheme is needed."""
+    package: str | None = None
+    """The package that pip installs for the client, with its extra. `None`: the fsspec package of the scheme."""
 
     @property
     def commits(self) -> bool:
@@ -70,6 +70,6 @@ class Store:
         """
         arguments = self.arguments(options)
         url = f"{self.schemes[0]}://" if self.one_client else path
-        filesystem = open_filesystem(url, arguments, self.extra)
+        filesystem = open_filesystem(url, arguments, self.package)
         proven = self.is_proven(arguments)
         return RemoteStorage(filesystem, no_commit, proven, flat=self.flat, put_if_absent=self.put_if_absent)
