@@ -1,5 +1,7 @@
 """The docs as a site: navigation, links, what each page shows, and nothing that a browser loads from elsewhere."""
 
+import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -11,8 +13,14 @@ from html.parser import HTMLParser
 import pytest
 import yaml
 
+import paimon_core
+import paimon_spark
 from tests.support.markdown import PAGES, ROOT, named
 
+pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+SPEC = importlib.util.spec_from_file_location("api", ROOT / ".ci" / "api.py")
+api = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(api)
 DOCS = ROOT / "docs"
 OUTSIDE = {
     "CONTRIBUTING.md": "contributing.html",
@@ -40,7 +48,26 @@ def test_the_navigation_has_every_page_once():
     nav = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     outside = {place.replace(".html", ".md") for place in OUTSIDE.values()}
-    assert Counter(nav) == Counter(pages | outside)
+    generated = {f"{api.FOLDER}/{name}.md" for name in api.GROUPS}
+    assert Counter(nav) == Counter(pages | outside | generated)
+
+
+def test_api_reference_has_every_public_name_once():
+    listed = [path for paths in api.objects().values() for path in paths]
+    assert len(listed) == len(set(listed))
+    names = {path.rpartition(".")[2] for path in listed}
+    assert {*paimon_core.__all__, *paimon_spark.__all__} <= names
+    for path in listed:
+        module, _, name = path.rpartition(".")
+        assert inspect.getdoc(getattr(importlib.import_module(module), name)), path
+
+
+@pytest.mark.more
+def test_api_reference_of_the_site_shows_every_object(site):
+    for page, paths in api.objects().items():
+        html = (site / api.FOLDER / f"{page}.html").read_text()
+        assert not [path for path in paths if f'id="{path}"' not in html]
+        assert not re.search(r":(meth|class|func):", html)
 
 
 def test_the_list_of_decisions_is_that_of_the_folder():
@@ -150,7 +177,7 @@ def test_a_dead_link_stops_the_build(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[away](nowhere.md) [there](#nothing)\n")
     settings = (ROOT / "mkdocs.yml").read_text().split("nav:\n  - Home")[0]
-    settings = settings.replace("hooks: [.ci/site.py]", "").replace("[assets/site.css]", "[]")
+    settings = settings.replace("hooks: [.ci/site.py, .ci/api.py]", "").replace("[assets/site.css]", "[]")
     (tmp_path / "mkdocs.yml").write_text(settings + "nav: [index.md]\n")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
