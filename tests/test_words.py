@@ -82,3 +82,20 @@ def test_a_word_that_is_not_used_is_found(name):
 @pytest.mark.parametrize("name", ["written_files", "shared", "replace", "placement", "hold"])
 def test_other_words_are_free(name):
     assert not has_word(name, unused_words())
+
+
+DIRECTION = re.compile(
+    r"\b(lower|deeper|bottom) levels?\b|\blevels? (below|under|beneath) (the|its) output\b", re.IGNORECASE
+)
+"""Phrases that call a level with older rows anything but higher. Files may be "below the highest level"."""
+
+
+def test_levels_with_older_rows_are_higher():
+    """In code and docs: level numbers grow with age, as in Paimon."""
+    files = [path for folder in ("docs", "paimon_*", "tests", "benchmarks") for path in ROOT.glob(f"{folder}/**/*")]
+    texts = [path for path in files if path.suffix in (".py", ".md", ".java") and path != Path(__file__)]
+    glossary = (ROOT / "docs" / "internals" / "glossary.md").read_text()
+    assert "a higher level holds older rows" in glossary
+    found = [f"{path}: {match[0]}" for path in texts for match in DIRECTION.finditer(path.read_text())]
+    assert len(texts) > 1000
+    assert not found

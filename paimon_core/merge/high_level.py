@@ -1,6 +1,6 @@
 """The rule of lookup levels (behaviour 8.5): which rows of a key are merged in a table with lookups.
 
-A lookup compaction merges older rows of lower levels into the row it writes. So above level 0 only a key's row of the
+A lookup compaction merges older rows of higher levels into the row it writes. So above level 0 only a key's row of the
 smallest level is merged: with the older rows again, sums would be too large.
 """
 

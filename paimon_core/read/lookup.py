@@ -160,7 +160,7 @@ class Lookup:
             yield from self._newest_first(section, aged, (*read.fields, VALUE_KIND))
 
     def _mixes_high_levels(self, runs: Sequence[SortedRun]) -> bool:
-        """Return True if a file of a high level is newer than one of a lower level above 0: concurrent compactions.
+        """Return True if a file of a high level is newer than one of a smaller level above 0: concurrent compactions.
 
         In tables with lookups the newest row is not the result then: above level 0 the smallest level wins.
         """

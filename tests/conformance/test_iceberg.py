@@ -310,7 +310,7 @@ class JavaGame(Game):
             return move  # a change of columns shows with the next commit
         fields, directory = table.schema.fields, table.path
         if self.keys and not _goes_on_from_ours(directory):
-            return move  # Java begins with lower levels, too, where they are one run
+            return move  # Java begins below the highest level, too, where that is one run
         expected = rows(table.read_optimized().to_arrow(), fields)
         for reader in (pyiceberg_rows, duckdb_rows):
             same(rows(reader(directory), fields), expected, f"{self.table.name}: {reader.__name__} after {move}")

@@ -475,7 +475,7 @@ class MergeTree(RuleBasedStateMachine):
             for key, (kind, row) in self.folded(f for f in replaced if f.place == place).items():
                 if key in found:
                     assert self.shown(*found.pop(key)) == self.shown(kind, row)
-                elif self.spec.shows_compacted_only:  # deeper levels have an older row already
+                elif self.spec.shows_compacted_only:  # higher levels have an older row already
                     assert any(key in file.records for file in others if file.meta.level >= level)
                 else:
                     assert kind not in ADDS

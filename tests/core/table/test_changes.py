@@ -73,7 +73,7 @@ def test_columns_that_do_not_count_as_a_change(tmp_path):
     assert told(table, 2) == [("-U", 2, "a"), ("+U", 2, "b")]
 
 
-def test_rows_of_lower_levels_are_marked_as_deleted(tmp_path):
+def test_rows_of_higher_levels_are_marked_as_deleted(tmp_path):
     """The worked example of the format's deletion vectors, beside rows that keep the highest level large."""
     table = keyed_table(tmp_path / "t", bucket="1", **{"deletion_vectors.enabled": "true"})
     table.write(orders((1, "a", 0), (2, "b", 0), *BALLAST))

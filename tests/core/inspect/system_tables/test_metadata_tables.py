@@ -81,14 +81,7 @@ def test_a_filter_on_the_id_reads_only_these_snapshots(tmp_path, monkeypatch):
 
 
 def test_schemas_options_and_functions(tmp_path):
-    table = (
-        keyed_table(
-            tmp_path / "t",
-            **{"merge_engine": "aggregation", "fields.n.aggregate_function": "sum", "s3.secret_key": "hush"},
-        )
-        if False
-        else keyed_table(tmp_path / "t", **{"merge_engine": "aggregation", "fields.n.aggregate_function": "sum"})
-    )
+    table = keyed_table(tmp_path / "t", **{"merge_engine": "aggregation", "fields.n.aggregate_function": "sum"})
     table = table.alter([AddColumn("w", "INT", comment="weight")])
     rows = shown(table, "schemas")
     assert [row["schema_id"] for row in rows] == [0, 1]
