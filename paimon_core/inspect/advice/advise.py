@@ -1,4 +1,4 @@
-"""The health of a table: its measures, and what the checks find in them."""
+"""The health of a table: its measures, and the findings of the checks."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,16 +18,16 @@ _ATTEMPTS = 3
 
 
 def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
-    """Return the measures of the newest snapshot of a table, and advice; nothing is changed.
+    """Return the measures of the newest snapshot of a table, and advice, without changing anything.
 
-    Metadata are read, and no data file. Memory: some 200 bytes for each live file. Raises CorruptedError for damaged
-    metadata, which `verify` explains; OutOfRangeError if snapshots expire faster than their manifests are read.
+    Only metadata is read. Memory: about 200 bytes for each live file. Raises CorruptedError for damaged metadata, which
+    `verify` explains; OutOfRangeError if snapshots expire faster than their manifests are read.
     """
     return _attempted(lambda: _health(_newest(store), limits), _ATTEMPTS)
 
 
 def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, ...]:
-    """Return the advice of `health` without the table of its measures, which costs more than the checks."""
+    """Return the advice of `health` without the table of measures, which costs more than the checks."""
     return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
 
 
@@ -41,12 +41,12 @@ def _attempted(work: Callable[[], T], attempts: int) -> T:
 
 
 def _newest(store: FileStore) -> FileStore:
-    """Return the table with the newest version of its schema, and with the dynamic options that it has."""
+    """Return the table with the newest version of its schema, keeping its dynamic options."""
     newest = store.schemas.latest()
     if newest is None or newest.id <= store.schema.id:
         return store
-    given, stored = store.options, store.schemas.get(store.schema.id).options
-    dynamic = {key: given.get(key) for key in {**stored, **given} if given.get(key) != stored.get(key)}
+    options, stored = store.options, store.schemas.get(store.schema.id).options
+    dynamic = {key: options.get(key) for key in {**stored, **options} if options.get(key) != stored.get(key)}
     return store.with_schema(newest).with_options(dynamic)
 
 
@@ -56,15 +56,15 @@ def _facts(store: FileStore, limits: Limits) -> Facts:
 
 def _advice(facts: Facts) -> tuple[Advice, ...]:
     with raise_if_expired(facts.store, facts.snapshot):
-        found = [advice for check in CHECKS for advice in check.advice(facts)]
-    return tuple(sorted(found, key=lambda advice: SEVERITIES.index(advice.severity)))
+        advices = [advice for check in CHECKS for advice in check.advice(facts)]
+    return tuple(sorted(advices, key=lambda advice: SEVERITIES.index(advice.severity)))
 
 
 def _health(store: FileStore, limits: Limits) -> TableHealth:
     facts = _facts(store, limits)
     newest = None if facts.snapshot is None else facts.snapshot.id
-    found = _advice(facts)
+    advice = _advice(facts)
     with raise_if_expired(store, newest):
         numbers = np.array([bucket.bucket for bucket in facts.files.buckets], np.int64)
         buckets = bucket_table(facts.buckets, facts.partition_names(), numbers)
-    return TableHealth(newest, buckets, found)
+    return TableHealth(newest, buckets, advice)

@@ -1,4 +1,4 @@
-"""The measures of each bucket: pure functions on the columns of files."""
+"""The measures of each bucket, as pure functions of the file columns."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ from paimon_core.inspect.advice.row_ranges import row_ranges, saved_files
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.types.selection import Mask, Positions
 
-_FULL_PICK = 3  # files from which on a full compaction takes an ordered bucket
+_FULL_PICK = 3  # a full compaction picks an ordered bucket with at least this number of files
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
     """One position for each bucket: the sums and counts of its files.
 
-    ``total``: buckets of the partition when they were written; ``runs``: sorted runs (each file of level 0, each higher
-    level that has files); ``overlap``: the most files whose key ranges share a key, which is the number of runs that a
-    read merges there, or the most data files of a row range; ``merged_size``: bytes of the files that a read must
-    merge; ``newer_size``: bytes below the highest level; ``largest_run``: rows of the largest sorted run;
-    ``saved_files``: how many files fewer a full compaction of small files would leave; ``last_full``: creation of the
-    newest file of the highest level; ``oldest``: creation of the oldest file. Times are local (ms), -1: none.
+    ``total``: number of buckets in the partition at the time of the write; ``runs``: sorted runs (each file of level 0,
+    each higher level with files); ``overlap``: the largest number of files that share a key, which a read merges there,
+    or of data files in a row range; ``merged_size``: bytes of the files that a read must merge; ``newer_size``: bytes
+    below the highest level; ``largest_run``: rows of the largest sorted run; ``saved_files``: number of files that a
+    full compaction of small files would save; ``last_full``: creation time of the newest file of the highest level;
+    ``oldest``: creation time of the oldest file. Times are local (ms); -1: no such file.
     """
 
     files: Positions
@@ -53,11 +53,11 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The facts of a table on which the measures depend.
+    """The table properties on which the measures depend.
 
-    ``levels``: the least number of levels of a bucket; ``disjoint``: deletion vectors leave each key once above level
-    0; ``hidden``: reads show no file of level 0; ``ordered``: compaction keeps the order of files; ``target``: bytes
-    of a full file of a table with a primary key; ``by_row_range``: files hold columns of row ranges, which are joined.
+    ``levels``: the smallest number of levels of a bucket; ``disjoint``: above level 0, deletion vectors leave each key
+    once; ``hidden``: reads skip level 0; ``ordered``: compaction keeps the order of files; ``target``: bytes of a full
+    file of a table with a primary key; ``by_row_range``: files hold columns of row ranges, which reads join.
     """
 
     keyed: bool
@@ -71,14 +71,14 @@ class Kind:
 
 
 def measured(files: Files, kind: Kind) -> Buckets:
-    """Return the measures of the buckets of files."""
+    """Return the measures of each bucket."""
     count, group = len(files.buckets), files.bucket
     level_0 = files.level == 0
 
-    def total(values: Positions | Mask, chosen: Mask | None = None) -> Positions:
-        """Return the sum of the values of the chosen files of each bucket, exactly."""
+    def total(values: Positions | Mask, mask: Mask | None = None) -> Positions:
+        """Return the exact sum of the values for each bucket; ``mask``: the files to count, `None`: all."""
         sums = np.zeros(count, np.int64)
-        rows = slice(None) if chosen is None else chosen
+        rows = slice(None) if mask is None else mask
         np.add.at(sums, group[rows], values[rows].astype(np.int64))
         return sums
 
@@ -121,13 +121,13 @@ def measured(files: Files, kind: Kind) -> Buckets:
 
 
 def _most(group: Positions, values: Positions, count: int, least: int = -1) -> Positions:
-    found = np.full(count, least, np.int64)
-    np.maximum.at(found, group, values)
-    return found
+    largest = np.full(count, least, np.int64)
+    np.maximum.at(largest, group, values)
+    return largest
 
 
 def _level_keys(files: Files) -> Positions:
-    """Return a number for each file that is the same for files of one level above 0 of one bucket only."""
+    """Return a number for each file above level 0, equal exactly for files of one bucket and level."""
     high = files.level > 0
     keys: Positions = (files.bucket[high] << 16) + files.level[high]
     return keys
@@ -135,89 +135,89 @@ def _level_keys(files: Files) -> Positions:
 
 def _runs(files: Files, count: int) -> Positions:
     levels = np.unique(_level_keys(files)) >> 16
-    found: Positions = np.bincount(files.bucket[files.level == 0], minlength=count) + np.bincount(
+    runs: Positions = np.bincount(files.bucket[files.level == 0], minlength=count) + np.bincount(
         levels, minlength=count
     )
-    return found.astype(np.int64)
+    return runs.astype(np.int64)
 
 
 def _largest_run(files: Files, count: int) -> Positions:
-    """Return the rows of the largest sorted run of each bucket: no key is in a run twice."""
+    """Return the rows of the largest sorted run of each bucket; a run holds each key once."""
     low = files.level == 0
-    found = _most(files.bucket[low], files.rows[low], count, least=0)
+    rows_ = _most(files.bucket[low], files.rows[low], count, least=0)
     keys, position = np.unique(_level_keys(files), return_inverse=True)
     rows = np.zeros(len(keys), np.int64)
     np.add.at(rows, position.reshape(-1), files.rows[~low])
-    np.maximum.at(found, keys >> 16, rows)
-    return found
+    np.maximum.at(rows_, keys >> 16, rows)
+    return rows_
 
 
 def _merging(files: Files, kind: Kind, count: int) -> tuple[Positions, Mask]:
-    """Return how many files meet at one key of each bucket, at most, and which files a read must merge.
+    """Return the largest number of files that share a key in each bucket, and a mask of the files a read must merge.
 
-    These are the files of connected key ranges (behaviour 3.2), and files with deletes. Small files beside each other
-    are read, and so merged, together.
+    A read must merge files with connected key ranges and files with deletes. Adjacent small files are read, and
+    therefore merged, together.
     """
-    seen = (files.level > 0) if kind.hidden else np.ones(len(files), np.bool_)
+    visible = (files.level > 0) if kind.hidden else np.ones(len(files), np.bool_)
     clean = _clean_buckets(files, kind, count)[files.bucket]
-    chosen = np.flatnonzero(seen & ~clean)
+    candidates = np.flatnonzero(visible & ~clean)
     overlap = np.zeros(count, np.int64)
-    np.maximum.at(overlap, files.bucket[seen & clean], 1)
+    np.maximum.at(overlap, files.bucket[visible & clean], 1)
     merged = np.zeros(len(files), np.bool_)
-    if not len(chosen):
+    if not len(candidates):
         return overlap, merged
-    group, low, high = files.bucket[chosen], files.low[chosen], files.high[chosen]
+    group, low, high = files.bucket[candidates], files.low[candidates], files.high[candidates]
     span = int(max(low.max(), high.max())) + 1
     low, high = group * span + low, group * span + high
     np.maximum.at(overlap, group, _depths(low, high))
     order = np.lexsort((high, low))
     reach = np.maximum.accumulate(high[order])
-    section = np.empty(len(chosen), np.int64)
+    section = np.empty(len(candidates), np.int64)
     section[order] = np.cumsum(np.r_[0, low[order][1:] > reach[:-1]])
     shared = np.bincount(section)[section] > 1
     single = np.bincount(group, minlength=count)[group] == 1
-    adjacent = ~single & (files.size[chosen] < kind.target // 2)
-    merged[chosen] = shared | adjacent | (files.deletes[chosen] != 0)
+    adjacent = ~single & (files.size[candidates] < kind.target // 2)
+    merged[candidates] = shared | adjacent | (files.deletes[candidates] != 0)
     return overlap, merged
 
 
 def _clean_buckets(files: Files, kind: Kind, count: int) -> Mask:
-    """Return the buckets in which each key is stored once, without deletes, above level 0."""
+    """Return a mask of the buckets that hold each key once, above level 0, without deletes."""
     dirty = np.zeros(count, np.bool_)
-    shown = (files.level > 0) if kind.hidden else np.ones(len(files), np.bool_)
-    dirty[files.bucket[shown & ((files.level == 0) | (files.deletes != 0))]] = True
+    visible = (files.level > 0) if kind.hidden else np.ones(len(files), np.bool_)
+    dirty[files.bucket[visible & ((files.level == 0) | (files.deletes != 0))]] = True
     levels = np.bincount(np.unique(_level_keys(files)) >> 16, minlength=count)
     return ~dirty & ((levels <= 1) | kind.disjoint)
 
 
 def _depths(low: Positions, high: Positions) -> Positions:
-    """Return for each range how many ranges, itself included, hold its smallest value and begin at or before it."""
+    """Return for each range the number of ranges, including itself, that contain its smallest value."""
     order = np.argsort(low, kind="stable")
-    begun = np.searchsorted(low[order], low, side="right")
+    started = np.searchsorted(low[order], low, side="right")
     ended = np.searchsorted(np.sort(high), low, side="left")
-    found: Positions = begun - ended
-    return found
+    depths: Positions = started - ended
+    return depths
 
 
 def _small_files(files: Files, kind: Kind, count: int) -> tuple[Mask, Positions]:
-    """Return which files are small, and how many files fewer each bucket would have after a full compaction."""
+    """Return a mask of the small files, and the number of files that a full compaction would save in each bucket."""
     policy, group = kind.policy, files.bucket
     none = np.zeros(len(files), np.bool_), np.zeros(count, np.int64)
     if kind.keyed or not len(files):
         return none
     small = (files.size < policy.small_size) & (files.rows < policy.target_rows)
     if not kind.ordered:
-        taken = small
+        picked = small
     else:
         order = np.lexsort((files.sequence, group))
         rank = np.empty(len(files), np.int64)
         rank[order] = np.arange(len(files))
         first = np.full(count, len(files), np.int64)
         np.minimum.at(first, group[small], rank[small])
-        taken = rank >= first[group]
-    number = np.bincount(group[taken], minlength=count)
+        picked = rank >= first[group]
+    number = np.bincount(group[picked], minlength=count)
     size = np.zeros(count, np.int64)
-    np.add.at(size, group[taken], files.size[taken])
+    np.add.at(size, group[picked], files.size[picked])
     saved = np.maximum(number - -(-size // policy.target_size), 0)
     if kind.ordered:
         few = np.bincount(group[small], minlength=count)
@@ -226,7 +226,7 @@ def _small_files(files: Files, kind: Kind, count: int) -> tuple[Mask, Positions]
 
 
 def bucket_table(buckets: Buckets, partitions: pa.Array, numbers: Positions) -> pa.Table:
-    """Return the measures as a table with a row for each bucket; times as timestamps without a zone, -1 as null."""
+    """Return a table with a row for each bucket; times become timestamps without a zone, -1 becomes null."""
 
     def moment(values: Positions) -> pa.Array:
         return pa.array(values, pa.timestamp("ms"), mask=values < 0)

@@ -1,4 +1,4 @@
-"""A check: a kind of advice, and the function that finds where it is due."""
+"""A check: a kind of advice, and the function that finds where it applies."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ NO_REMEDY = Remedy()
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Advice before it has its kind."""
+    """A finding of a check: advice without its kind."""
 
     severity: str
     scope: Scope
@@ -22,15 +22,22 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of tables. ``kind``: the stable name of its advice; ``find`` yields where the advice is due, and why."""
+    """A check of tables. ``kind``: the stable name of its advice; ``find``: yields where it applies, and why."""
 
     kind: str
     find: Callable[[Facts], Iterator[Found]]
 
     def advice(self, facts: Facts) -> Iterator[Advice]:
-        """Yield the advice that is due."""
-        for one in self.find(facts):
-            remedy = one.remedy
+        """Yield the advice that applies to a table."""
+        for finding in self.find(facts):
+            remedy = finding.remedy
             yield Advice(
-                self.kind, one.severity, one.scope, one.text, one.measure, remedy.command, remedy.sql, remedy.python
+                self.kind,
+                finding.severity,
+                finding.scope,
+                finding.text,
+                finding.measure,
+                remedy.command,
+                remedy.sql,
+                remedy.python,
             )

@@ -1,4 +1,4 @@
-"""All checks, in the order of docs/guides/advice.md. A new one is a line of `CHECKS`."""
+"""All checks, in the order of docs/guides/advice.md. To add a check, add a line to `CHECKS`."""
 
 from paimon_core.inspect.advice import data_file_checks, history_checks, layout_checks, merging, settings
 from paimon_core.inspect.advice.check import Check

@@ -1,4 +1,4 @@
-"""Checks of data files: many small ones, deleted rows, missing indexes."""
+"""Checks of data files: small files, deleted rows, missing indexes."""
 
 from collections.abc import Iterator
 
@@ -11,15 +11,15 @@ from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
 
 
 def small_files(facts: Facts) -> Iterator[Found]:
-    """Find partitions of an append table in which a compaction would leave clearly fewer files to open."""
+    """Find partitions of an append table in which a compaction would clearly reduce the number of files."""
     buckets, limits = facts.buckets, facts.limits
-    saved, files, stored = (int(of.sum()) for of in (buckets.saved_files, buckets.files, buckets.size))
+    saved, files, stored = (int(values.sum()) for values in (buckets.saved_files, buckets.files, buckets.size))
     cost = facts.store.options.value(SOURCE_SPLIT_OPEN_FILE_COST)
     if saved < limits.saved_files or saved * cost < limits.share * (stored + files * cost):
         return
     for group in facts.groups(buckets.saved_files > 0):
         small, total, fewer = (
-            int(of[group.buckets].sum()) for of in (buckets.small_files, buckets.files, buckets.saved_files)
+            int(values[group.buckets].sum()) for values in (buckets.small_files, buckets.files, buckets.saved_files)
         )
         text = (
             f"{small:,} of {count(total, 'file')} are smaller than {size(facts.kind.policy.small_size)}. A compaction "
@@ -31,7 +31,7 @@ def small_files(facts: Facts) -> Iterator[Found]:
 
 
 def deletion_vectors(facts: Facts) -> Iterator[Found]:
-    """Find partitions in which deletion vectors hide many rows, or touch many files, that reads must decode first."""
+    """Find partitions in which deletion vectors hide many rows, or affect files with many bytes."""
     buckets, limits = facts.buckets, facts.limits
     numbers = facts.partition
     deleted, rows = facts.by_partition(buckets.deleted), facts.by_partition(buckets.rows)
@@ -39,14 +39,14 @@ def deletion_vectors(facts: Facts) -> Iterator[Found]:
     marked, stored = int(buckets.marked_size.sum()), int(buckets.size.sum())
     touched = marked >= limits.worth and marked >= limits.share * stored
     for group in facts.groups((buckets.deleted > 0) & (sparse | touched)):
-        hidden, whole = int(buckets.deleted[group.buckets].sum()), int(rows[np.unique(numbers[group.buckets])].sum())
-        files, volume = (int(of[group.buckets].sum()) for of in (buckets.marked_files, buckets.marked_size))
+        hidden, total = int(buckets.deleted[group.buckets].sum()), int(rows[np.unique(numbers[group.buckets])].sum())
+        files, volume = (int(values[group.buckets].sum()) for values in (buckets.marked_files, buckets.marked_size))
         text = (
-            f"Deletion vectors hide {count(hidden, 'row')} of {whole:,}, in {count(files, 'file')} of {size(volume)}: "
+            f"Deletion vectors hide {count(hidden, 'row')} of {total:,}, in {count(files, 'file')} of {size(volume)}: "
             "reads decode these rows, then drop them, and Spark's own readers cannot read these files."
         )
         if sparse[group.buckets].any():
-            measure = Measure("rows that deletion vectors hide", percent(hidden, whole), "%", 100 * limits.deleted)
+            measure = Measure("rows that deletion vectors hide", percent(hidden, total), "%", 100 * limits.deleted)
         else:
             measure = Measure("bytes with deletion vectors", percent(marked, stored), "%", 100 * limits.share)
         severity = WARNING if sparse[group.buckets].any() else HINT
@@ -54,7 +54,7 @@ def deletion_vectors(facts: Facts) -> Iterator[Found]:
 
 
 def missing_indexes(facts: Facts) -> Iterator[Found]:
-    """Find files without the file indexes that the options ask for, because they are older than the options."""
+    """Find files without the file indexes that the options require, because they are older than the options."""
     lacking, files = int(facts.buckets.index_lacking.sum()), int(facts.buckets.files.sum())
     groups = list(facts.groups(facts.buckets.index_lacking > 0))
     if not groups:

@@ -20,7 +20,7 @@ _MEASURED_TAGS = 3
 
 
 def due_snapshots(facts: Facts) -> Iterator[Found]:
-    """Find snapshots that should have expired by the options, more than one expiry removes."""
+    """Find snapshots that the options allow to expire, if they are more than one expiry removes."""
     unread = _unread(facts)
     due = _due(facts, min(unread.values(), default=None))
     limit = snapshot_retention(facts.store.options, facts.now).limit
@@ -28,7 +28,7 @@ def due_snapshots(facts: Facts) -> Iterator[Found]:
         return
     text = (
         f"At least {count(due, 'snapshot')} should have expired by the options of the table, and keep files that "
-        "nothing else needs. Nobody expires them: a table that is write-only needs a job that does."
+        "nothing else needs. A write-only table needs a job that expires them."
     )
     yield Found(WARNING, Scope(), text, Measure("snapshots due", due, "snapshots", limit), facts.remedies.expire())
 
@@ -42,9 +42,9 @@ def waiting_consumers(facts: Facts) -> Iterator[Found]:
     moved = Consumers(facts.store.io, facts.store.branch_root).modified()
     idle = {name: (facts.now - moved[name]) / DAY for name in unread if name in moved}
     idle = {name: days for name, days in idle.items() if days >= limits.idle_days}
-    others = min((number for name, number in unread.items() if name not in idle), default=None)
-    if not idle or _due(facts, others) < limit or _due(facts, min(unread.values())) >= limit:
-        return  # nothing is due, or the consumers are not what keeps it
+    next_of_active = min((number for name, number in unread.items() if name not in idle), default=None)
+    if not idle or _due(facts, next_of_active) < limit or _due(facts, min(unread.values())) >= limit:
+        return  # nothing is due, or something other than the consumers keeps it
     for name, days in sorted(idle.items(), key=lambda item: unread[item[0]]):
         held = facts.snapshot.id - unread[name] + 1
         if held < limit:
@@ -52,14 +52,14 @@ def waiting_consumers(facts: Facts) -> Iterator[Found]:
         text = (
             f"The consumer {name!r} has not moved for {days:,.1f} days, and {count(held, 'snapshot')} from "
             f"{unread[name]} on cannot expire. If its stream has ended, delete it; the option consumer.expiration-time "
-            "does so by age."
+            "deletes consumers by age."
         )
         measure = Measure("snapshots that a consumer holds", held, "snapshots", limit)
         yield Found(WARNING, Scope(), text, measure, facts.remedies.delete_consumer(name))
 
 
 def ageless_tags(facts: Facts) -> Iterator[Found]:
-    """Find old tags without an age that alone keep many bytes."""
+    """Find old tags without a retention time that keep many bytes of removed files."""
     limits, newest = facts.limits, facts.snapshot
     earliest = facts.store.snapshots.earliest_id()
     if newest is None or earliest is None:
@@ -80,15 +80,15 @@ def ageless_tags(facts: Facts) -> Iterator[Found]:
             continue
         days = (facts.now - tag.snapshot.time_millis) / DAY
         text = (
-            f"The tag {tag.name!r} is {days:,.0f} days old, stays until somebody deletes it, and keeps {size(held)} "
-            "that the table no longer needs. Delete it, or replace it by a tag with an age."
+            f"The tag {tag.name!r} is {days:,.0f} days old, has no retention time, and keeps {size(held)} "
+            "that the table no longer needs. Delete it, or replace it by a tag with a retention time."
         )
         measure = Measure("bytes that a tag keeps", percent(held, stored), "%", 100 * limits.share)
         yield Found(HINT, Scope(), text, measure, facts.remedies.delete_tag(tag.name))
 
 
 def many_manifests(facts: Facts) -> Iterator[Found]:
-    """Find far more manifests than their bytes need, or far more entries in them than live files."""
+    """Find far more manifests than their total size needs, or far more manifest entries than live files."""
     metas, limits = facts.manifests, facts.limits
     target = facts.store.options.value(MANIFEST_TARGET_FILE_SIZE)
     total = sum(meta.file_size for meta in metas)
@@ -104,7 +104,7 @@ def many_manifests(facts: Facts) -> Iterator[Found]:
     elif 2 * deleted >= limits.dead_entries and 4 * (added - deleted) < added + deleted:
         text = (
             f"Manifests hold {count(added + deleted, 'entry', 'entries')} for {count(added - deleted, 'live file')}: "
-            "plans read the others for nothing."
+            "planning reads the others in vain."
         )
         measure = Measure("entries of deleted files", 2 * deleted, "entries", limits.dead_entries)
         yield Found(HINT, Scope(), text, measure, facts.remedies.compact_manifests())
@@ -115,31 +115,31 @@ def old_statistics(facts: Facts) -> Iterator[Found]:
     if facts.snapshot is None:
         return
     rows = int(facts.buckets.largest_run.sum() - facts.buckets.deleted.sum())
-    found = read_statistics(facts.store, facts.snapshot)
-    if found is None or found.record_count is None:
+    statistics = read_statistics(facts.store, facts.snapshot)
+    if statistics is None or statistics.record_count is None:
         if rows < facts.limits.statistics_rows:
             return
-        text = f"About {count(rows, 'row')} and no statistics: Spark plans joins by sizes of files alone."
+        text = f"About {count(rows, 'row')} and no statistics: Spark plans joins by file sizes only."
         measure = Measure("rows without statistics", rows, "rows", facts.limits.statistics_rows)
         yield Found(HINT, Scope(), text, measure, facts.remedies.analyze())
-    elif rows > _GROWTH * found.record_count:
+    elif rows > _GROWTH * statistics.record_count:
         text = (
-            f"The statistics are those of {count(found.record_count, 'row')} in snapshot {found.snapshot_id}; now "
-            f"there are about {rows:,}, and Spark plans with the old number."
+            f"The statistics cover {count(statistics.record_count, 'row')} of snapshot {statistics.snapshot_id}. The "
+            f"table now has about {rows:,}, and Spark plans with the old number."
         )
-        measure = Measure("rows now to rows then", round(rows / max(found.record_count, 1), 1), "x", _GROWTH)
+        measure = Measure("rows now to rows then", round(rows / max(statistics.record_count, 1), 1), "x", _GROWTH)
         yield Found(HINT, Scope(), text, measure, facts.remedies.analyze())
 
 
 def _unread(facts: Facts) -> dict[str, int]:
-    """Return the next snapshot of each consumer that keeps snapshots."""
+    """Return the next snapshot id of each consumer that keeps snapshots."""
     if facts.store.options.value(CONSUMER_CHANGELOG_ONLY):
         return {}
     return Consumers(facts.store.io, facts.store.branch_root).list()
 
 
 def _due(facts: Facts, bound: int | None) -> int:
-    """Return how many snapshots the next expiry would remove, if all from ``bound`` on had to stay."""
+    """Return how many snapshots the next expiry would remove if all ids from ``bound`` on had to stay."""
     snapshots, earliest = facts.store.snapshots, facts.store.snapshots.earliest_id()
     if facts.snapshot is None or earliest is None:
         return 0
@@ -153,7 +153,7 @@ def _due(facts: Facts, bound: int | None) -> int:
 
 
 def _held(facts: Facts, newest: Snapshot, tags: Sequence[Tag]) -> Iterator[tuple[Tag, int]]:
-    """Yield the tags with the bytes of their files that the newest snapshot does not have."""
+    """Yield each tag with the total size of its files that are not in the newest snapshot."""
     live = {e.file.file_name for part in live_in_parts(facts.store, newest, with_stats=False) for e in part}
     for tag in tags:
         entries = (e for part in live_in_parts(facts.store, tag.snapshot, with_stats=False) for e in part)

@@ -33,10 +33,10 @@ class Files:
     """One position for each live file. ``bucket`` numbers ``buckets``, which are sorted by partition and number.
 
     ``total``: the writer's number of buckets; ``created``: local wall clock (ms); ``deletes``: rows of kind -D and -U;
-    ``deleted``: rows in the deletion vector; ``low`` and ``high``: ranks of the smallest and largest key among those of
-    all files, 0 without a primary key; ``lacks_index``: the options ask for an index, and the file has none at all;
-    ``first_row``: id of the first row; ``blob``: 0 for a data file, else a number for the column and schema of a file
-    of blobs, with ``data-evolution.enabled`` only. -1: unknown. Files of postponed buckets, which reads do not show,
+    ``deleted``: rows in the deletion vector; ``low`` and ``high``: ranks of the smallest and largest key among the keys
+    of all files, 0 without a primary key; ``lacks_index``: the options require an index, and the file has no index;
+    ``first_row``: id of the first row; ``blob``: 0 for a data file, else a number for the column and schema of a blob
+    file (only with ``data-evolution.enabled``). -1: unknown. Files of postponed buckets, which reads do not show,
     are only counted.
     """
 
@@ -64,9 +64,9 @@ class Files:
 
 
 def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
-    """Return the live files of a snapshot; `None`: no file.
+    """Return the live files of a snapshot; no files if the snapshot is `None`.
 
-    Memory: some 100 bytes for each file, two keys, and the entries of a manifest.
+    Memory: about 100 bytes and two keys for each file, and the entries of one manifest.
     """
     deleted = _deleted_rows(store, snapshot)
     lacks_index = _lacking(store)
@@ -74,7 +74,7 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     flags: list[np.ndarray] = [np.zeros((len(_FLAGS), 0), np.bool_)]
     low: list[bytes] = []
     high: list[bytes] = []
-    known: dict[BucketRef, int] = {}
+    bucket_numbers: dict[BucketRef, int] = {}
     blob_kind = _blob_kinds(store)
     postponed: list[int] = []
     if snapshot is not None:
@@ -82,22 +82,22 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
             postponed += [entry.file.row_count for entry in entries if entry.bucket == POSTPONE_BUCKET]
             entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
             files = [entry.file for entry in entries]
-            numbers.append(_numbers(entries, known, deleted, blob_kind))
+            numbers.append(_numbers(entries, bucket_numbers, deleted, blob_kind))
             sources = [file.file_source == FileSource.COMPACT for file in files]
             flags.append(np.array([sources, [lacks_index(file) for file in files]], np.bool_))
             if store.traits.keyed:
                 low += [file.min_key for file in files]
                 high += [file.max_key for file in files]
-    found = dict(zip(_NUMBERS, np.concatenate(numbers, axis=1), strict=True))
+    columns = dict(zip(_NUMBERS, np.concatenate(numbers, axis=1), strict=True))
     marks = dict(zip(_FLAGS, np.concatenate(flags, axis=1), strict=True))
-    order, buckets = _ordered(store, list(known))
-    found["bucket"] = order[found["bucket"]]
-    ranked = _ranks(store, low, high, len(found["bucket"]))
+    order, buckets = _ordered(store, list(bucket_numbers))
+    columns["bucket"] = order[columns["bucket"]]
+    ranked = _ranks(store, low, high, len(columns["bucket"]))
     return Files(
         buckets,
         low=ranked[0],
         high=ranked[1],
-        **found,
+        **columns,
         **marks,
         postponed_files=len(postponed),
         postponed_rows=sum(postponed),
@@ -106,14 +106,14 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
 
 def _numbers(
     entries: Sequence[ManifestEntry],
-    known: dict[BucketRef, int],
+    bucket_numbers: dict[BucketRef, int],
     deleted: Mapping[str, int],
     blob_kind: Callable[[DataFileMeta], int],
 ) -> np.ndarray:
     """Return the columns `_NUMBERS`; new buckets are added to ``known``."""
     files = [entry.file for entry in entries]
     columns = (
-        [known.setdefault(entry.bucket_ref, len(known)) for entry in entries],
+        [bucket_numbers.setdefault(entry.bucket_ref, len(bucket_numbers)) for entry in entries],
         [entry.total_buckets for entry in entries],
         [file.level for file in files],
         [file.row_count for file in files],
@@ -129,7 +129,7 @@ def _numbers(
 
 
 def _blob_kinds(store: FileStore) -> Callable[[DataFileMeta], int]:
-    """Return a function from a file to the number of its kind of blobs; 0: it holds none."""
+    """Return a function that maps a file to the number of its kind of blobs; 0: a data file."""
     kinds: dict[tuple[tuple[str, ...] | None, int], int] = {}
 
     def kind(file: DataFileMeta) -> int:
@@ -139,48 +139,48 @@ def _blob_kinds(store: FileStore) -> Callable[[DataFileMeta], int]:
 
 
 def _deleted_rows(store: FileStore, snapshot: Snapshot | None) -> dict[str, int]:
-    """Return the number of deleted rows by file name; where it is unknown, one more than any file has."""
+    """Return the number of deleted rows by file name; an unknown number becomes `1 << 62`."""
     ranges = (r for entry in vector_entries(store, snapshot) for r in entry.deletion_ranges or ())
     return {r.data_file: 1 << 62 if r.cardinality is None else r.cardinality for r in ranges}
 
 
 def _lacking(store: FileStore) -> Callable[[DataFileMeta], bool]:
-    """Return a function from a file to: True if the options ask for an index of its columns, and it has none."""
+    """Return a predicate: True for a file without an index although the options require one for its columns."""
 
     @lru_cache
-    def wanted(schema_id: int) -> bool:
-        then = store.schemas.get(schema_id).fields
-        return bool(indexed_columns_then(store.options, store.schema.fields, then))
+    def needs_index(schema_id: int) -> bool:
+        stored_fields = store.schemas.get(schema_id).fields
+        return bool(indexed_columns_then(store.options, store.schema.fields, stored_fields))
 
-    asked = any(indexed(store.options)) and not store.traits.data_evolution
+    indexed_table = any(indexed(store.options)) and not store.traits.data_evolution
     keyed = store.traits.keyed
 
     def lacks(file: DataFileMeta) -> bool:
-        if not asked or file.embedded_index is not None or index_names(file):
+        if not indexed_table or file.embedded_index is not None or index_names(file):
             return False
-        return not (keyed and not file.level) and wanted(file.schema_id)
+        return not (keyed and not file.level) and needs_index(file.schema_id)
 
     return lacks
 
 
-def _ordered(store: FileStore, found: Sequence[BucketRef]) -> tuple[Positions, tuple[BucketRef, ...]]:
-    """Return the position of each bucket in the order of partitions and numbers, and the buckets in this order."""
-    if not found:
+def _ordered(store: FileStore, buckets: Sequence[BucketRef]) -> tuple[Positions, tuple[BucketRef, ...]]:
+    """Sort buckets by partition and number; return each bucket's position in this order, and the sorted buckets."""
+    if not buckets:
         return np.zeros(0, np.int64), ()
-    numbers = np.array([bucket.bucket for bucket in found], np.int64)
-    partitions = np.zeros(len(found), np.int64)
+    numbers = np.array([bucket.bucket for bucket in buckets], np.int64)
+    partitions = np.zeros(len(buckets), np.int64)
     if store.schema.partition_keys:
-        distinct = list(dict.fromkeys(bucket.partition for bucket in found))
+        distinct = list(dict.fromkeys(bucket.partition for bucket in buckets))
         ranked = dict(zip(distinct, ranks(decode_rows(distinct, store.schema.partition_arrow)).tolist(), strict=True))
-        partitions = np.array([ranked[bucket.partition] for bucket in found], np.int64)
+        partitions = np.array([ranked[bucket.partition] for bucket in buckets], np.int64)
     sequence = np.lexsort((numbers, partitions))
-    position = np.empty(len(found), np.int64)
-    position[sequence] = np.arange(len(found))
-    return position, tuple(found[i] for i in sequence.tolist())
+    position = np.empty(len(buckets), np.int64)
+    position[sequence] = np.arange(len(buckets))
+    return position, tuple(buckets[i] for i in sequence.tolist())
 
 
 def _ranks(store: FileStore, low: list[bytes], high: list[bytes], count: int) -> tuple[Positions, Positions]:
     if not low:
         return np.zeros(count, np.int64), np.zeros(count, np.int64)
-    found = ranks(decode_rows(low + high, store.schema.key_arrow))
-    return found[:count], found[count:]
+    ranked = ranks(decode_rows(low + high, store.schema.key_arrow))
+    return ranked[:count], ranked[count:]

@@ -1,4 +1,4 @@
-"""Checks of tables with a primary key: what reads merge, and what compaction has still to do."""
+"""Checks of tables with a primary key: the merge work of reads and the backlog of compaction."""
 
 from collections.abc import Iterator
 
@@ -20,20 +20,20 @@ def backlog(facts: Facts) -> Iterator[Found]:
         most = int(runs[group.buckets].max())
         text = (
             f"{_buckets(group)} up to {count(most, 'sorted run')}, and a compaction is due above {trigger}: reads "
-            "merge them all, and compaction has fallen behind the writers."
+            "merge all of them, and compaction has fallen behind the writers."
         )
         measure = Measure("sorted runs of a bucket", most, "runs", trigger + 1)
         yield Found(SEVERE if most > stop else WARNING, group.scope, text, measure, _compact(facts, group))
 
 
 def merging_reads(facts: Facts) -> Iterator[Found]:
-    """Find buckets of a table that mostly has to be merged, although compaction is not behind."""
+    """Find buckets of a table that needs much merging although compaction is not behind."""
     buckets, limits = facts.buckets, facts.limits
     merged, stored = int(buckets.merged_size.sum()), int(buckets.size.sum())
     if not facts.kind.keyed or merged < limits.worth or merged < limits.share * stored:
         return
-    chosen = (buckets.merged_size > 0) & ~_behind(facts)
-    for group in facts.groups(chosen):
+    candidates = (buckets.merged_size > 0) & ~_behind(facts)
+    for group in facts.groups(candidates):
         part = int(buckets.merged_size[group.buckets].sum())
         runs = int(buckets.overlap[group.buckets].max())
         text = (
@@ -45,15 +45,15 @@ def merging_reads(facts: Facts) -> Iterator[Found]:
 
 
 def hidden_rows(facts: Facts) -> Iterator[Found]:
-    """Find buckets with rows that reads do not show before a compaction, in tables whose reads skip level 0."""
+    """Find buckets with rows that stay invisible until a compaction, in tables whose reads skip level 0."""
     if not facts.kind.hidden:
         return
     buckets = facts.buckets
     for group in facts.groups(buckets.level_0_files > 0):
-        rows, files = (int(of[group.buckets].sum()) for of in (buckets.level_0_rows, buckets.level_0_files))
+        rows, files = (int(values[group.buckets].sum()) for values in (buckets.level_0_rows, buckets.level_0_files))
         text = (
             f"{count(rows, 'row')} in {count(files, 'file')} of level 0 {'is' if rows == 1 else 'are'} not visible: "
-            "reads of this table show compacted rows only."
+            "reads of this table show only compacted rows."
         )
         yield Found(SEVERE, group.scope, text, Measure("files of level 0", files, "files", 1), _compact(facts, group))
 
@@ -65,14 +65,14 @@ def delete_rows(facts: Facts) -> Iterator[Found]:
     buckets, limits = facts.buckets, facts.limits
     share = buckets.newer_deletes > limits.deleted * buckets.rows
     for group in facts.groups(share & (buckets.size >= limits.worth) & (buckets.newer_deletes > 0)):
-        deletes, rows = (int(of[group.buckets].sum()) for of in (buckets.newer_deletes, buckets.rows))
+        deletes, rows = (int(values[group.buckets].sum()) for values in (buckets.newer_deletes, buckets.rows))
         text = f"{count(deletes, 'row')} of {rows:,} stored rows only delete other rows. A full compaction drops both."
         measure = Measure("rows that delete", percent(deletes, rows), "%", 100 * limits.deleted)
         yield Found(HINT, group.scope, text, measure, _compact(facts, group))
 
 
 def overdue(facts: Facts) -> Iterator[Found]:
-    """Find buckets whose last full compaction is too long ago, while newer files have piled up above it."""
+    """Find buckets with newer files whose last full compaction is too long ago."""
     if not facts.kind.keyed:
         return
     buckets, limits, producer = facts.buckets, facts.limits, facts.store.traits.changelog_producer
@@ -86,9 +86,9 @@ def overdue(facts: Facts) -> Iterator[Found]:
     why = (
         "readers of the changelog wait for it"
         if producer == "full-compaction"
-        else f"the option {COMPACTION_OPTIMIZATION_INTERVAL.key} promises one more often"
+        else f"the option {COMPACTION_OPTIMIZATION_INTERVAL.key} asks for shorter intervals"
         if interval is not None
-        else "the view $ro shows the rows of that moment"
+        else "the view $ro shows the rows of that time"
     )
     for group in facts.groups(late):
         oldest = float(age[group.buckets].max())
@@ -100,8 +100,8 @@ def overdue(facts: Facts) -> Iterator[Found]:
 
 def _behind(facts: Facts) -> Mask:
     """Return the buckets with more sorted runs than the trigger."""
-    found: Mask = facts.buckets.runs > facts.store.options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER)
-    return found if facts.kind.keyed else np.zeros(len(found), np.bool_)
+    behind: Mask = facts.buckets.runs > facts.store.options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER)
+    return behind if facts.kind.keyed else np.zeros(len(behind), np.bool_)
 
 
 def _buckets(group: Group) -> str:

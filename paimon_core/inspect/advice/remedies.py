@@ -1,4 +1,4 @@
-"""The statements that mend a table, in the languages of a shell, of SQL and of Python."""
+"""The statements that repair or improve a table, for a shell, in SQL and in Python."""
 
 import re
 import shlex
@@ -22,10 +22,10 @@ _WITHOUT_LITERAL = {"FLOAT", "DOUBLE", "DECIMAL", "BINARY", "VARBINARY"}
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition as statements name it.
+    """A partition in the notations of statements.
 
     ``name``: ``k1=v1/k2=v2``, with the default name for NULL and blank; ``spec``: ``k1=v1,k2='v/2'``; ``values``: a
-    Python expression {column: value}, or `None` if a value has no literal.
+    Python expression {column: value}, or `None` if a value cannot be written as a literal.
     """
 
     name: str
@@ -34,27 +34,27 @@ class Partition:
 
 
 def partition_of(store: FileStore, partition: bytes) -> Partition:
-    """Return a serialised partition as statements name it."""
+    """Return a serialised partition in the notations of statements."""
     default = store.options.value(PARTITION_DEFAULT_NAME)
-    shown, specs, literal, values = list[str](), list[str](), True, dict[str, object]()
+    texts, specs, literal, values = list[str](), list[str](), True, dict[str, object]()
     for field, value in zip(store.schema.partition_fields, store.partition_values(partition), strict=True):
         text = None if value is None else partition_text(value, field, legacy=False)
         root = field.type.root if isinstance(field.type, AtomicType) else ""
         if root == "TIMESTAMP_LTZ" and text is not None:
-            text += "Z"  # the names of directories are in UTC
+            text += "Z"  # directory names are in UTC
         binary = root in BINARY_ROOTS and value is not None
         specs.append(f"{_quoted(field.name)}=X'{value.hex()}'" if binary else spec_text(field.name, text, default))
-        shown.append(f"{field.name}={default if text is None or is_blank(text) else text}")
+        texts.append(f"{field.name}={default if text is None or is_blank(text) else text}")
         values[field.name] = value if root in _NUMBERS else text
         literal &= root not in _WITHOUT_LITERAL
-    return Partition("/".join(shown), ",".join(specs), repr(values) if literal else None)
+    return Partition("/".join(texts), ",".join(specs), repr(values) if literal else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """The remedies for one table. ``where``: the partition a remedy is limited to; `None`: the whole table.
+    """The remedies for one table. ``where``: the partition that a remedy is limited to; `None`: the whole table.
 
-    In Python, a partition whose values have no literals is mended with the whole table.
+    If a partition's values have no Python literals, the Python remedy covers the whole table.
     """
 
     store: FileStore
@@ -67,9 +67,9 @@ class Remedies:
 
     @property
     def name(self) -> str | None:
-        """The name ``database.table`` by the path, with backticks where needed; `None`: the path has no database."""
-        found = _DATABASE.search(self.location)
-        return None if found is None else ".".join(map(_quoted, found.groups()))
+        """The name ``database.table`` from the path, with backticks where needed; `None` without a database."""
+        match = _DATABASE.search(self.location)
+        return None if match is None else ".".join(map(_quoted, match.groups()))
 
     def compact(self, where: Partition | None = None) -> Remedy:
         """Compact all files of each bucket."""
@@ -90,30 +90,30 @@ class Remedies:
         )
 
     def rewrite_indexes(self) -> Remedy:
-        """Give the files that lack them their file indexes."""
+        """Write the missing file indexes."""
         procedure = "rewrite_file_index"
         return Remedy(self._procedure(procedure), self._call(procedure), f"table.maintenance.{procedure}()")
 
     def compact_manifests(self) -> Remedy:
-        """Write few large manifests."""
+        """Merge manifests into a few large ones."""
         procedure = "compact_manifest"
         return Remedy(self._procedure(procedure), self._call(procedure), "table.maintenance.compact_manifests()")
 
     def rescale(self, buckets: int | None = None) -> Remedy:
         """Give the table another number of buckets; `None`: the number of its option ``bucket``."""
-        given = [] if buckets is None else [f"bucket_num={buckets}"]
+        arguments = [] if buckets is None else [f"bucket_num={buckets}"]
         return Remedy(
-            self._procedure("rescale", *given),
+            self._procedure("rescale", *arguments),
             self._call("rescale", bucket_num=buckets),
             f"table.rescale({'' if buckets is None else buckets})",
         )
 
     def expire(self) -> Remedy:
-        """Remove the snapshots that are due."""
+        """Expire the snapshots that are due."""
         return Remedy(self._command("expire"), self._call("expire_snapshots"), "table.expire_snapshots()")
 
     def delete_consumer(self, consumer: str) -> Remedy:
-        """Delete a consumer, which holds snapshots."""
+        """Delete a consumer that keeps snapshots from expiring."""
         return Remedy(
             self._command("consumers", "--reset", consumer),
             self._call("reset_consumer", consumerId=consumer),
@@ -151,8 +151,8 @@ class Remedies:
         name = self.name
         if name is None:
             return None
-        given = {"table": name, **{key: value for key, value in arguments.items() if value is not None}}
-        texts = [f"{key} => {value if isinstance(value, int) else _literal(value)}" for key, value in given.items()]
+        named = {"table": name, **{key: value for key, value in arguments.items() if value is not None}}
+        texts = [f"{key} => {value if isinstance(value, int) else _literal(value)}" for key, value in named.items()]
         return f"CALL sys.{procedure}({', '.join(texts)})"
 
     def _alter(self, change: str) -> str | None:

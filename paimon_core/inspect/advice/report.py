@@ -1,4 +1,4 @@
-"""The values that advice consists of."""
+"""The value types of advice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WARNING: Final = "warning"
 HINT: Final = "hint"
 """The table would be faster or smaller; there may be reasons to leave it as it is."""
 SEVERITIES: Final = (SEVERE, WARNING, HINT)
-"""The degrees of urgency, the most urgent one first."""
+"""The severities, most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number that was measured, and the threshold from which on advice is given, both in ``unit``."""
+    """A measured number, and the threshold from which advice is given, both in ``unit``."""
 
     name: str
     value: float
@@ -46,10 +46,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One act that makes advice go away, in three languages; `None`: the language has no single statement for it.
+    """The remedy for a finding in three languages; `None` where a language has no single statement for it.
 
-    ``command`` is a line for a shell, ``sql`` a statement, ``python`` an expression of ``table``, which is a `Table`.
-    All `None`: the text says what to do.
+    ``command``: a shell line; ``sql``: a statement; ``python``: an expression on ``table``, which is a `Table`.
+    If all are `None`, the advice text says what to do.
     """
 
     command: str | None = None
@@ -59,10 +59,10 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is wrong in a scope of a table, the measure that shows it, and the act that mends it.
+    """A problem in a scope of a table, the measure that shows it, and the remedy.
 
-    ``kind`` is a stable name, one of `registry.KINDS`, such as "small-files"; ``severity`` is one of `SEVERITIES`;
-    ``text`` is a sentence or two. ``command``, ``sql`` and ``python``: as of `Remedy`.
+    ``kind``: a stable name, one of `check_registry.KINDS`, such as "small-files"; ``severity``: one of `SEVERITIES`;
+    ``text``: one or two sentences. ``command``, ``sql`` and ``python``: see `Remedy`.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Advice:
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
-            raise ValueError(f"{self.severity!r} is no severity of advice")
+            raise ValueError(f"{self.severity!r} is not a severity of advice")
 
     def __str__(self) -> str:
         first = self.command or self.sql or self.python
@@ -86,10 +86,10 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class TableHealth:
-    """The measures of a table at one snapshot, and the advice that follows from them, the most urgent one first.
+    """The measures of a table at one snapshot, and the resulting advice, most urgent first.
 
-    ``buckets`` has a row for each bucket with files, in the order of partitions and buckets; its columns are described
-    in docs/guides/advice.md. ``snapshot_id``: `None`: the table has no snapshot yet.
+    ``buckets`` has a row for each bucket with files, sorted by partition and bucket; docs/guides/advice.md describes its
+    columns. ``snapshot_id``: `None` if the table has no snapshot.
     """
 
     snapshot_id: int | None
@@ -98,12 +98,12 @@ class TableHealth:
 
     def __repr__(self) -> str:
         at = "no snapshot" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
-        kinds = ", ".join(dict.fromkeys(one.kind for one in self.advice)) or "none"
+        kinds = ", ".join(dict.fromkeys(advice.kind for advice in self.advice)) or "none"
         return f"TableHealth({at}, buckets: {self.buckets.num_rows}, advice: {kinds})"
 
     @property
     def severity(self) -> str | None:
-        """The severity of the most urgent advice; `None`: there is no advice."""
+        """The severity of the most urgent advice; `None` without advice."""
         return self.advice[0].severity if self.advice else None
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class TableHealth:
 
 
 def report(advice: Sequence[Advice]) -> str:
-    """Return advice as lines of text."""
+    """Return advice as text."""
     return "\n".join(map(str, advice)) if advice else "no advice: nothing would make the table faster or smaller"
 
 

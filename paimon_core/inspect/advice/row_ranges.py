@@ -13,8 +13,8 @@ from paimon_core.types.selection import Positions
 class RowRanges:
     """One position for each row range, in the order of buckets and row ids.
 
-    ``first``: id of the first row, -1: unknown; ``files`` and ``size``: of its data files, in bytes; ``blobs``: the
-    kinds of the blob files beside them.
+    ``first``: id of the first row, -1: unknown; ``files``: number of its data files; ``size``: their bytes; ``blobs``:
+    the kinds of its blob files.
     """
 
     bucket: Positions
@@ -29,7 +29,7 @@ class RowRanges:
 
 
 def row_ranges(files: Files) -> RowRanges:
-    """Return the row ranges of files; a data file without row ids is one by itself."""
+    """Return the row ranges of files; a data file without row ids is a row range of its own."""
     data, blobs = np.flatnonzero(files.blob == 0), np.flatnonzero(files.blob)
     single = np.where(files.first_row[data] < 0, data, -1)
     keys = np.stack([files.bucket[data], files.first_row[data], single])
@@ -49,7 +49,7 @@ def row_ranges(files: Files) -> RowRanges:
 
 
 def saved_files(ranges: RowRanges, policy: AppendCompactionPolicy, count: int) -> Positions:
-    """Return how many files fewer each of ``count`` buckets would have after a full compaction.
+    """Return the number of files that a full compaction would save in each of ``count`` buckets.
 
     The compaction joins consecutive row ranges with the same kinds of blobs, as long as they fit into one file.
     """

@@ -1,4 +1,4 @@
-"""Checks of options: those that contradict each other, and those that contradict the way the table is used."""
+"""Checks of options: contradictions between options, and options that do not fit the use of the table."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ from paimon_core.write.routing import BucketMode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An option that does nothing, or harm, under a condition. ``why``: the end of a sentence about the option."""
+    """An option that is useless or harmful under a condition. ``why``: the end of a sentence about the option."""
 
     option: Option[Any]
     applies: Callable[[Facts], bool]
@@ -70,12 +70,12 @@ RULES = (
             str(facts.store.options.value(METADATA_STATS_MODE)).lower() == "none"
             and bool(facts.store.options.value(CLUSTERING_COLUMNS))
         ),
-        "is none, so filters cannot leave out files by the columns that clustering.columns sorts by",
+        "is none, so filters on the columns in clustering.columns cannot skip files",
     ),
     Rule(
         COMPACTION_FORCE_REWRITE_ALL_FILES,
         _on(COMPACTION_FORCE_REWRITE_ALL_FILES, True),
-        "makes each full compaction write every file again, even those that would not change",
+        "makes each full compaction rewrite every file, even files that would not change",
     ),
     *(
         Rule(option, _on(CHANGELOG_PRODUCER, "none"), "has no effect, because changelog-producer makes no changelog")
@@ -104,37 +104,37 @@ RULES = (
 
 
 def useless_options(facts: Facts) -> Iterator[Found]:
-    """Find options that other options, or the kind of the table, take the effect from."""
+    """Find options that have no effect because of other options or the kind of the table."""
     options = facts.store.options
-    found = [rule for rule in RULES if options.has(rule.option) and rule.applies(facts)]
-    for rule in found:
+    rules = [rule for rule in RULES if options.has(rule.option) and rule.applies(facts)]
+    for rule in rules:
         text = f"The option {rule.option.key} {rule.why}. Remove it."
-        measure = Measure("contradicting options", len(found), "options", 1)
+        measure = Measure("contradicting options", len(rules), "options", 1)
         yield Found(HINT, Scope(), text, measure, facts.remedies.remove_option(rule.option.key))
 
 
 def never_compacted(facts: Facts) -> Iterator[Found]:
-    """Find a table whose writers do not compact, and that nobody else has compacted so far."""
+    """Find a write-only table that was never compacted."""
     buckets, options = facts.buckets, facts.store.options
     if not len(buckets) or not options.value(WRITE_ONLY) or buckets.compacted_files.any():
         return
     if facts.store.traits.keyed:
         value, unit, threshold = int(buckets.runs.max()), "runs", stop_trigger(options) + 1
-        name, what = "sorted runs of a bucket", f"buckets have up to {count(value, 'sorted run')}"
+        name, state = "sorted runs of a bucket", f"buckets have up to {count(value, 'sorted run')}"
     else:
         value, unit, threshold = int(buckets.saved_files.sum()), "files", facts.limits.saved_files
-        name, what = "files that compaction saves", f"{count(int(buckets.small_files.sum()), 'file')} are small"
+        name, state = "files that compaction saves", f"{count(int(buckets.small_files.sum()), 'file')} are small"
     if value < threshold:
         return
     text = (
-        f"The option write-only is set, so writers do not compact, and no file was ever made by a compaction: {what}. "
-        "Run one now, and regularly from now on."
+        f"The option write-only is set, so writers do not compact, and the table was never compacted: {state}. "
+        "Run a compaction now and at regular intervals."
     )
     yield Found(SEVERE, Scope(), text, Measure(name, value, unit, threshold), facts.remedies.compact())
 
 
 def no_changelog(facts: Facts) -> Iterator[Found]:
-    """Find streams with a name read a table with a primary key that makes no changelog."""
+    """Find consumers of a table with a primary key that has no changelog producer."""
     if not facts.store.traits.keyed or facts.store.traits.changelog_producer != "none" or facts.snapshot is None:
         return
     names = Consumers(facts.store.io, facts.store.branch_root).list()
@@ -143,14 +143,14 @@ def no_changelog(facts: Facts) -> Iterator[Found]:
     text = (
         f"{count(len(names), 'stream')} with a name {'reads' if len(names) == 1 else 'read'} the table, and "
         "changelog-producer is none: streams see the written rows, without the rows before an update. If they need "
-        "these, let compaction make a changelog; every write then costs a lookup."
+        "those rows, let compaction produce a changelog; every write then costs a lookup."
     )
     measure = Measure("consumers without a changelog", len(names), "consumers", 1)
     yield Found(HINT, Scope(), text, measure, facts.remedies.set_options({CHANGELOG_PRODUCER.key: "lookup"}))
 
 
 def rewriting_deletes(facts: Facts) -> Iterator[Found]:
-    """Find an append table of which DELETE, UPDATE and MERGE INTO rewrite whole files, again and again."""
+    """Find an append table in which DELETE, UPDATE and MERGE INTO often rewrite whole files."""
     if facts.store.traits.keyed or facts.store.traits.deletion_vectors or facts.store.traits.data_evolution:
         return
     divided = bool(facts.store.schema.partition_keys)
@@ -162,14 +162,15 @@ def rewriting_deletes(facts: Facts) -> Iterator[Found]:
         "rewrite each file that they touch. With deletion vectors they only mark rows."
     )
     measure = Measure("statements that rewrite files", statements, "commits", facts.limits.rewriting_commits)
-    wanted = {DELETION_VECTORS_MODIFIABLE.key: "true", DELETION_VECTORS_ENABLED.key: "true"}
-    yield Found(WARNING, Scope(), text, measure, facts.remedies.set_options(wanted))
+    options = {DELETION_VECTORS_MODIFIABLE.key: "true", DELETION_VECTORS_ENABLED.key: "true"}
+    yield Found(WARNING, Scope(), text, measure, facts.remedies.set_options(options))
 
 
 def _removes_rows(snapshot: Snapshot, divided: bool) -> bool:
-    """Return True for the snapshot of a statement on rows; in a table ``divided`` into partitions, only if it says so.
+    """Return True for the snapshot of a DELETE, UPDATE or MERGE INTO.
 
-    Other overwrites that leave fewer rows are deletes, too, or drop whole partitions.
+    A snapshot without the statement property counts if it is an overwrite that leaves fewer rows, except in a table
+    ``divided`` into partitions: there it may have dropped whole partitions.
     """
     if STATEMENT in (snapshot.properties or {}):
         return True

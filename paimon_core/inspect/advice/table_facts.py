@@ -1,4 +1,4 @@
-"""The facts that checks look at: files, buckets and timeline of one snapshot, each read when it is first asked."""
+"""The facts that checks use: files, buckets and timeline of one snapshot, each read on first access."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,23 +30,23 @@ _MOST_PLACES = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The thresholds that no option of a table sets."""
+    """The thresholds of the checks that are not table options."""
 
     worth: int = 16 << 20
-    """Bytes that must be read in a slower way than needed before a hint is given: less is read in no time."""
+    """Smallest number of bytes read more slowly than necessary for which a hint is given."""
     share: float = 0.1
-    """The part of the table, or of a partition, that these bytes must be."""
+    """Smallest fraction of the table, or of a partition, that these bytes must be."""
     saved_files: int = 10
-    """Files that a compaction must save."""
+    """Smallest number of files that a compaction must save."""
     deleted: float = 0.2
-    """The part of stored rows that are deleted ones."""
+    """Fraction of the stored rows that are deleted."""
     bucket_size: int = 512 << 20
-    """Bytes of a bucket that fits; Paimon recommends 200 MB to 1 GB."""
+    """Recommended bytes of a bucket; Paimon recommends 200 MB to 1 GB."""
     large_bucket: int = 2 << 30
     small_bucket: int = 32 << 20
     many_buckets: int = 16
     skew: float = 4.0
-    """The size of a bucket to the mean of the others of its partition."""
+    """Ratio of a bucket's size to the mean size of the other buckets of its partition."""
     skewed_size: int = 1 << 30
     old_days: float = 7.0
     idle_days: float = 1.0
@@ -64,7 +64,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Buckets of one partition, or of the whole table, by their positions. ``partition``: `None`: the whole table."""
+    """Positions of buckets of one partition, or of the whole table if ``partition`` is `None`."""
 
     scope: Scope
     buckets: Positions
@@ -73,7 +73,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a table at a snapshot. ``snapshot``: `None`: there is none yet."""
+    """The facts of a table at a snapshot; ``snapshot``: `None` if the table has no snapshot."""
 
     store: FileStore
     snapshot: Snapshot | None
@@ -81,22 +81,22 @@ class Facts:
 
     @cached_property
     def now(self) -> int:
-        """The present moment (epoch ms)."""
+        """The current time (epoch ms)."""
         return self.store.now()
 
     @cached_property
     def clock(self) -> int:
-        """The present moment as files store it: local wall clock (ms)."""
+        """The current time as files store it: local wall clock (ms)."""
         return local_millis(self.now)
 
     @cached_property
     def mode(self) -> BucketMode:
-        """How rows get their buckets."""
+        """The bucket mode of the table."""
         return bucket_mode(self.store.schema)
 
     @cached_property
     def kind(self) -> Kind:
-        """What the measures of buckets depend on."""
+        """The table properties on which the measures of buckets depend."""
         store, traits = self.store, self.store.traits
         return Kind(
             keyed=traits.keyed,
@@ -111,7 +111,7 @@ class Facts:
 
     @cached_property
     def remedies(self) -> Remedies:
-        """The statements that mend this table."""
+        """The remedies for this table."""
         return Remedies(self.store)
 
     @cached_property
@@ -131,45 +131,45 @@ class Facts:
 
     @cached_property
     def recent(self) -> list[Snapshot]:
-        """Some of the newest snapshots, the newest one last."""
+        """The last `_RECENT` snapshots, newest last."""
         if self.snapshot is None:
             return []
         newest = self.snapshot.id
-        found = parallel_map(self.store.snapshots.find, range(max(1, newest - _RECENT + 1), newest + 1))
-        return [snapshot for snapshot in found if snapshot is not None]
+        snapshots = parallel_map(self.store.snapshots.find, range(max(1, newest - _RECENT + 1), newest + 1))
+        return [snapshot for snapshot in snapshots if snapshot is not None]
 
     @cached_property
     def partition(self) -> Positions:
-        """The number of the partition of each bucket, from 0, in the order of buckets."""
+        """The partition number of each bucket, from 0, in bucket order."""
         keys = [bucket.partition for bucket in self.files.buckets]
         starts = [number > 0 and keys[number] != keys[number - 1] for number in range(len(keys))]
         return np.cumsum(np.array(starts, np.int64)) if keys else np.zeros(0, np.int64)
 
     def by_partition(self, values: Positions) -> Positions:
-        """Return the sums of the values of the buckets of each partition."""
+        """Return the sum of the buckets' values for each partition."""
         sums = np.zeros(int(self.partition[-1]) + 1 if len(self.partition) else 0, np.int64)
         np.add.at(sums, self.partition, values)
         return sums
 
-    def groups(self, chosen: Mask) -> Iterator[Group]:
-        """Yield the chosen buckets by partition, or all together if they are in many partitions; none: no group."""
-        found = np.flatnonzero(chosen)
-        if not len(found):
+    def groups(self, mask: Mask) -> Iterator[Group]:
+        """Yield the buckets of the mask by partition, or as one group if they are in many partitions."""
+        positions = np.flatnonzero(mask)
+        if not len(positions):
             return
-        partitions = np.unique(self.partition[found])
+        partitions = np.unique(self.partition[positions])
         if not self.store.schema.partition_keys or len(partitions) > _MOST_PLACES:
-            yield Group(self._scope(None, found), found)
+            yield Group(self._scope(None, positions), positions)
             return
         for number in partitions.tolist():
-            members = found[self.partition[found] == number]
-            named = partition_of(self.store, self.files.buckets[members[0]].partition)
-            yield Group(self._scope(named.name, members), members, named)
+            members = positions[self.partition[positions] == number]
+            partition = partition_of(self.store, self.files.buckets[members[0]].partition)
+            yield Group(self._scope(partition.name, members), members, partition)
 
     def _scope(self, partition: str | None, members: Positions) -> Scope:
-        one = len(members) == 1 and self.mode is not BucketMode.BUCKET_UNAWARE
+        single = len(members) == 1 and self.mode is not BucketMode.BUCKET_UNAWARE
         if partition is None and self.store.schema.partition_keys:
             return Scope()
-        return Scope(partition, self.files.buckets[members[0]].bucket if one else None)
+        return Scope(partition, self.files.buckets[members[0]].bucket if single else None)
 
     def partition_names(self) -> pa.Array:
         """Return the name of the partition of each bucket; null without partitions."""
@@ -187,7 +187,7 @@ def count(number: float, one: str, several: str | None = None) -> str:
 
 
 def size(number: float) -> str:
-    """Return bytes with about three digits: ``1.5 GB`` of 1024 MB each."""
+    """Return bytes with about three digits: ``1.5 GB``; a GB has 1024 MB."""
     units = ["bytes", "KB", "MB", "GB", "TB"]
     while number >= 1024 and len(units) > 1:
         number /= 1024
@@ -196,5 +196,5 @@ def size(number: float) -> str:
 
 
 def percent(part: float, whole: float) -> float:
-    """Return a part in percent of a whole; 0 of nothing."""
+    """Return a part in percent of a whole; 0 if the whole is 0."""
     return 100.0 * part / whole if whole else 0.0

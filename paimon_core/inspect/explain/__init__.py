@@ -1,1 +1,1 @@
-"""Explanations of reads: the plan of a read, and what its execution did, as values with a text."""
+"""Explanations of reads: the plan of a read and the measurements of its execution."""

@@ -1,4 +1,4 @@
-"""The explanation of a scan and its plan, and the execution that measures it."""
+"""Explain a scan and its plan, and execute the read to measure it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,19 +35,19 @@ DEFAULT_LISTED: Final = 20
 def explain(
     scan: TableScan, plan: Plan, columns: Sequence[str] | None = None, *, listed: int = DEFAULT_LISTED
 ) -> Explanation:
-    """Return the explanation of a plan of ``scan``. It reads no data file.
+    """Return the explanation of a plan of ``scan``, without reading a data file.
 
-    Cost: that of the merge sections of the plan, which planning finds as well. Memory: a few numbers for each bucket of
-    a split, and the listed parts. Raises InvalidInputError for a negative ``listed``.
+    Cost: computing the merge sections of the plan, as planning does. Memory: a few numbers for each bucket of a split,
+    and the listed parts. Raises InvalidInputError for a negative ``listed``.
 
     Args:
-        scan: the scan.
-        plan: its plan.
+        scan: the scan to explain.
+        plan: the plan of this scan.
         columns: the columns of the result; `None`: all.
-        listed: the number of splits, of sections, and of runs of a section, to list.
+        listed: the largest number of splits, of sections, and of runs in a section to list.
     """
     if isinstance(listed, bool) or not isinstance(listed, int) or listed < 0:
-        raise InvalidInputError(f"the number of listed splits is 0 or more, not {listed!r}")
+        raise InvalidInputError(f"listed must be 0 or more, not {listed!r}")
     store, predicate = scan.store, scan.predicate
     described = _Described(store, listed)
     for split in plan.splits:
@@ -72,31 +72,31 @@ def explain(
 def execute(
     explanation: Explanation, read: TableRead, plan: Plan, plan_seconds: float, runner: Runner | None = None
 ) -> Explanation:
-    """Read all splits, drop their rows, and return the explanation with what was measured.
+    """Read all splits, drop their rows, and return the explanation with the measurements.
 
-    Memory: that of a read of record batches. Errors are those of `TableRead.to_batches`.
+    Memory: as for a read by record batches. Raises the errors of `TableRead.to_batches`.
 
     Args:
-        explanation: of the plan.
+        explanation: the explanation of the plan.
         read: the reader of the plan's splits.
-        plan: the plan.
+        plan: the plan to execute.
         plan_seconds: the time that planning took.
-        runner: reads the splits; `None`: this process reads them one after another.
+        runner: runs the reads; `None`: this process reads the splits one after another.
     """
     run = partial(measure, read)
-    found = map(partial(run, read.store), plan.splits) if runner is None else runner.map(read.store, run, plan.splits)
+    results = map(partial(run, read.store), plan.splits) if runner is None else runner.map(read.store, run, plan.splits)
     total = ReadMetrics()
     measured: list[ReadMetrics] = []
-    for one in found:
-        total += one
+    for result in results:
+        total += result
         if len(measured) < len(explanation.splits):
-            measured.append(one)
+            measured.append(result)
     splits = tuple(replace(s, executed=m) for s, m in zip(explanation.splits, measured, strict=True))
     return replace(explanation, splits=splits, executed=total.with_phase("plan", plan_seconds))
 
 
 def measure(read: TableRead, store: FileStore, split: DataSplit) -> ReadMetrics:
-    """Read a split of ``store`` as ``read`` does, batch by batch, drop its rows, and return what was measured."""
+    """Read a split of ``store`` with ``read``, batch by batch, drop its rows, and return the measurements."""
     recorder = ReadRecorder()
     for _ in replace(read, store=store, recorder=recorder).to_batches(split):
         pass
@@ -104,7 +104,7 @@ def measure(read: TableRead, store: FileStore, split: DataSplit) -> ReadMetrics:
 
 
 def filter_uses(store: FileStore, predicate: Predicate | None, totals: Totals) -> tuple[FilterUse, ...]:
-    """Return, for each conjunct of a filter, where a plan with these totals compares rows with it, and why there."""
+    """Return, for each conjunct of a filter, the stage at which a plan with these totals applies it, and why."""
     if predicate is None:
         return ()
     return tuple(_use(store, part, totals) for part in conjuncts(predicate))
@@ -124,11 +124,11 @@ def _use(store: FileStore, part: Predicate, totals: Totals) -> FilterUse:
     if names <= key:
         return FilterUse(text, "before the merge")
     weaker = restrict(part, key)
-    others = names - key - partitions
-    if others:
-        reason = f"{', '.join(sorted(others))} {traits.engine_type.late_filter}"
+    other_columns = names - key - partitions
+    if other_columns:
+        reason = f"{', '.join(sorted(other_columns))} {traits.engine_type.late_filter}"
     else:
-        reason = f"{', '.join(sorted(names - key))} is no column of the key within a partition"
+        reason = f"{', '.join(sorted(names - key))} is not a key column within a partition"
     return FilterUse(text, "after the merge", reason, None if weaker is None else str(weaker))
 
 
@@ -141,26 +141,26 @@ def _name(scan: TableScan) -> str:
 
 
 def _note(scan: TableScan, step: PruningStep) -> str | None:
-    """Return what a reader of the numbers should know; `None`: nothing."""
+    """Return the note that explains a step's numbers, or `None`."""
     traits = scan.store.traits
     if step.name == "visibility":
         if scan.read_optimized and traits.keyed:
             return "the view $ro shows the highest level only"
         if traits.hides_level_0:
-            what = "first-row" if traits.engine_type.skips_level_0 else "deletion-vectors.enabled"
-            return f"with {what} a batch read does not show level 0 before it is compacted"
-        return "rows of bucket -2 are not shown before a compaction gives them a bucket"
+            reason = "first-row" if traits.engine_type.skips_level_0 else "deletion-vectors.enabled"
+            return f"with {reason}, a batch read does not show level 0 until it is compacted"
+        return "rows of bucket -2 are not shown until a compaction gives them a bucket"
     if step.name in ("statistics", "index") and traits.keyed and step.before:
         if not traits.keeps_rows:
-            return f"only files that overlap no other: {traits.engine_type.name} makes rows that no file holds"
-        return "files that overlap others only with their whole bucket"
+            return f"only files without overlap: {traits.engine_type.name} makes rows that no file holds"
+        return "overlapping files only together with their whole bucket"
     if step.name == "statistics" and traits.data_evolution:
         return "not files that share their rows with other files"
     return None
 
 
 class _Described:
-    """The totals of splits, and the first splits and sections, described."""
+    """The totals of all splits, and descriptions of the first splits and sections."""
 
     def __init__(self, store: FileStore, listed: int) -> None:
         self._store, self._listed, self._left = store, listed, listed
@@ -179,7 +179,7 @@ class _Described:
         return tuple(LevelFiles(level, *counts) for level, counts in sorted(self._levels.items()))
 
     def add(self, split: DataSplit) -> None:
-        """Add a split: count it, and describe it if few are described so far."""
+        """Count a split, and describe it if the limit of listed splits is not reached."""
         schema, runs, ranges = self._store.schema, [], 0
         if split.raw_convertible:
             way = "raw"
@@ -190,8 +190,8 @@ class _Described:
         self._count(split, way, runs)
         if len(self.splits) == self._listed:
             return
-        shown = runs[: self._left]
-        self._left -= len(shown)
+        described_runs = runs[: self._left]
+        self._left -= len(described_runs)
         self.splits.append(
             SplitPlan(
                 partition=self._store.partition_path(split.partition),
@@ -204,8 +204,8 @@ class _Described:
                 vectors=len(split.vectors),
                 part=None if split.part is None else (split.part.start, split.part.stop - 1),
                 row_ranges=ranges,
-                sections=tuple(_section(section, self._listed) for section in shown),
-                further_sections=len(runs) - len(shown),
+                sections=tuple(_section(section, self._listed) for section in described_runs),
+                further_sections=len(runs) - len(described_runs),
             )
         )
 
@@ -233,9 +233,9 @@ class _Described:
 
 
 def _section(runs: Sequence[SortedRun], listed: int) -> Section:
-    shown = sorted(runs, key=lambda run: run.level)[:listed]
+    first_runs = sorted(runs, key=lambda run: run.level)[:listed]
     return Section(
-        tuple(Run(run.level, len(run.files), run.row_count, run.size) for run in shown),
-        len(runs) - len(shown),
+        tuple(Run(run.level, len(run.files), run.row_count, run.size) for run in first_runs),
+        len(runs) - len(first_runs),
         sum(run.row_count for run in runs),
     )

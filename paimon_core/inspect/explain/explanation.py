@@ -1,6 +1,6 @@
-"""The explanation of a read, as a value with a text.
+"""The explanation of a read, as a value that prints as text.
 
-It is small: a plan of many files is counted, and only the first of its splits and sections are listed.
+The value is small: all files of a plan are counted, but only the first splits and sections are listed.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -21,24 +21,24 @@ from paimon_core.types.human_text import count, printable
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """An explanation of one read: ``str`` gives its text, `to_dict` values of JSON.
+    """An explanation of one read; ``str`` returns it as text, `to_dict` as JSON values.
 
     Args:
         table: the directory of the table, without passwords, with its branch or view.
-        snapshot_id: the snapshot that is read; `None`: the table is empty.
+        snapshot_id: the snapshot that is read; `None` if the table is empty.
         schema_id: the schema of the read.
-        merge_engine: of the table; `None`: it has no primary key.
+        merge_engine: the table's merge engine; `None` for a table without a primary key.
         columns: the columns of the result; `None`: all.
         filter: the filter; `None`: every row matches.
-        manifests: manifests of the snapshot.
-        manifests_read: the part of these that planning read; the others hold no matching partition.
+        manifests: number of manifests in the snapshot.
+        manifests_read: number of manifests that planning read; the rest hold no matching partition.
         pruning: the steps that left files out, in order; the last ``after`` is the number of files that are read.
         filters: the conjuncts of the filter.
-        totals: counts of all splits.
-        levels: the files that are read, by level; empty: the table has no primary key.
-        splits: the first splits, at most as many as were asked for.
-        engine: who reads, and why; `None`: this process.
-        executed: what the read did; `None`: it was not executed.
+        totals: counts over all splits.
+        levels: the files that are read, by level; empty for a table without a primary key.
+        splits: the first splits, up to the requested number.
+        engine: the engine that reads, and the reason; `None`: this process.
+        executed: measurements of the read; `None` if it was not executed.
     """
 
     table: str
@@ -58,7 +58,7 @@ class Explanation:
     executed: ReadMetrics | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields by name, as values of JSON."""
+        """Return all fields by name, as JSON values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -67,13 +67,13 @@ class Explanation:
             return f"{name}: no snapshot, nothing to read"
         engine = f", merge engine {self.merge_engine}" if self.merge_engine else ""
         columns = "all" if self.columns is None else ", ".join(map(printable, self.columns)) or "none"
-        others = ", the others hold no matching partition" if self.manifests_read < self.manifests else ""
+        skipped = ", the others hold no matching partition" if self.manifests_read < self.manifests else ""
         lines = [
             f"{name}: snapshot {self.snapshot_id}, schema {self.schema_id}{engine}",
             f"columns: {columns}",
             f"filter: {'none' if self.filter is None else printable(self.filter)}",
             *(f"  {filter_line(use)}" for use in self.filters),
-            *([f"manifests: {self.manifests_read} of {self.manifests} read{others}"] if self.manifests else []),
+            *([f"manifests: {self.manifests_read} of {self.manifests} read{skipped}"] if self.manifests else []),
             *pruning_lines(self.pruning),
             read_line(totals, self.levels),
             merge_line(totals),

@@ -18,7 +18,7 @@ def filter_line(use: FilterUse) -> str:
 
 
 def pruning_lines(steps: Sequence[Pruned]) -> list[str]:
-    """Return a line for each step, the numbers of files below each other."""
+    """Return a line for each step, with aligned file counts."""
     if not steps:
         return []
     width = len(f"{max(step.before for step in steps):,}")
@@ -31,8 +31,8 @@ def pruning_lines(steps: Sequence[Pruned]) -> list[str]:
 
 
 def read_line(totals: Totals, levels: Iterable[LevelFiles]) -> str:
-    """Return the line of what is read."""
-    by_level = ", ".join(f"level {one.level}: {one.files:,}" for one in levels)
+    """Return the line with the files, rows and bytes to read."""
+    by_level = ", ".join(f"level {level.level}: {level.files:,}" for level in levels)
     vectors = ""
     if totals.vectors:
         rows = count(totals.deleted_rows, "row")
@@ -43,10 +43,10 @@ def read_line(totals: Totals, levels: Iterable[LevelFiles]) -> str:
 
 
 def merge_line(totals: Totals) -> str:
-    """Return the line of the splits and sections."""
-    ways = {"raw": totals.raw, "merged": totals.merge, "joined": totals.join}
-    said = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
-    line = f"splits: {totals.splits:,}" + (f" ({said})" if said else "")
+    """Return the line that counts splits and sections."""
+    kinds = {"raw": totals.raw, "merged": totals.merge, "joined": totals.join}
+    numbers = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
+    line = f"splits: {totals.splits:,}" + (f" ({numbers})" if numbers else "")
     if totals.sections:
         runs = f" of at most {totals.most_runs} sorted runs" if totals.merged_sections else ""
         line += f"; {count(totals.sections, 'section')}, {totals.merged_sections:,} with overlapping runs{runs}"
@@ -54,7 +54,7 @@ def merge_line(totals: Totals) -> str:
 
 
 def split_lines(split: SplitPlan) -> list[str]:
-    """Return the line of a split, and those of its sections."""
+    """Return the line of a split, followed by the lines of its sections."""
     bucket = f"{printable(split.partition) or '(no partition)'} bucket {split.bucket}"
     details = [f"{count(split.files, 'file')} {_way(split)}", count(split.rows, "row"), size(split.bytes)]
     if split.levels and split.way == "raw":
@@ -94,7 +94,7 @@ def _in_short(executed: ReadMetrics | None) -> str:
 
 
 def executed_lines(executed: ReadMetrics) -> list[str]:
-    """Return the lines of what a read did."""
+    """Return the lines with the measurements of a read."""
     left_out = {
         "skipped by statistics and indexes of files": executed.rows_skipped,
         "deleted by deletion vectors": executed.rows_deleted,

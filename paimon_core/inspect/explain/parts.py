@@ -7,7 +7,7 @@ from paimon_core.metrics.values import ReadMetrics
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """One step of pruning: ``after`` of ``before`` files are left.
+    """One step of pruning, which keeps ``after`` of ``before`` files.
 
     ``by``: "partition", "visibility" (batch reads do not show all files), "bucket", "key" (statistics of the primary
     key), "statistics" (of values), "index" (file indexes in metadata) or "limit". ``note``: a limitation or a reason.
@@ -26,11 +26,11 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class FilterUse:
-    """One conjunct of the filter, and the stage at which rows are compared with it.
+    """One conjunct of the filter, and the stage at which it is applied to rows.
 
     ``stage``: "partition" (whole partitions are left out), "read" (as files are read), "before the merge" or "after the
-    merge". ``reason``: why not earlier; `None`: no stage is earlier. ``weaker``: a predicate that follows from
-    the conjunct and acts before the merge; `None`: there is none.
+    merge". ``reason``: why no earlier stage applies the conjunct; `None` for the earliest stage. ``weaker``: a
+    predicate that the conjunct implies and that is applied before the merge, or `None`.
     """
 
     text: str
@@ -51,7 +51,7 @@ class LevelFiles:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A sorted run of a section: files without overlap. ``level``: the highest of its files."""
+    """A sorted run of a section: files without overlap. ``level``: the highest level of its files."""
 
     level: int
     files: int
@@ -61,10 +61,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Files whose key ranges are connected, which are merged if they are of several runs.
+    """Files with connected key ranges, which are merged if they belong to several runs.
 
-    ``runs``: the newest runs, at most as many as the explanation lists; ``further_runs``: runs that are not listed.
-    ``rows``: rows stored in all of them.
+    ``runs``: the newest runs, as far as the explanation lists them; ``further_runs``: number of runs not listed.
+    ``rows``: rows stored in all runs.
     """
 
     runs: tuple[Run, ...]
@@ -73,7 +73,7 @@ class Section:
 
     @property
     def run_count(self) -> int:
-        """The number of runs; several are merged."""
+        """The number of runs; more than one must be merged."""
         return len(self.runs) + self.further_runs
 
 
@@ -82,19 +82,19 @@ class SplitPlan:
     """One split of the plan.
 
     Args:
-        partition: as a path, ``dt=d1``; "": the table has no partitions.
-        bucket: number of the bucket.
+        partition: the partition as a path, ``dt=d1``; "" for a table without partitions.
+        bucket: the bucket number.
         way: "raw" (files one after another), "merge" (sections) or "join" (columns of one row are in several files).
-        files: files of the split, or one if it is a part of a file.
-        rows: rows stored; of a part about the rows of its row groups.
-        bytes: of the files.
+        files: number of files in the split; 1 for a part of a file.
+        rows: number of stored rows; for a part of a file, roughly the rows of its row groups.
+        bytes: total size of the files.
         levels: the levels of the files.
-        vectors: files with deletion vectors.
-        part: first and last row of the part of a file; `None`: the files are read whole.
-        row_ranges: ranges of rows that are joined from several files.
-        sections: the sections, at most as many as the explanation lists.
-        further_sections: sections that are not listed.
-        executed: measurements of the read of this split; `None`: it was not read.
+        vectors: number of files with deletion vectors.
+        part: first and last row of the part of a file; `None` if the files are read whole.
+        row_ranges: number of row ranges that are joined from several files.
+        sections: the sections, as far as the explanation lists them.
+        further_sections: number of sections not listed.
+        executed: measurements of the read of this split; `None` if it was not read.
     """
 
     partition: str
@@ -119,17 +119,17 @@ class Totals:
     Args:
         splits: splits of the plan.
         raw: splits whose files are read one after another.
-        merge: splits of sections.
+        merge: splits that are read by section.
         join: splits whose rows are joined from files with different columns.
         files: data files that a read opens.
-        rows: rows stored in them, before merging and filters.
-        bytes: of the files; of parts of files in proportion.
+        rows: rows stored in these files, before merging and filters.
+        bytes: total size of the files; parts of files count in proportion.
         sections: sections of all merge splits.
-        merged_sections: the part of these that has several runs.
-        most_runs: runs of the section that has most.
+        merged_sections: sections with several runs.
+        most_runs: the largest number of runs in a section.
         vectors: files with deletion vectors.
-        deleted_rows: rows that the vectors mark, as far as metadata tell.
-        index_files: files with an index file, which is asked when the file is read.
+        deleted_rows: rows that the vectors mark, as far as metadata record it.
+        index_files: files with an index file, which is evaluated when the file is read.
     """
 
     splits: int = 0

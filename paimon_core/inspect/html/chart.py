@@ -22,22 +22,22 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The number of things in each of a few classes; ``limit``: the first class at which a limit is reached."""
+    """Counts by class; ``limit``: the text of a limit that some classes reach."""
 
     title: str
     columns: tuple[tuple[str, int, float, bool], ...]
-    """Name, number, height in percents, and True from the limit on."""
+    """Name, count, height in percent, and True for a class at or above the limit."""
     limit: str = ""
 
 
 def divided(members: Positions, most: int) -> list[Positions]:
-    """Return the members in at most ``most`` groups of neighbours, whose sizes differ by one and alternate."""
+    """Divide the members into at most ``most`` contiguous groups, whose sizes differ by one at most."""
     groups = min(len(members), most)
     return np.split(members, np.arange(1, groups) * len(members) // groups) if groups else []
 
 
 def histogram(title: str, names: Sequence[str], numbers: Sequence[int], above: Sequence[bool], limit: str) -> Histogram:
-    """Return a histogram; a class that is not empty is at least 4 percent high."""
+    """Return a histogram in which each non-empty class is at least 4 percent high."""
     most = max(numbers, default=0)
     heights = [max(4.0, round(100 * n / most, 1)) if n else 0.0 for n in numbers]
     return Histogram(title, tuple(zip(names, numbers, heights, above, strict=True)), limit)

@@ -1,4 +1,4 @@
-"""The facts in words: the kind of the table, its numbers, its health, its columns, its options."""
+"""The text facts of the summary: the kind of table, its numbers, its health, its columns, its options."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ _SYMBOLS = {SEVERE: "act", WARNING: "watch", HINT: "plain"}
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One number of the head of the page."""
+    """One number in the header of the summary."""
 
     value: str
     name: str
@@ -39,7 +39,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of the health. ``state``: good, watch, act, or plain if the options give no limit."""
+    """A health measure. ``state``: good, watch, act, or plain if no option sets a limit."""
 
     name: str
     value: str
@@ -49,7 +49,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class AdviceLine:
-    """One advice. ``state``: the class of its symbol; ``command``: a line for a shell, else SQL or Python, or empty."""
+    """One piece of advice. ``state``: the class of its symbol; ``command``: a shell, SQL or Python line, or empty."""
 
     state: str
     severity: str
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An option that differs from its default; an unknown option has none."""
+    """An option that differs from its default; the default of an unknown option is empty."""
 
     key: str
     value: str
@@ -79,46 +79,46 @@ class Setting:
 
 
 def kind_of(store: FileStore, view: str | None) -> tuple[str, ...]:
-    """Return in a few words each what kind of table it is."""
+    """Return short phrases that characterise the table."""
     keys, parts, options = store.schema.primary_keys, store.schema.partition_keys, store.options
-    found = [f"primary key {', '.join(keys)}" if keys else "append table"]
+    facts = [f"primary key {', '.join(keys)}" if keys else "append table"]
     if keys:
-        found.append(str(options.value(MERGE_ENGINE)))
+        facts.append(str(options.value(MERGE_ENGINE)))
     if parts:
-        found.append(f"partitioned by {', '.join(parts)}")
+        facts.append(f"partitioned by {', '.join(parts)}")
     number = options.value(BUCKET)
-    found.append(
+    facts.append(
         count(number, "bucket") if number > 0 else "dynamic buckets" if keys and number == -1 else
         "no buckets" if number == -1 else "buckets chosen later"
     )  # fmt: skip
     if store.traits.deletion_vectors:
-        found.append("deletion vectors")
+        facts.append("deletion vectors")
     if store.traits.changelog_producer != "none":
-        found.append(f"changelog by {store.traits.changelog_producer}")
+        facts.append(f"changelog by {store.traits.changelog_producer}")
     if store.traits.data_evolution:
-        found.append("data evolution")
+        facts.append("data evolution")
     if store.branch != MAIN_BRANCH:
-        found.append(f"branch {store.branch}")
+        facts.append(f"branch {store.branch}")
     if view is not None:
-        found.append(f"view ${view}")
-    return tuple(found)
+        facts.append(f"view ${view}")
+    return tuple(facts)
 
 
 def tiles_of(store: FileStore, snapshot: Snapshot | None, files: FileColumns | None) -> tuple[Tile, ...]:
-    """Return the numbers of the head; ``files`` is `None`: they are not read."""
+    """Return the numbers of the header; ``files``: `None` if the files are not read."""
     total = None if snapshot is None else snapshot.total_record_count
-    found = []
+    tiles = []
     if total is not None:
-        found.append(Tile(_brief(total), "rows stored", "before merging" if store.traits.keyed else ""))
+        tiles.append(Tile(_brief(total), "rows stored", "before merging" if store.traits.keyed else ""))
     if files is not None:
         ready = files.ready
-        found.append(Tile(size(int(files.size[ready].sum())), "in data files", count(int(ready.sum()), "file")))
+        tiles.append(Tile(size(int(files.size[ready].sum())), "in data files", count(int(ready.sum()), "file")))
         if store.schema.partition_keys:
             partitions = len(files.partitions)
-            found.append(Tile(f"{partitions:,}", "partition" if partitions == 1 else "partitions"))
+            tiles.append(Tile(f"{partitions:,}", "partition" if partitions == 1 else "partitions"))
         buckets = int((files.by_bucket(ready) > 0).sum())
-        found.append(Tile(f"{buckets:,}", "bucket" if buckets == 1 else "buckets"))
-    return tuple(found)
+        tiles.append(Tile(f"{buckets:,}", "bucket" if buckets == 1 else "buckets"))
+    return tuple(tiles)
 
 
 def _brief(number: int) -> str:
@@ -130,28 +130,28 @@ def _brief(number: int) -> str:
 
 
 def health_of(store: FileStore, snapshot: Snapshot | None, files: FileColumns) -> tuple[Measure, ...]:
-    """Return measures of the files, beside the limits that the options of the table set."""
+    """Return measures of the files, with the limits that the table's options set."""
     if not len(files):
         return ()
-    found = [*(_of_runs(store, files) if store.traits.keyed else _of_small_files(store, files))]
+    measures = [*(_of_runs(store, files) if store.traits.keyed else _of_small_files(store, files))]
     stored = int(files.rows[files.ready].sum())
     if store.traits.deletion_vectors:
         deleted = sum(r.cardinality or 0 for e in vector_entries(store, snapshot) for r in e.deletion_ranges or ())
         limit = store.options.value(COMPACTION_DELETE_RATIO_THRESHOLD)
         state = "watch" if deleted > limit * stored else "good"
-        found.append(Measure("rows in deletion vectors", share(deleted, stored), count(deleted, "row"), state))
+        measures.append(Measure("rows in deletion vectors", share(deleted, stored), count(deleted, "row"), state))
     waiting = ~files.ready
     if waiting.any():
         rows = count(int(files.rows[waiting].sum()), "row")
-        note = f"{rows} in {count(int(waiting.sum()), 'file')}, which no read shows before a compaction"
-        found.append(Measure("waiting for a bucket", size(int(files.size[waiting].sum())), note, "watch"))
+        note = f"{rows} in {count(int(waiting.sum()), 'file')}, invisible to reads until a compaction"
+        measures.append(Measure("waiting for a bucket", size(int(files.size[waiting].sum())), note, "watch"))
     sizes = np.sort(files.by_bucket(files.size * files.ready))
     sizes = sizes[sizes > 0]
     if len(sizes) > 1:
         middle, largest = int(np.median(sizes)), int(sizes[-1])
         note = f"{size(largest)}; the median has {size(middle)}"
-        found.append(Measure("largest bucket", f"{largest / max(1, middle):.1f} × the median", note))
-    return tuple(found)
+        measures.append(Measure("largest bucket", f"{largest / max(1, middle):.1f} × the median", note))
+    return tuple(measures)
 
 
 def _of_runs(store: FileStore, files: FileColumns) -> list[Measure]:
@@ -190,19 +190,19 @@ def _of_small_files(store: FileStore, files: FileColumns) -> list[Measure]:
 
 
 def advice_of(store: FileStore, snapshot: Snapshot | None) -> tuple[AdviceLine, ...]:
-    """Return the advice about the newest snapshot, the most urgent first; none about an older one."""
+    """Return the advice about the newest snapshot, the most urgent first; no advice about an older snapshot."""
     if snapshot is None or store.snapshots.latest_id() != snapshot.id:
         return ()
     return tuple(
         AdviceLine(
-            _SYMBOLS[one.severity],
-            one.severity,
-            str(one.scope),
-            hide_secrets(one.text),
-            str(one.measure),
-            hide_secrets(one.command or one.sql or one.python or ""),
+            _SYMBOLS[advice.severity],
+            advice.severity,
+            str(advice.scope),
+            hide_secrets(advice.text),
+            str(advice.measure),
+            hide_secrets(advice.command or advice.sql or advice.python or ""),
         )
-        for one in advise(store)
+        for advice in advise(store)
     )
 
 
@@ -217,10 +217,10 @@ def columns_of(store: FileStore) -> tuple[Column, ...]:
 
 def settings_of(store: FileStore) -> tuple[Setting, ...]:
     """Return the options that differ from their defaults, by name and without passwords."""
-    found = []
+    settings = []
     for key, value in sorted(shown_options(store.options).items()):
         option = ALL_OPTIONS.get(key)
         default = "" if option is None else Listed.of(option).default
         if option is None or value != default:
-            found.append(Setting(key, value, default))
-    return tuple(found[:MOST_OPTIONS])
+            settings.append(Setting(key, value, default))
+    return tuple(settings[:MOST_OPTIONS])

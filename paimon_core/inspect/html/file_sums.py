@@ -18,15 +18,16 @@ from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.types.selection import Mask, Positions
 
 MOST_FILES = 100_000
-"""The files of a larger table are counted, but not read: the page must not keep a notebook waiting."""
+"""Above this number of files, manifests are not read: the summary must not keep a notebook waiting."""
 _UNKNOWN = -1
 
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The live files of a snapshot, one position for each file, and the partitions that ``partition`` numbers.
+    """The live files of a snapshot as columns with one position for each file.
 
-    ``created``: wall clock in ms; ``deletes``: stored rows of kind -D and -U. -1: unknown.
+    ``partition``: indexes into ``partitions``; ``created``: wall clock in ms; ``deletes``: stored rows of kind -D and
+    -U. -1: unknown.
     """
 
     partitions: tuple[bytes, ...]
@@ -65,43 +66,43 @@ class FileColumns:
 
     @cached_property
     def ready(self) -> Mask:
-        """True for files that reads show; other files wait in the bucket of postponed rows."""
-        found: Mask = self.bucket != POSTPONE_BUCKET
-        return found
+        """True for files that reads show; the other files wait in the postponed bucket."""
+        ready: Mask = self.bucket != POSTPONE_BUCKET
+        return ready
 
     @cached_property
     def runs(self) -> Positions:
-        """The number of sorted runs of each bucket: its files of level 0, and its higher levels that have files."""
+        """The number of sorted runs of each bucket: its files of level 0, plus its higher levels with files."""
         number = len(self.buckets)
         low = np.bincount(self.group[self.level == 0], minlength=number)
         high = np.unique((self.group[self.level > 0] << 8) + self.level[self.level > 0])
         return (low + np.bincount(high >> 8, minlength=number)).astype(np.int64)
 
     def by_bucket(self, values: Positions | Mask) -> Positions:
-        """Return the sum of the values of the files of each bucket."""
+        """Return the sum of the files' values for each bucket."""
         return _sums(self.group, values, len(self.buckets))
 
     def by_partition(self, values: Positions | Mask) -> Positions:
-        """Return the sum of the values of the files of each partition."""
+        """Return the sum of the files' values for each partition."""
         return _sums(self.partition, values, len(self.partitions))
 
     def of_bucket(self, number: int) -> Positions:
-        """Return the positions of the files of a bucket, given by its number among `buckets`."""
+        """Return the positions of the files of one bucket; ``number`` is an index into `buckets`."""
         return np.flatnonzero(self.group == number)
 
 
 def _sums(groups: Positions, values: Positions | Mask, number: int) -> Positions:
-    found: Positions = np.bincount(groups, weights=values.astype(np.float64), minlength=number).astype(np.int64)
-    return found
+    sums: Positions = np.bincount(groups, weights=values.astype(np.float64), minlength=number).astype(np.int64)
+    return sums
 
 
 def number_of_files(store: FileStore, snapshot: Snapshot) -> int:
-    """Return the number of live files as the manifest lists of a snapshot count them; no manifest is read."""
+    """Return the number of live files from the manifest list of a snapshot, without reading a manifest."""
     return sum(meta.num_added_files - meta.num_deleted_files for meta in manifest_metas(store, snapshot))
 
 
 def live_files(store: FileStore, snapshot: Snapshot | None) -> FileColumns:
-    """Return the live files of a snapshot in the order of its manifests; `None`: no file."""
+    """Return the live files of a snapshot in manifest order; no files if the snapshot is `None`."""
     entries: list[ManifestEntry] = []
     if snapshot is not None:
         entries = [e for part in live_in_parts(store, snapshot, with_stats=False) for e in part]
@@ -131,12 +132,12 @@ def live_files(store: FileStore, snapshot: Snapshot | None) -> FileColumns:
 
 
 def partition_order(store: FileStore, files: FileColumns) -> Positions:
-    """Return the numbers of the partitions in the order of their values."""
+    """Return the partition numbers, sorted by partition value."""
     if not files.partitions:
         return np.zeros(0, np.int64)
     return np.argsort(ranks(decode_rows(files.partitions, store.schema.partition_arrow)), kind="stable")
 
 
 def partition_name(store: FileStore, partition: bytes) -> str:
-    """Return a partition as ``k1=v1/k2=v2``; empty for a table without partitions."""
+    """Return a partition as ``k1=v1/k2=v2``; an empty text for a table without partitions."""
     return named(store, partition)

@@ -1,4 +1,4 @@
-"""HTML of a page, made by the templates of this package. Every value is escaped; there is no script."""
+"""HTML of table summaries, from the templates of this package. Every value is escaped; there is no script."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -12,9 +12,9 @@ from paimon_core.types.human_text import count, printable, short
 
 
 def notebook_html(title: str, build: Callable[[], str | None]) -> str | None:
-    """Return what ``build`` does, or its error as an element: a notebook shows it, and no call of it fails.
+    """Return the result of ``build``, or an HTML element with its error, because a notebook's display must not fail.
 
-    `None`, without a call, if jinja2 is missing: notebooks show the `repr` then.
+    Return `None` without calling ``build`` if jinja2 is missing; notebooks then show the `repr`.
     """
     try:
         _environment()
@@ -27,17 +27,17 @@ def notebook_html(title: str, build: Callable[[], str | None]) -> str | None:
 
 
 def summary_html(page: TableSummary) -> str:
-    """Return the page as an element that a notebook embeds. Raises MissingDependencyError without jinja2."""
+    """Return the summary as an HTML element for a notebook. Raises MissingDependencyError without jinja2."""
     return _render("page.html", {"page": page, "kinds": KINDS})
 
 
 def summary_document(page: TableSummary) -> str:
-    """Return the page as an HTML document. Raises MissingDependencyError without jinja2."""
+    """Return the summary as an HTML document. Raises MissingDependencyError without jinja2."""
     return _render("document.html", {"page": page, "kinds": KINDS})
 
 
 def rows_html(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> str:
-    """Return a few rows as an element that a notebook embeds; ``more``: there are others.
+    """Return rows as an HTML element for a notebook; ``more``: the result has further rows.
 
     Raises MissingDependencyError without jinja2.
     """
@@ -60,7 +60,7 @@ def _environment() -> Any:
         ) from error
 
     def shown(value: Any) -> Any:
-        """Escape control characters in every text that a template shows, but in none that it made itself."""
+        """Escape control characters in each text that a template shows, except in its own markup."""
         return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = jinja2.Environment(

@@ -1,4 +1,4 @@
-"""What the repr of a table says: one line of a few metadata, in a short time and whatever the store does."""
+"""The `repr` of a table: one line of metadata, within a time limit even if the store does not answer."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -16,22 +16,21 @@ _ERROR = 200  # characters
 def summary(travel: Callable[[], tuple[FileStore, Snapshot | None]]) -> str:
     """Return a table as text: ``snapshot 3, 5 rows stored in 2 files, schema 0``, or why it cannot be read.
 
-    Reads the snapshot and its lists of manifests. A store that does not answer in two seconds is left alone. Never
-    raises.
+    Reads the snapshot and its manifest lists. Gives up if the store does not answer within two seconds. Never raises.
 
     Args:
-        travel: returns the table and its snapshot; `None`: it has none.
+        travel: returns the table and its snapshot (`None` if the table has no snapshot).
     """
-    found: list[Section[str]] = []
-    worker = Thread(target=lambda: found.append(attempt(lambda: _facts(*travel()))), daemon=True)
+    sections: list[Section[str]] = []
+    worker = Thread(target=lambda: sections.append(attempt(lambda: _facts(*travel()))), daemon=True)
     try:
         worker.start()
         worker.join(_SECONDS)
     except RuntimeError:  # no thread starts while the interpreter ends
         return "not read"
-    if not found:
+    if not sections:
         return f"the store has not answered in {_SECONDS:g} seconds"
-    return found[0].value or short(printable(found[0].error or ""), _ERROR)
+    return sections[0].value or short(printable(sections[0].error or ""), _ERROR)
 
 
 def _facts(store: FileStore, snapshot: Snapshot | None) -> str:

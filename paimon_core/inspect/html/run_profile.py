@@ -1,4 +1,4 @@
-"""The files of a bucket without a primary key as a picture: a bar for each file, in the order of writing."""
+"""A chart of the files of one bucket of an append table: a bar for each file, in write order."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from paimon_core.types.human_text import count, size
 from paimon_core.types.selection import Positions
 
 MOST_COLUMNS = 90
-"""Bars of a bucket; where it has more files, neighbours share a bar of their mean size, and have a whisker."""
+"""Largest number of bars for a bucket. With more files, adjacent files share a bar of their mean size and a whisker."""
 _HEIGHT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RunProfile:
-    """Bars whose heights are the sizes of files. ``limit``: height of the line of a full file, in pixels."""
+    """Bars whose heights are file sizes. ``limit``: height of the line that marks a full file, in pixels."""
 
     bars: tuple[Bar, ...]
     columns: int
@@ -26,16 +26,16 @@ class RunProfile:
     target: str
 
 
-def run_profile_of(files: FileColumns, chosen: Positions, target: int, small: int) -> RunProfile:
-    """Return the picture of the files of one bucket, given by their positions.
+def run_profile_of(files: FileColumns, positions: Positions, target: int, small: int) -> RunProfile:
+    """Return the chart of the files of one bucket.
 
     Args:
         files: all files.
-        chosen: the positions of those of the bucket.
-        target: bytes of a full file.
-        small: bytes under which compaction takes a file.
+        positions: the positions of the bucket's files.
+        target: size of a full file in bytes.
+        small: compaction picks files smaller than this number of bytes.
     """
-    ordered = chosen[np.lexsort((files.created[chosen], files.sequence[chosen]))]
+    ordered = positions[np.lexsort((files.created[positions], files.sequence[positions]))]
     parts = divided(ordered, MOST_COLUMNS)
     means = [int(files.size[part].mean()) for part in parts]
     top = max(target, *means)
@@ -53,16 +53,16 @@ def run_profile_of(files: FileColumns, chosen: Positions, target: int, small: in
 
 
 def _whisker(middle: float, width: float, sizes: Positions, top: int) -> Bar:
-    """Return a thin bar from the tenth percentile of sizes to the ninetieth."""
+    """Return a thin bar from the 10th to the 90th percentile of the sizes."""
     low, high = (_HEIGHT * float(np.sqrt(min(1.0, q / top))) for q in np.percentile(sizes, (10, 90)))
     y, height = round(_HEIGHT - high, 1), round(max(1.0, high - low), 1)
     return Bar("whisker", round(middle - width / 12, 2), round(width / 6, 2), y, height)
 
 
 def _lines(files: FileColumns, part: Positions) -> list[str]:
-    found = described(files, part)
+    lines = described(files, part)
     if len(part) > 1:
         sizes = files.size[part]
         spread = f"{size(int(sizes.min()))} to {size(int(sizes.max()))}, mean {size(int(sizes.mean()))}"
-        return [found[0], spread, count(int(files.rows[part].sum()), "row"), found[2]]
-    return found
+        return [lines[0], spread, count(int(files.rows[part].sum()), "row"), lines[2]]
+    return lines

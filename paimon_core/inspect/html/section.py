@@ -1,4 +1,4 @@
-"""A part of the page that stands by itself: its value, or the error that prevented it."""
+"""An independent part of the summary: its value, or the error that prevented it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Section(Generic[T_co]):
-    """The value of a part; `None` with ``error``: the reason why there is none."""
+    """The value of a part, or `None` and the ``error`` that prevented it."""
 
     value: T_co | None
     error: str | None = None
 
 
 def attempt(build: Callable[[], T]) -> Section[T]:
-    """Return the value of ``build()``, or its error: a notebook shows the other parts of a broken table."""
+    """Return the value of ``build()``, or its error, so that a notebook can still show the other parts."""
     try:
         return Section(build())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The files of a snapshot, summed and drawn: partitions, histograms, and the buckets to look at first."""
+"""The storage part of the summary: sums by partition, histograms, and the buckets that need attention first."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The largest partitions, the number and the bytes of the others, and a profile of all in their order."""
+    """The largest partitions, the number and total size of the other partitions, and a profile of all partitions."""
 
     rows: tuple[PartitionRow, ...]
     total: int
@@ -49,7 +49,7 @@ class Partitions:
 
 @dataclass(frozen=True, slots=True)
 class BucketCard:
-    """A bucket with its picture: a tree with a primary key, else a run_profile."""
+    """A bucket with its chart: a merge tree for a table with a primary key, else a run profile."""
 
     partition: str
     bucket: int
@@ -58,26 +58,26 @@ class BucketCard:
     rows: int
     size: str
     due: bool
-    """True if the bucket has as many runs as start a compaction, or so many small files."""
+    """True if the bucket has enough sorted runs, or enough small files, to start a compaction."""
     tree: Tree | None
     run_profile: RunProfile | None
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The files of a snapshot as the page shows them."""
+    """The files of a snapshot as the summary shows them."""
 
     partitions: Partitions | None
-    """`None`: a table without partitions."""
+    """`None` for a table without partitions."""
     histograms: tuple[Histogram, ...]
     cards: tuple[BucketCard, ...]
     buckets: int
     order: str
-    """The reason why these buckets are shown and others are not."""
+    """The order in which the buckets were chosen."""
 
 
 def storage_of(store: FileStore, files: FileColumns) -> Storage:
-    """Return the pictures and sums of the files. Memory and cost: a few arrays of one number for each file."""
+    """Return the charts and sums of the files. Memory and cost: a few arrays with one number for each file."""
     keyed = store.traits.keyed
     policy = AppendCompactionPolicy.of(store.options, target_size(store))
     small = files.size < policy.small_size
@@ -85,9 +85,9 @@ def storage_of(store: FileStore, files: FileColumns) -> Storage:
     number_of_files, sizes = files.by_bucket(files.ready), files.by_bucket(files.size)
     weight = files.runs if keyed else files.by_bucket(small)
     ready = np.flatnonzero(number_of_files > 0)
-    chosen = ready[np.lexsort((-sizes[ready], -weight[ready]))][:MOST_BUCKETS]
+    buckets = ready[np.lexsort((-sizes[ready], -weight[ready]))][:MOST_BUCKETS]
     limit = trigger if keyed else policy.min_files
-    cards = tuple(_card(store, files, int(one), policy, weight[one] >= limit, trigger) for one in chosen)
+    cards = tuple(_card(store, files, int(number), policy, weight[number] >= limit, trigger) for number in buckets)
     histograms = [_histogram_of_sizes(files, policy)]
     if keyed:
         histograms.insert(0, _histogram_of_runs(files.runs[ready], trigger))
@@ -124,7 +124,7 @@ def _partitions(store: FileStore, files: FileColumns) -> Partitions:
     order = partition_order(store, files)
     largest = order[np.argsort(-sizes[order], kind="stable")][:MOST_PARTITIONS]
     most = max(1, int(sizes.max(initial=0)))
-    shown = tuple(
+    partition_rows = tuple(
         PartitionRow(
             partition_name(store, files.partitions[i]),
             int(rows[i]),
@@ -138,19 +138,21 @@ def _partitions(store: FileStore, files: FileColumns) -> Partitions:
     if len(order) > MOST_PARTITIONS:
         profile = _profile(store, files, order, sizes)
     ends = [partition_name(store, files.partitions[i]) for i in (order[0], order[-1])] if len(order) else ["", ""]
-    rest = int(sizes.sum()) - int(sizes[largest].sum())
-    return Partitions(shown, len(order), len(order) - len(largest), size(rest), profile, ends[0], ends[1])
+    other_bytes = int(sizes.sum()) - int(sizes[largest].sum())
+    return Partitions(
+        partition_rows, len(order), len(order) - len(largest), size(other_bytes), profile, ends[0], ends[1]
+    )
 
 
 def _profile(store: FileStore, files: FileColumns, order: Positions, sizes: Positions) -> tuple[Bar, ...]:
-    """Return the bytes of all partitions in the order of their values; neighbours share a bar of their mean."""
+    """Return bars of the partition sizes, sorted by partition value; adjacent partitions share a bar of their mean."""
     parts = divided(order, _PROFILE)
     means = [float(sizes[part].mean()) for part in parts]
     top = max(1.0, *means)
     bars = []
     for i, (part, mean) in enumerate(zip(parts, means, strict=True)):
         height = round(max(1.0, 36 * mean / top), 1)
-        ends = [partition_name(store, files.partitions[one]) for one in dict.fromkeys((part[0], part[-1]))]
+        ends = [partition_name(store, files.partitions[number]) for number in dict.fromkeys((part[0], part[-1]))]
         total = size(int(sizes[part].sum()))
         note = total if len(part) == 1 else f"{count(len(part), 'partition')}, {total}"
         width = 100 / len(parts)

@@ -1,4 +1,4 @@
-"""The page of a table as one value: every number and every bar that the templates show."""
+"""The summary of a table as one value: every number and every bar that the templates show."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """The page of a table at one snapshot."""
+    """The summary of a table at one snapshot."""
 
     name: str
     location: str
@@ -41,7 +41,7 @@ class TableSummary:
     snapshot: Section[Snapshot]
     time: str
     unread: int
-    """Live files of a table that has too many of them to read; 0: all are read."""
+    """Number of live files of a table that has too many to read; 0 if all are read."""
     tiles: Section[tuple[Tile, ...]]
     health: Section[tuple[Measure, ...]]
     advice: Section[tuple[AdviceLine, ...]]
@@ -54,7 +54,7 @@ class TableSummary:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The errors of all parts, each once."""
+        """The errors of all parts, without repetitions."""
         parts: tuple[Section[object], ...] = (
             *(self.kind, self.snapshot, self.tiles, self.health, self.advice),
             *(self.timeline, self.storage, self.columns, self.settings),
@@ -65,14 +65,14 @@ class TableSummary:
 def summary_of(
     store: FileStore, location: TableLocation, travel: Callable[[], tuple[FileStore, Snapshot | None]]
 ) -> TableSummary:
-    """Return the page of a table; a part that cannot be read has its error instead.
+    """Return the summary of a table; a part that cannot be read holds its error instead.
 
-    Reads the snapshot, its manifests, and a small file or two for each of the last snapshots. No data file is opened.
+    Reads the snapshot, its manifests, and one or two small files for each of the last snapshots, but no data file.
 
     Args:
         store: the table.
-        location: its name.
-        travel: returns the table and the snapshot to show, `None`: the table is empty.
+        location: the location of the table.
+        travel: returns the table and the snapshot to show (`None` if the table is empty).
     """
     moment_shown = attempt(travel)
     store, snapshot = moment_shown.value or (store, None)
@@ -103,7 +103,7 @@ def summary_of(
 
 
 def name_of(location: TableLocation) -> str:
-    """Return the name of a table with that of its database, if its directory has one: ``shop.orders``."""
+    """Return the name of a table, with its database if the directory names one: ``shop.orders``."""
     parent, _, name = hide_secrets(str(location)).rstrip("/").rpartition("/")
     database = parent.rpartition("/")[2]
     suffix = ".db"
@@ -116,6 +116,6 @@ def _too_many(store: FileStore, snapshot: Snapshot | None) -> int:
 
 
 def _of_files(files: Section[FileColumns], build: Callable[[FileColumns], T]) -> Section[T]:
-    """Return a part that is built of the files; without files it has their error, if there is one."""
-    found = files.value
-    return Section(None, files.error) if found is None else attempt(lambda: build(found))
+    """Return a part that is built from the files, or the error of reading the files."""
+    columns = files.value
+    return Section(None, files.error) if columns is None else attempt(lambda: build(columns))

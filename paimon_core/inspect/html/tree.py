@@ -1,7 +1,7 @@
-"""The merge tree of one bucket as a picture: a strip for each sorted run, a bar for each file, over the order of keys.
+"""A chart of the merge tree of one bucket: a strip for each sorted run, a bar for each file, along the sorted keys.
 
 The horizontal axis has one step for each distinct first or last key of a file. It shows which files overlap, for keys
-of any type, and does not show how many rows a range holds.
+of any type, but not how many rows a range holds.
 """
 
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from paimon_core.types.selection import Positions
 from paimon_core.types.sorted_values import run_starts
 
 MOST_STRIPS = 12
-"""Runs of level 0 with a strip of their own; older runs share one."""
+"""Number of level-0 runs with a separate strip; older runs share one strip."""
 MOST_BARS = 60
-"""Bars in a strip; where a run has more files, neighbours share a bar."""
+"""Largest number of bars in a strip; in a run with more files, adjacent files share a bar."""
 _THIN, _THICK, _GAP = 7, 13, 3
 _DEPTH = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The bars of one or more runs. ``label`` is left of it, ``note`` right of it; ``y`` and ``height`` in pixels."""
+    """The bars of one or more runs. ``label``: text on the left; ``note``: text on the right; ``y``, ``height``: px."""
 
     label: str
     note: str
@@ -43,7 +43,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The picture of a bucket: its strips, newest first, and how many runs meet at each key."""
+    """The chart of a bucket: its strips, newest first, and the number of runs that overlap at each key."""
 
     strips: tuple[Strip, ...]
     height: int
@@ -54,37 +54,37 @@ class Tree:
     high: str
 
 
-def tree_of(store: FileStore, files: FileColumns, chosen: Positions, trigger: int) -> Tree:
-    """Return the picture of the files of one bucket. REQUIRES: a primary key.
+def tree_of(store: FileStore, files: FileColumns, positions: Positions, trigger: int) -> Tree:
+    """Return the chart of the files of one bucket. REQUIRES: a primary key.
 
     Args:
         store: the table.
         files: all files.
-        chosen: the positions of those of the bucket.
-        trigger: the number of runs from which a compaction is due; the profile of the runs is at least so high.
+        positions: the positions of the bucket's files.
+        trigger: the number of runs from which a compaction is due; the overlap profile is at least this high.
     """
     keys = decode_rows(
-        [files.min_keys[i] for i in chosen] + [files.max_keys[i] for i in chosen], store.schema.key_arrow
+        [files.min_keys[i] for i in positions] + [files.max_keys[i] for i in positions], store.schema.key_arrow
     )
     ranked = ranks(keys)
-    low, high = ranked[: len(chosen)], ranked[len(chosen) :]
+    low, high = ranked[: len(positions)], ranked[len(positions) :]
     steps = int(ranked.max()) + 1
-    picture = _Picture(files, chosen, low, high, steps, _texts(store, keys))
-    levels = files.level[chosen]
-    newest_first = np.lexsort((files.created[chosen], files.sequence[chosen]))[::-1]
+    picture = _Picture(files, positions, low, high, steps, _texts(store, keys))
+    levels = files.level[positions]
+    newest_first = np.lexsort((files.created[positions], files.sequence[positions]))[::-1]
     unsorted = newest_first[levels[newest_first] == 0]
     strips: list[Strip] = []
     y = 0
     for number, at in enumerate(unsorted[:MOST_STRIPS].tolist()):
         label, note = "", ""
-        if number == 0:  # the first strip has the words for all of level 0
+        if number == 0:  # the first strip labels the whole of level 0
             label = f"L0 × {len(unsorted)}" if len(unsorted) > 1 else "L0"
-            note = size(int(files.size[chosen[unsorted]].sum()))
+            note = size(int(files.size[positions[unsorted]].sum()))
         strips.append(Strip(label, note, y, _THIN, picture.bars([[at]], "l0", y, _THIN)))
         y += _THIN + _GAP
     if len(unsorted) > MOST_STRIPS:
-        rest = unsorted[MOST_STRIPS:]
-        strips.append(Strip(f"{len(rest)} older", "", y, _THICK, picture.overlaid(rest, y, _THICK)))
+        merged_strip = unsorted[MOST_STRIPS:]
+        strips.append(Strip(f"{len(merged_strip)} older", "", y, _THICK, picture.overlaid(merged_strip, y, _THICK)))
         y += _THICK + _GAP
     deepest_level = int(levels.max())
     for level in np.unique(levels[levels > 0]).tolist():
@@ -93,7 +93,7 @@ def tree_of(store: FileStore, files: FileColumns, chosen: Positions, trigger: in
         parts = divided(members, MOST_BARS)
         kind = "deep" if level == deepest_level else "mid"
         bars = picture.bars([part.tolist() for part in parts], kind, y, _THICK)
-        strips.append(Strip(f"L{level}", size(int(files.size[chosen[members]].sum())), y, _THICK, bars))
+        strips.append(Strip(f"L{level}", size(int(files.size[positions[members]].sum())), y, _THICK, bars))
         y += _THICK + _GAP
     depth, deepest = _depth(low, high, steps, trigger)
     first, last = int(np.argmin(low)), int(np.argmax(high))
@@ -104,13 +104,13 @@ def tree_of(store: FileStore, files: FileColumns, chosen: Positions, trigger: in
         deepest,
         _DEPTH,
         picture.texts[first],
-        picture.texts[len(chosen) + last],
+        picture.texts[len(positions) + last],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """Files of a bucket, the ranks of their keys, and the texts of their first keys, then of their last keys."""
+    """The files of a bucket, the ranks of their keys, and the texts of all first keys, then of all last keys."""
 
     files: FileColumns
     chosen: Positions
@@ -120,7 +120,7 @@ class _Picture:
     texts: Sequence[str]
 
     def bars(self, groups: Sequence[Sequence[int]], kind: str, y: int, height: int) -> tuple[Bar, ...]:
-        """Return a bar for each group of neighbours."""
+        """Return a bar for each group of adjacent files."""
         return tuple(self._bar(group, kind, y, height) for group in groups)
 
     def _bar(self, group: Sequence[int], kind: str, y: int, height: int) -> Bar:
@@ -137,16 +137,15 @@ class _Picture:
         return Bar(f"{kind} del" if deletes else kind, x, width, y, height, tuple(line for line in lines if line))
 
     def overlaid(self, members: Positions, y: int, height: int) -> tuple[Bar, ...]:
-        """Return bars for runs that overlap each other: darker where more of them meet."""
-        found, _ = _depth(self.low[members], self.high[members], self.steps, 1)
+        """Return bars for runs that overlap each other, darker where more runs overlap."""
+        bars, _ = _depth(self.low[members], self.high[members], self.steps, 1)
         return tuple(
-            Bar(f"l0 o{max(1, round(4 * bar.height / _DEPTH))}", bar.x, bar.width, y, height, bar.lines)
-            for bar in found
+            Bar(f"l0 o{max(1, round(4 * bar.height / _DEPTH))}", bar.x, bar.width, y, height, bar.lines) for bar in bars
         )
 
 
 def described(files: FileColumns, members: Positions) -> list[str]:
-    """Return the lines of a tooltip for one file, or for several together."""
+    """Return the tooltip lines of one file, or of several files together."""
     rows, total = int(files.rows[members].sum()), int(files.size[members].sum())
     created = files.created[members].max()
     name = files.names[members[0]] if len(members) == 1 else f"{len(members)} files"
@@ -160,17 +159,17 @@ def described(files: FileColumns, members: Positions) -> list[str]:
 
 
 def _depth(low: Positions, high: Positions, steps: int, least_top: int) -> tuple[tuple[Bar, ...], int]:
-    """Return the number of files at each key as bars, neighbours of equal height joined, and the largest number.
+    """Return bars for the number of files at each key, and the largest number; adjacent equal bars are joined.
 
-    A bar of ``least_top`` files has the full height, if no other is higher.
+    A bar of ``least_top`` files has the full height if no bar counts more files.
     """
     change = np.bincount(low, minlength=steps + 1) - np.bincount(high + 1, minlength=steps + 1)
-    found = np.cumsum(change)[:steps]
+    depth = np.cumsum(change)[:steps]
     cells = np.arange(min(steps, MOST_BARS)) * steps // min(steps, MOST_BARS)
-    coarse = np.maximum.reduceat(found, cells)
+    coarse = np.maximum.reduceat(depth, cells)
     starts = np.flatnonzero(run_starts(coarse))
     ends = [*cells[starts[1:]].tolist(), steps]
-    most = int(found.max())
+    most = int(depth.max())
     bars = []
     for at, end in zip(starts.tolist(), ends, strict=True):
         number = int(coarse[at])
@@ -186,7 +185,7 @@ def _percent(part: int, whole: int) -> float:
 
 
 def _texts(store: FileStore, keys: pa.RecordBatch) -> list[str]:
-    """Return the keys as texts; several columns are joined by commas."""
+    """Return the keys as texts, with commas between columns."""
     columns = [_column_texts(keys.column(i), field.type) for i, field in enumerate(store.schema.key_fields)]
     return [", ".join(values) for values in zip(*columns, strict=True)]
 

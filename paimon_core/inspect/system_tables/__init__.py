@@ -1,1 +1,1 @@
-"""System tables: what a table knows of itself, as rows. `table_registry.py` lists them."""
+"""System tables: the metadata of a table as rows. `table_registry.py` lists them."""

@@ -1,4 +1,4 @@
-"""The system tables of a table's definition: schemas, options, and the functions of columns."""
+"""The system tables of a table's definition: schemas, options and aggregate functions."""
 
 import json
 from collections.abc import Iterator
@@ -48,63 +48,65 @@ def _json(value: Any) -> str:
 
 
 def _read_schemas(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each version of the schema; a filter on ``schema_id`` chooses the files that are read."""
-    schemas, asked = request.store.schemas, request.pinned("schema_id")
-    ids = [i for i in schemas.ids() if asked is None or i in asked]
-    found = list(parallel_map(schemas.get, ids))
+    """Yield a row for each version of the schema; a filter on ``schema_id`` limits the files that are read."""
+    schemas, requested_ids = request.store.schemas, request.pinned("schema_id")
+    ids = [i for i in schemas.ids() if requested_ids is None or i in requested_ids]
+    versions = list(parallel_map(schemas.get, ids))
     yield batch_of(
         _SCHEMAS,
         request.columns,
         {
-            "schema_id": [s.id for s in found],
-            "fields": lambda: [_json([field_to_json(field) for field in s.fields]) for s in found],
-            "partition_keys": [_json(s.partition_keys) for s in found],
-            "primary_keys": [_json(s.primary_keys) for s in found],
-            "options": lambda: [_json(shown_options(s.options)) for s in found],
-            "comment": [s.comment for s in found],
-            "update_time": [wall_millis(s.time_millis) for s in found],
+            "schema_id": [s.id for s in versions],
+            "fields": lambda: [_json([field_to_json(field) for field in s.fields]) for s in versions],
+            "partition_keys": [_json(s.partition_keys) for s in versions],
+            "primary_keys": [_json(s.primary_keys) for s in versions],
+            "options": lambda: [_json(shown_options(s.options)) for s in versions],
+            "comment": [s.comment for s in versions],
+            "update_time": [wall_millis(s.time_millis) for s in versions],
         },
     )
 
 
 def _newest(request: Request) -> TableSchema:
-    """Return the schema as it is stored, without dynamic options."""
+    """Return the stored schema, without dynamic options."""
     schemas = request.store.schemas
     return schemas.latest() or request.store.schema
 
 
 def _read_options(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each option of the newest schema."""
-    found = shown_options(_newest(request).options)
-    yield batch_of(_OPTIONS, request.columns, {"key": list(found), "value": list(found.values())})
+    options = shown_options(_newest(request).options)
+    yield batch_of(_OPTIONS, request.columns, {"key": list(options), "value": list(options.values())})
 
 
 def _read_aggregation_fields(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each column, with the options ``fields.<column>.*`` of the newest schema."""
     schema = _newest(request)
-    of = _options_of_fields(schema)
+    keys_by_column = _options_of_fields(schema)
     yield batch_of(
         _AGGREGATION_FIELDS,
         request.columns,
         {
             "field_name": list(schema.names),
             "field_type": [str(field.type) for field in schema.fields],
-            "function": [f"[{', '.join(schema.options[key] for key in of[name])}]" for name in schema.names],
-            "function_options": [f"[{', '.join(of[name])}]" for name in schema.names],
+            "function": [
+                f"[{', '.join(schema.options[key] for key in keys_by_column[name])}]" for name in schema.names
+            ],
+            "function_options": [f"[{', '.join(keys_by_column[name])}]" for name in schema.names],
             "comment": [field.description for field in schema.fields],
         },
     )
 
 
 def _options_of_fields(schema: TableSchema) -> dict[str, list[str]]:
-    """Return the keys of the options of each column; a name may contain dots, so the longest name matches."""
-    found: dict[str, list[str]] = {name: [] for name in schema.names}
+    """Return the option keys of each column; the longest matching name wins, because a name may contain dots."""
+    keys_by_column: dict[str, list[str]] = {name: [] for name in schema.names}
     longest_first = sorted(schema.names, key=len, reverse=True)
     for key in schema.options:
         name = next((n for n in longest_first if key.startswith(f"fields.{n}.")), None)
         if name is not None:
-            found[name].append(key)
-    return found
+            keys_by_column[name].append(key)
+    return keys_by_column
 
 
 SCHEMAS = SystemTableKind("schemas", Fixed(_SCHEMAS), _read_schemas)

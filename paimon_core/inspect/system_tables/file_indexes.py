@@ -1,4 +1,4 @@
-"""The system table ``file_indexes``: the indexes of data files, in their metadata or in files beside them."""
+"""The system table ``file_indexes``: the indexes of data files, embedded in metadata or in separate index files."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -40,33 +40,33 @@ _FILE_INDEXES = columns(
     ("is_empty", with_nullable(BOOLEAN, False)),
 )
 _Index = tuple[ManifestEntry, str, str, int, int]
-"""A file, the column and the kind of one of its indexes, and the bytes of the index and of its container."""
+"""A file, the column and kind of one of its indexes, and the sizes in bytes of the index and its container."""
 
 
 def _read(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each index of each live file, without those of postponed buckets; only heads are read."""
+    """Yield a row for each index of each live file outside postponed buckets, reading only the index headers."""
     store, locations = request.store, Locations(request.store)
     for entries in files_of(request):
-        shown = [e for e in entries if e.bucket >= 0 and (e.file.embedded_index is not None or index_names(e.file))]
-        found = [index for of_file in parallel_map(partial(_indexes, store), shown) for index in of_file]
-        files = [index[0].file for index in found]
+        indexed = [e for e in entries if e.bucket >= 0 and (e.file.embedded_index is not None or index_names(e.file))]
+        indexes = [index for of_file in parallel_map(partial(_indexes, store), indexed) for index in of_file]
+        files = [index[0].file for index in indexes]
         yield batch_of(
             _FILE_INDEXES,
             request.columns,
             {
-                "partition": [locations.partition(entry) for entry, *_ in found],
-                "bucket": [entry.bucket for entry, *_ in found],
-                "file_path": [locations.path(entry) for entry, *_ in found],
+                "partition": [locations.partition(entry) for entry, *_ in indexes],
+                "bucket": [entry.bucket for entry, *_ in indexes],
+                "file_path": [locations.path(entry) for entry, *_ in indexes],
                 "file_size_in_bytes": [file.file_size for file in files],
                 "record_count": [file.row_count for file in files],
                 "schema_id": [file.schema_id for file in files],
-                "column_name": [column for _, column, _, _, _ in found],
-                "index_type": [kind for _, _, kind, _, _ in found],
+                "column_name": [column for _, column, _, _, _ in indexes],
+                "index_type": [kind for _, _, kind, _, _ in indexes],
                 "storage_type": ["FILE" if file.embedded_index is None else "EMBEDDED" for file in files],
-                "index_file_path": [_index_path(locations, entry) for entry, *_ in found],
-                "index_size_in_bytes": [size for _, _, _, size, _ in found],
-                "index_container_size_in_bytes": [container for *_, container in found],
-                "is_empty": [not size for _, _, _, size, _ in found],
+                "index_file_path": [_index_path(locations, entry) for entry, *_ in indexes],
+                "index_size_in_bytes": [size for _, _, _, size, _ in indexes],
+                "index_container_size_in_bytes": [container for *_, container in indexes],
+                "is_empty": [not size for _, _, _, size, _ in indexes],
             },
         )
 
@@ -77,7 +77,7 @@ def _indexes(store: FileStore, entry: ManifestEntry) -> list[_Index]:
 
 
 def _index_path(locations: Locations, entry: ManifestEntry) -> str | None:
-    """Return the path of the index file, as the table names it; `None`: the index is in the metadata."""
+    """Return the path of the index file; `None` if the index is embedded in the metadata."""
     if entry.file.embedded_index is not None:
         return None
     return join(locations.path(entry).rpartition("/")[0], index_names(entry.file)[0])

@@ -87,7 +87,7 @@ def files_of(request: Request, *, with_stats: bool = False) -> Iterator[list[Man
 
 
 def _read(fields: Sequence[DataField], request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each live file, without those of postponed buckets, whose rows no read shows."""
+    """Yield a row for each live file, except files of postponed buckets, whose rows reads do not show."""
     with_stats, locations = not _STATS.isdisjoint(request.columns), Locations(request.store)
     for entries in files_of(request, with_stats=with_stats):
         for group in files_of_equal_stats([entry for entry in entries if entry.bucket >= 0]):
@@ -96,7 +96,7 @@ def _read(fields: Sequence[DataField], request: Request, part: Part) -> Iterator
 
 @dataclass(slots=True)
 class Locations:
-    """The texts of partitions and the directories of buckets, each made once."""
+    """The texts of partitions and the directories of buckets, each computed once."""
 
     store: FileStore
     _partitions: dict[bytes, str] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Locations:
         return text
 
     def path(self, entry: ManifestEntry) -> str:
-        """Return the path of the entry's file, as the table names it."""
+        """Return the path of the entry's file, in the notation of the table's own path."""
         if entry.file.external_path:
             return entry.file.external_path
         bucket = entry.partition, entry.bucket
@@ -121,7 +121,7 @@ class Locations:
 
 
 def _columns(store: FileStore, entries: Sequence[ManifestEntry], locations: Locations) -> dict[str, Column]:
-    """Return functions for the columns of files that have statistics of the same columns of one schema."""
+    """Return functions that compute the columns. REQUIRES: all files have one schema and equal statistics columns."""
     files = [entry.file for entry in entries]
     stats = _Stats(store, files)
     return {
@@ -149,7 +149,7 @@ def _columns(store: FileStore, entries: Sequence[ManifestEntry], locations: Loca
 
 
 def _format(name: str) -> str:
-    """Return the file format by the name of a file: ``csv`` for ``x.csv.gz``."""
+    """Return the file format from a file name: ``csv`` for ``x.csv.gz``."""
     stem, _, suffix = name.rpartition(".")
     return stem.rpartition(".")[2] if suffix in _COMPRESSED and "." in stem else suffix
 
@@ -157,18 +157,18 @@ def _format(name: str) -> str:
 def _keys(store: FileStore, schema_id: int, rows: Sequence[bytes]) -> pa.Array:
     """Return serialised keys as texts; null for a file without keys."""
     fields = store.schemas.get(schema_id).key_fields
-    known = np.array([row[:4] != _NO_KEY for row in rows], bool)
-    if not fields or not known.any():
+    has_key = np.array([row[:4] != _NO_KEY for row in rows], bool)
+    if not fields or not has_key.any():
         return pa.nulls(len(rows), pa.string())
     schema = store.schemas.get(schema_id).key_arrow
-    decoded = decode_rows([row for row, is_known in zip(rows, known, strict=True) if is_known], schema)
+    decoded = decode_rows([row for row, keyed in zip(rows, has_key, strict=True) if keyed], schema)
     texts = bracketed([object_text(decoded.column(i), f.type) for i, f in enumerate(fields)], decoded.num_rows)
-    positions = np.where(known, np.cumsum(known) - 1, 0)
-    return texts.take(pa.array(positions, pa.int64(), mask=~known))
+    positions = np.where(has_key, np.cumsum(has_key) - 1, 0)
+    return texts.take(pa.array(positions, pa.int64(), mask=~has_key))
 
 
 class _Stats:
-    """The statistics of files as texts of the columns that the table has now."""
+    """The statistics of files as texts, for the table's current columns."""
 
     def __init__(self, store: FileStore, files: Sequence[DataFileMeta]) -> None:
         self._files, self._fields = files, store.schema.fields
@@ -179,11 +179,11 @@ class _Stats:
         self._counts: list[tuple[int | None, ...]] = []
 
     def null_counts(self) -> pa.Array:
-        """Return the null counts of each file as one text; of a column that the file's schema lacks, all rows."""
+        """Return the null counts of each file as one text; a column that the file lacks is null in all rows."""
         counts = [file.value_stats.null_counts for file in self._files]
         width = len(self._stored)
-        regular = all(len(one) == width for one in counts)
-        self._counts = list(zip(*(counts if regular else (_padded(one, width) for one in counts)), strict=True))
+        regular = all(len(values) == width for values in counts)
+        self._counts = list(zip(*(counts if regular else (_padded(values, width) for values in counts)), strict=True))
         texts = [self._counts_of(f).cast(pa.string()) for f in self._fields]
         return braced_columns([f.name for f in self._fields], texts, len(self._files))
 
@@ -195,12 +195,12 @@ class _Stats:
             return pa.nulls(len(self._files), pa.int64())
         return pa.array([f.row_count for f in self._files], pa.int64())
 
-    def bounds(self, of: Callable[[SimpleStats], bytes]) -> pa.Array:
+    def bounds(self, side: Callable[[SimpleStats], bytes]) -> pa.Array:
         """Return the smallest or the largest values of each file as one text."""
-        chosen = [i for i, f in enumerate(self._stored) if f.id in {now.id for now in self._fields}]
-        rows = [of(file.value_stats) for file in self._files]
-        decoded = decode_rows(rows, stats_schema(self._stored), chosen) if chosen else None
-        index = {self._stored[i].id: at for at, i in enumerate(chosen)}
+        positions = [i for i, f in enumerate(self._stored) if f.id in {now.id for now in self._fields}]
+        rows = [side(file.value_stats) for file in self._files]
+        decoded = decode_rows(rows, stats_schema(self._stored), positions) if positions else None
+        index = {self._stored[i].id: at for at, i in enumerate(positions)}
         texts = []
         for column in self._fields:
             at = index.get(column.id)
@@ -209,18 +209,18 @@ class _Stats:
         return braced_columns([f.name for f in self._fields], texts, len(self._files))
 
 
-def _bound_text(values: Any, then: DataField | None, now: DataField, rows: int) -> pa.Array:
-    """Return the bounds of a column, stored with the type `then`, as texts of the type that it has now."""
-    if values is None or then is None or pa.types.is_null(values.type):
+def _bound_text(values: Any, stored_field: DataField | None, field: DataField, rows: int) -> pa.Array:
+    """Return the bounds of a column as texts of its current type; ``stored_field``: the column in the file's schema."""
+    if values is None or stored_field is None or pa.types.is_null(values.type):
         return pa.nulls(rows, pa.string())
     try:
-        return object_text(cast_array(values, then.type, now.type), now.type)
-    except UnsupportedError:  # a cast that is refused where rows are read; here the stored value is the best text
-        return object_text(values, then.type)
+        return object_text(cast_array(values, stored_field.type, field.type), field.type)
+    except UnsupportedError:  # reads of rows refuse this cast; here the stored value is the best text
+        return object_text(values, stored_field.type)
 
 
 def _padded(counts: Sequence[int | None], width: int) -> tuple[int | None, ...]:
-    """Return as many counts as there are columns; `None`: unknown."""
+    """Return the counts padded with `None` (unknown) to one for each column."""
     return (*counts[:width], *[None] * (width - len(counts)))
 
 

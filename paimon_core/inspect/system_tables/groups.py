@@ -47,14 +47,14 @@ _BUCKETS = columns(
 _SUMS = [("rows", "sum"), ("size", "sum"), ("files", "sum"), ("created", "max"), ("total", "max")]
 
 
-def grouped(found: Iterator[list[ManifestEntry]], keys: Sequence[str]) -> pa.Table:
-    """Return the sums of files by ``keys``, of "partition" (a serialised row) and "bucket".
+def grouped(entry_lists: Iterator[list[ManifestEntry]], keys: Sequence[str]) -> pa.Table:
+    """Return the sums of files grouped by ``keys``: "partition" (a serialised row), "bucket", or both.
 
-    Further columns are "rows", "size" (bytes), "files", "created" (of the newest file, ms) and "total" (buckets).
+    The sums are "rows", "size" (bytes), "files", "created" (of the newest file, ms) and "total" (number of buckets).
     Memory: the groups, and the entries of one manifest.
     """
     sums = _sums([], keys)
-    for entries in found:
+    for entries in entry_lists:
         sums = _merged(pa.concat_tables([sums, _sums(entries, keys)]), keys)
     return sums
 
@@ -83,16 +83,16 @@ def _merged(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def partition_sums(request: Request) -> pa.Table:
-    """Return the sums of the partitions that a filter on the column ``partition`` does not exclude: see `grouped`."""
+    """Return the sums (see `grouped`) of the partitions that a filter on the column ``partition`` does not exclude."""
     if request.snapshot is None:
         return _sums([], ["partition"])
     partition = named_predicate(request.store, request.pinned("partition"))
-    found = live_in_parts(request.store, request.snapshot, partition=partition, with_stats=False)
-    return grouped(([entry for entry in entries if entry.bucket >= 0] for entries in found), ["partition"])
+    entry_lists = live_in_parts(request.store, request.snapshot, partition=partition, with_stats=False)
+    return grouped(([entry for entry in entries if entry.bucket >= 0] for entries in entry_lists), ["partition"])
 
 
 def _read_partitions(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each partition, by its name."""
+    """Yield a row for each partition, sorted by name."""
     sums = partition_sums(request)
     names = pa.array([named(request.store, p) for p in sums["partition"].to_pylist()], pa.string())
     order = pc.array_sort_indices(names)
@@ -114,11 +114,11 @@ def _read_partitions(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def _read_buckets(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each bucket, by partition and number."""
+    """Yield a row for each bucket, sorted by partition and number."""
     store, keys = request.store, ["partition", "bucket"]
     sums = grouped(files_of(request), keys)
-    known = {partition: braced(store, partition) for partition in set(sums["partition"].to_pylist())}
-    texts = pa.array([known[partition] for partition in sums["partition"].to_pylist()], pa.string())
+    partition_texts = {partition: braced(store, partition) for partition in set(sums["partition"].to_pylist())}
+    texts = pa.array([partition_texts[partition] for partition in sums["partition"].to_pylist()], pa.string())
     order = pc.sort_indices(
         pa.table({"partition": texts, "bucket": sums["bucket"]}), [(key, "ascending") for key in keys]
     )

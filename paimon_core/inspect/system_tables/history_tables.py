@@ -60,78 +60,82 @@ _BATCH = 4096
 
 
 def _read_snapshots(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each snapshot, oldest first; a filter on ``snapshot_id`` chooses the files that are read."""
+    """Yield a row for each snapshot, oldest first; a filter on ``snapshot_id`` limits the files that are read."""
     snapshots = request.store.snapshots
     waiting: list[Snapshot] = []
-    for found in parallel_map(snapshots.find, _asked_ids(request)):
-        if found is not None:
-            waiting.append(found)
+    for snapshot in parallel_map(snapshots.find, _requested_ids(request)):
+        if snapshot is not None:
+            waiting.append(snapshot)
         if len(waiting) == _BATCH:
             yield _snapshot_rows(request, waiting)
             waiting = []
     yield _snapshot_rows(request, waiting)
 
 
-def _asked_ids(request: Request) -> list[int]:
-    ids = request.pinned("snapshot_id")
-    if ids is not None:
-        return sorted(ids)
-    found = request.store.snapshots.ids()
+def _requested_ids(request: Request) -> list[int]:
+    pinned = request.pinned("snapshot_id")
+    if pinned is not None:
+        return sorted(pinned)
+    ids = request.store.snapshots.ids()
     on_ids = None if request.predicate is None else restrict(request.predicate, {"snapshot_id"})
-    if on_ids is None or not found:
-        return found
-    known = pa.RecordBatch.from_arrays([pa.array(found, pa.int64())], ["snapshot_id"])
-    asked: list[int] = known.column(0).filter(evaluate(on_ids, known)).to_pylist()
-    return asked
+    if on_ids is None or not ids:
+        return ids
+    id_batch = pa.RecordBatch.from_arrays([pa.array(ids, pa.int64())], ["snapshot_id"])
+    matching: list[int] = id_batch.column(0).filter(evaluate(on_ids, id_batch)).to_pylist()
+    return matching
 
 
-def _snapshot_rows(request: Request, found: list[Snapshot]) -> pa.RecordBatch:
+def _snapshot_rows(request: Request, snapshots: list[Snapshot]) -> pa.RecordBatch:
     renamed = {"snapshot_id": "id"}
     values = {
-        f.name: [getattr(s, renamed.get(f.name, f.name)) for s in found] for f in _SNAPSHOTS if f.name != "commit_time"
+        f.name: [getattr(s, renamed.get(f.name, f.name)) for s in snapshots]
+        for f in _SNAPSHOTS
+        if f.name != "commit_time"
     }
-    values["commit_time"] = [wall_millis(s.time_millis) for s in found]
+    values["commit_time"] = [wall_millis(s.time_millis) for s in snapshots]
     return batch_of(_SNAPSHOTS, request.columns, values)
 
 
 def _read_tags(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each tag, by snapshot; a filter on ``tag_name`` chooses the files that are read."""
+    """Yield a row for each tag, sorted by snapshot; a filter on ``tag_name`` limits the files that are read."""
     tags, names = request.store.tags, request.pinned("tag_name")
-    found: list[Tag] = tags.list() if names is None else [t for t in map(tags.find, sorted(names)) if t is not None]
+    tag_list: list[Tag] = tags.list() if names is None else [t for t in map(tags.find, sorted(names)) if t is not None]
     yield batch_of(
         _TAGS,
         request.columns,
         {
-            "tag_name": [t.name for t in found],
-            "snapshot_id": [t.snapshot.id for t in found],
-            "schema_id": [t.snapshot.schema_id for t in found],
-            "commit_time": [wall_millis(t.snapshot.time_millis) for t in found],
-            "record_count": [t.snapshot.total_record_count for t in found],
-            "create_time": [None if t.create_time is None else _millis(t.create_time) for t in found],
-            "time_retained": [None if t.time_retained is None else iso_duration(t.time_retained) for t in found],
+            "tag_name": [t.name for t in tag_list],
+            "snapshot_id": [t.snapshot.id for t in tag_list],
+            "schema_id": [t.snapshot.schema_id for t in tag_list],
+            "commit_time": [wall_millis(t.snapshot.time_millis) for t in tag_list],
+            "record_count": [t.snapshot.total_record_count for t in tag_list],
+            "create_time": [None if t.create_time is None else _millis(t.create_time) for t in tag_list],
+            "time_retained": [None if t.time_retained is None else iso_duration(t.time_retained) for t in tag_list],
         },
     )
 
 
-def _millis(moment: datetime) -> int:
-    """Return a wall clock without a zone in milliseconds, as if its zone were UTC."""
-    return int(moment.replace(tzinfo=timezone.utc).timestamp() * 1000)
+def _millis(time: datetime) -> int:
+    """Return a wall clock time without a zone in milliseconds, as if it were UTC."""
+    return int(time.replace(tzinfo=timezone.utc).timestamp() * 1000)
 
 
 def _read_branches(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each branch but ``main``; its time is that of its directory, 0 where the storage has none."""
-    found = sorted(branch_times(request.store.io, request.store.root).items())
+    """Yield a row for each branch except ``main``, with its directory's time, or 0 if the storage has no times."""
+    times = sorted(branch_times(request.store.io, request.store.root).items())
     yield batch_of(
         _BRANCHES,
         request.columns,
-        {"branch_name": [name for name, _ in found], "create_time": [wall_millis(millis) for _, millis in found]},
+        {"branch_name": [name for name, _ in times], "create_time": [wall_millis(millis) for _, millis in times]},
     )
 
 
 def _read_consumers(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each consumer."""
-    found = Consumers(request.store.io, request.store.branch_root).list()
-    yield batch_of(_CONSUMERS, request.columns, {"consumer_id": list(found), "next_snapshot_id": list(found.values())})
+    consumers = Consumers(request.store.io, request.store.branch_root).list()
+    yield batch_of(
+        _CONSUMERS, request.columns, {"consumer_id": list(consumers), "next_snapshot_id": list(consumers.values())}
+    )
 
 
 SNAPSHOTS = SystemTableKind("snapshots", Fixed(_SNAPSHOTS), _read_snapshots)

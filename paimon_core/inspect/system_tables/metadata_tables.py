@@ -65,7 +65,7 @@ _STATISTICS = columns(
 
 
 def _read_manifests(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each manifest of the snapshot, oldest first, and then for those of its changelog."""
+    """Yield a row for each manifest of the snapshot, oldest first, then for each manifest of its changelog."""
     store, snapshot = request.store, request.snapshot
     metas = [] if snapshot is None else manifest_metas(store, snapshot)
     if snapshot is not None and snapshot.changelog_manifest_list is not None:
@@ -90,25 +90,27 @@ def _read_manifests(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 def _read_table_indexes(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each index file of the snapshot."""
     store, snapshot = request.store, request.snapshot
-    found: list[IndexManifestEntry] = []
+    entries: list[IndexManifestEntry] = []
     if snapshot is not None and snapshot.index_manifest is not None:
-        found = store.manifests.read_index(snapshot.index_manifest)
-    of = [entry.global_index for entry in found]
+        entries = store.manifests.read_index(snapshot.index_manifest)
+    global_indexes = [entry.global_index for entry in entries]
     yield batch_of(
         _TABLE_INDEXES,
         request.columns,
         {
-            "partition": [braced(store, entry.partition) for entry in found],
+            "partition": [braced(store, entry.partition) for entry in entries],
             **{
-                name: [getattr(entry, name) for entry in found]
+                name: [getattr(entry, name) for entry in entries]
                 for name in ("bucket", "index_type", "file_name", "file_size", "row_count")
             },
-            "dv_ranges": [_ranges(entry) for entry in found],
+            "dv_ranges": [_ranges(entry) for entry in entries],
             **{
-                name: [None if index is None else getattr(index, name) for index in of]
+                name: [None if index is None else getattr(index, name) for index in global_indexes]
                 for name in ("row_range_start", "row_range_end", "index_field_id")
             },
-            "index_field_name": [None if index is None else _field_names(index, store.schema) for index in of],
+            "index_field_name": [
+                None if index is None else _field_names(index, store.schema) for index in global_indexes
+            ],
         },
     )
 
@@ -123,16 +125,16 @@ def _ranges(entry: IndexManifestEntry) -> list[dict[str, object]] | None:
 
 
 def _field_names(index: GlobalIndex, schema: TableSchema) -> str | None:
-    """Return the names of the columns of an index; `None`: the schema has none of them any more."""
+    """Return the column names of an index; `None` if the schema no longer has any of the columns."""
     names = {field.id: field.name for field in schema.fields}
-    found = [names[i] for i in index.extra_field_ids or (index.index_field_id,) if i in names]
-    return ",".join(found) or None
+    column_names = [names[i] for i in index.extra_field_ids or (index.index_field_id,) if i in names]
+    return ",".join(column_names) or None
 
 
 def _read_statistics(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield one row if the snapshot has statistics."""
-    found = None if request.snapshot is None else read_statistics(request.store, request.snapshot)
-    rows = [] if found is None else [found]
+    statistics = None if request.snapshot is None else read_statistics(request.store, request.snapshot)
+    rows = [] if statistics is None else [statistics]
     yield batch_of(
         _STATISTICS,
         request.columns,
@@ -147,7 +149,7 @@ def _read_statistics(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def _colstat(statistics: TableStatistics) -> str:
-    """Return the statistics of columns as Java's JSON prints them."""
+    """Return the column statistics in Java's JSON layout."""
     columns = json.loads(statistics.to_json())["colStats"]
     return json.dumps(columns, indent=2, separators=(",", " : "), ensure_ascii=False) if columns else "{ }"
 

@@ -37,13 +37,13 @@ def _binlog_fields(store: FileStore) -> tuple[DataField, ...]:
 
 
 def row_fields(store: FileStore) -> tuple[DataField, ...]:
-    """Return the columns of rows: those of the table, after the sequence number if the table's option asks for it."""
+    """Return the table's columns, preceded by the sequence number if the table's option asks for it."""
     numbered = store.options.value(TABLE_READ_SEQUENCE_NUMBER_ENABLED)
     return (SEQUENCE_NUMBER, *store.schema.fields) if numbered else store.schema.fields
 
 
 def listed(field: DataField) -> DataField:
-    """Return the column of arrays of a column's values; the sequence number is one value for each row."""
+    """Return the column as an array of its values; the sequence number remains a single value."""
     if field == SEQUENCE_NUMBER:
         return field
     return DataField(field.id, field.name, ArrayType(with_nullable(field.type, True)), field.description)
@@ -53,19 +53,19 @@ def _tracking(store: FileStore) -> tuple[DataField, ...]:
     tracked = tracking_fields(store.schema)
     if not tracked:
         raise UnsupportedError(
-            f"{store.root} has no row ids, which $row_tracking shows: they need the option 'row-tracking.enabled'"
+            f"$row_tracking needs row ids, which {store.root} does not have: see the option 'row-tracking.enabled'"
         )
     return (*store.schema.fields, *tracked)
 
 
 def _plan(request: Request) -> list[Part]:
-    """Return the splits of the snapshot, or of the changes that an option ``incremental-*`` asks for."""
+    """Return the splits of the snapshot, or of the changes that an option ``incremental-*`` selects."""
     store = request.store
     interval = interval_of(store)
     if interval is not None:
         if interval.mode == DIFF and SEQUENCE_NUMBER.name in request.columns:
             raise UnsupportedError(
-                f"the difference of two snapshots of {store.root} has no sequence numbers: leave out the column "
+                f"the difference of two snapshots of {store.root} has no sequence numbers: do not select the column "
                 f"{SEQUENCE_NUMBER.name}"
             )
         return list(change_splits(interval.source(without_start(store)), interval))
@@ -75,7 +75,7 @@ def _plan(request: Request) -> list[Part]:
 
 
 def _plan_arrays(request: Request) -> list[Part]:
-    """Return the splits of `_plan` without the filter: it is about arrays of values."""
+    """Return the splits of `_plan`, without the filter, which applies to arrays of values."""
     return _plan(Request(request.store, request.snapshot, request.columns))
 
 
@@ -88,9 +88,9 @@ def _asked(request: Request) -> tuple[DataField, ...]:
 def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield rows with their kinds.
 
-    A row of a snapshot has the kind of its merged row, and deletes are shown until a compaction drops them; in append
-    tables it is ``+I``. A change has the kind of its commit. Of two compared snapshots the old row of an update is left
-    out, as in Java.
+    A row of a snapshot has the kind of its merged row (``+I`` in append tables), and deletes are shown until a
+    compaction drops them. A change has the kind that its commit wrote. When two snapshots are compared, the old row of
+    an update is left out, as in Java.
     """
     batches = _with_kinds(request, part)
     if not isinstance(part, DiffSplit):
@@ -99,7 +99,7 @@ def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def _with_kinds(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a snapshot, or changes, with their kinds."""
+    """Yield the rows or changes of a split with their kinds."""
     store, fields = request.store, _asked(request)
     names = {f.name for f in store.schema.fields}
     predicate = None if request.predicate is None else restrict(request.predicate, names)
@@ -119,7 +119,7 @@ def _with_kinds(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def _read_binlog(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `_read_audit` with arrays of values: an update is one row with its old and its new values."""
+    """Yield the rows of `_read_audit` with arrays of values: an update is one row with its old and new values."""
     keys = request.store.schema.primary_keys
     unfiltered = Request(request.store, request.snapshot, request.columns | {ROW_KIND.name, *keys})
     return packed(_with_kinds(unfiltered, part), _asked(unfiltered), keys)
@@ -128,10 +128,10 @@ def _read_binlog(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 def packed(
     batches: Iterator[pa.RecordBatch], fields: Sequence[DataField], keys: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of changes with each value in an array, ``-U`` with the ``+U`` of its key that follows it in one row.
+    """Yield changes with each value in an array; a ``-U`` and the ``+U`` of its key that follows become one row.
 
-    The first column of the rows is the kind, the others are ``fields``, and ``keys`` are names of fields. The arrays of
-    an update have two values, and its kind is ``+U``; others have one.
+    The first column of the rows is the kind, the others are ``fields``; ``keys`` are names of fields. The arrays of an
+    update have two values and its kind is ``+U``; all other arrays have one value.
     """
     schema = arrow_schema((ROW_KIND, *map(listed, fields)))
     waiting: pa.RecordBatch | None = None  # the last row of a batch, a -U whose +U is in the next batch
@@ -157,12 +157,12 @@ def packed(
 
 
 def _is(names: pa.Array, kind: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(names, kind).to_numpy(zero_copy_only=False)
-    return found
+    matches: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(names, kind).to_numpy(zero_copy_only=False)
+    return matches
 
 
 def _in_arrays(rows: pa.RecordBatch, joined: np.ndarray[Any, Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as arrays of values. ``joined[i]``: row ``i + 1`` belongs to row ``i``."""
+    """Return rows as arrays of values. ``joined[i]``: row ``i + 1`` is the second value of row ``i``."""
     second = np.concatenate([[False], joined])
     starts = np.flatnonzero(~second)
     offsets = pa.array(np.append(starts, rows.num_rows), pa.int32())
@@ -188,7 +188,7 @@ def _plan_tracked(request: Request) -> list[Part]:
 
 
 def _read_tracked(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a snapshot with the columns that track them."""
+    """Yield the rows of a snapshot with the row-tracking columns."""
     every = _tracking(request.store)
     fields = tuple(f for f in every if f.name in request.columns)
     names = {f.name for f in request.store.schema.fields}

@@ -1,4 +1,4 @@
-"""A read of a system table: rows with the requested columns, of rows that match a filter."""
+"""A read of a system table: the requested columns of the rows that match a filter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from paimon_core.types.selection import filter_rows
 
 @dataclass(frozen=True, slots=True)
 class SystemRead:
-    """Rows of a system table: the columns ``fields``, of rows matching ``predicate`` (bound to its columns).
+    """A read of a system table: the columns ``fields`` of the rows that match ``predicate`` (bound to its columns).
 
-    The value pickles: several tasks can read the parts of its plan.
+    The value is picklable, so that several tasks can read the parts of its plan.
     """
 
     kind: SystemTableKind
@@ -51,6 +51,6 @@ class SystemRead:
 
     @property
     def _request(self) -> Request:
-        asked = {f.name for f in self.fields} | (columns_of(self.predicate) if self.predicate is not None else set())
-        columns = asked or {self.kind.fields(self.store)[0].name}
+        names = {f.name for f in self.fields} | (columns_of(self.predicate) if self.predicate is not None else set())
+        columns = names or {self.kind.fields(self.store)[0].name}
         return Request(self.store, self.snapshot, frozenset(columns), self.predicate)

@@ -1,4 +1,4 @@
-"""The system tables by name. A new one is a `SystemTableKind` and a line here."""
+"""The system tables by name. To add one, define a `SystemTableKind` and add a line here."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,31 +20,31 @@ _KINDS: Final = (
     *(AUDIT_LOG, BINLOG, ROW_TRACKING),
 )
 SYSTEM_TABLES: Final = {kind.name: kind for kind in _KINDS}
-"""The system tables, without the view ``ro``, which is a table without merging."""
+"""The system tables, except the view ``ro``, which reads the table itself."""
 
 
 def system_table_kind(name: str, shown: str) -> SystemTableKind:
     """Return the system table of a name in lower case.
 
-    Raises InvalidInputError, which quotes `shown` and names the nearest system table, for an unknown name.
+    Raises InvalidInputError for an unknown name; the error quotes ``shown`` and suggests the nearest system table.
     """
-    found = SYSTEM_TABLES.get(name)
-    if found is None:
+    kind = SYSTEM_TABLES.get(name)
+    if kind is None:
         raise unknown_table(shown, [*SYSTEM_TABLES, READ_OPTIMIZED], SEPARATOR, name)
-    return found
+    return kind
 
 
 def unknown_table(shown: str, known: Sequence[str], prefix: str, name: str = "") -> InvalidInputError:
     """Return the error for a system table that does not exist.
 
     Args:
-        shown: the name or the path that the user gave.
-        known: the names that exist.
-        prefix: what precedes a name.
-        name: what follows the prefix in `shown`; empty: the last part of `shown`.
+        shown: the name or path as the user wrote it.
+        known: the existing names.
+        prefix: the text before a name.
+        name: the name after the prefix; empty: the rest of ``shown`` after the prefix.
     """
-    asked = name or shown.removeprefix(prefix)
-    near = nearest_name(asked, known)
+    table_name = name or shown.removeprefix(prefix)
+    near = nearest_name(table_name, known)
     hint = "." if near is None else f"; did you mean {prefix + near!r}?"
-    every = ", ".join(prefix + one for one in sorted(known))
-    return InvalidInputError(f"{shown!r}: there is no system table {prefix + asked!r}{hint} There are {every}")
+    every = ", ".join(prefix + table for table in sorted(known))
+    return InvalidInputError(f"{shown!r}: there is no system table {prefix + table_name!r}{hint} There are {every}")

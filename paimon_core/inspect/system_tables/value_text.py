@@ -1,4 +1,4 @@
-"""The text forms of values in system tables: those of Paimon 2.0.0."""
+"""The text forms of values in system tables, as Paimon 2.0.0 prints them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,12 +34,12 @@ _WITHOUT_TEXT: Final = frozenset({"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"})
 
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options without passwords: a value whose key names a secret is hidden, and the user of a URL."""
+    """Return the options without passwords: hide each value whose key names a secret, and the user of a URL."""
     return {key: _HIDDEN if _SECRET.search(key) else hide_secrets(value) for key, value in options.items()}
 
 
 def iso_duration(age: timedelta) -> str:
-    """Return a duration in the notation of Java: ``PT48H``, ``PT1H30M``, ``PT1.5S``, ``PT0S``."""
+    """Return a duration in Java's notation: ``PT48H``, ``PT1H30M``, ``PT1.5S``, ``PT0S``."""
     micros = age // timedelta(microseconds=1)
     seconds, fraction = divmod(micros, 1_000_000)
     hours, minutes = seconds // 3600, seconds % 3600 // 60
@@ -64,68 +64,68 @@ def braced(store: FileStore, partition: bytes) -> str:
 
 
 def named(store: FileStore, partition: bytes, *, legacy: bool = False) -> str:
-    """Return a partition as ``k1=v1/k2=v2``, a blank value like NULL; empty for an unpartitioned table."""
+    """Return a partition as ``k1=v1/k2=v2``, with blank values as NULL; empty for an unpartitioned table."""
     default = store.options.value(PARTITION_DEFAULT_NAME)
     texts = zip(store.schema.partition_keys, partition_values(store, partition, legacy=legacy), strict=True)
     return "/".join(f"{key}={default if text is None or is_blank(text) else text}" for key, text in texts)
 
 
 def braced_predicate(store: FileStore, texts: Sequence[str] | None) -> Predicate | None:
-    """Return a bound predicate that is true for all partitions that `braced` gives one of these texts.
+    """Return a bound predicate that is true for each partition whose `braced` text is one of these.
 
-    It may be true for others. `None`: every partition may have one of the texts.
+    It may be true for other partitions, too. `None`: every partition may have one of the texts.
     """
     keys = store.schema.partition_keys
 
     def parts(text: str) -> list[str] | None:
         inner = text[1:-1]
-        found = [inner] if len(keys) == 1 else inner.split(", ")
-        return found if text[:1] + text[-1:] == "{}" and len(found) == len(keys) else None
+        values = [inner] if len(keys) == 1 else inner.split(", ")
+        return values if text[:1] + text[-1:] == "{}" and len(values) == len(keys) else None
 
     return _predicate(store, None if texts is None else [parts(text) for text in texts], _NULL)
 
 
 def named_predicate(store: FileStore, texts: Sequence[str] | None) -> Predicate | None:
-    """Return a bound predicate that is true for all partitions that `named` gives one of these texts.
+    """Return a bound predicate that is true for each partition whose `named` text is one of these.
 
-    It may be true for others. `None`: every partition may have one of the texts.
+    It may be true for other partitions, too. `None`: every partition may have one of the texts.
     """
     keys = store.schema.partition_keys
 
     def parts(text: str) -> list[str] | None:
-        found = [text] if len(keys) == 1 else text.split("/")
-        if len(found) != len(keys) or not all(t.startswith(f"{k}=") for t, k in zip(found, keys, strict=True)):
+        parts_ = [text] if len(keys) == 1 else text.split("/")
+        if len(parts_) != len(keys) or not all(t.startswith(f"{k}=") for t, k in zip(parts_, keys, strict=True)):
             return None
-        return [t[len(k) + 1 :] for t, k in zip(found, keys, strict=True)]
+        return [t[len(k) + 1 :] for t, k in zip(parts_, keys, strict=True)]
 
     default = str(store.options.value(PARTITION_DEFAULT_NAME))
-    if texts is None or any(default in text for text in texts):  # blank values have this name, too
+    if texts is None or any(default in text for text in texts):  # blank values also have the default name
         return None
     return _predicate(store, [parts(text) for text in texts], default)
 
 
-def _predicate(store: FileStore, found: Sequence[Sequence[str] | None] | None, null: str) -> Predicate | None:
+def _predicate(store: FileStore, partitions: Sequence[Sequence[str] | None] | None, null: str) -> Predicate | None:
     fields = store.schema.partition_fields
-    if not found or not fields:
+    if not partitions or not fields:
         return None
     alternatives: list[Predicate] = []
-    for texts in found:
+    for texts in partitions:
         if texts is None:
             return None
         tests = [_test(field, text, null) for field, text in zip(fields, texts, strict=True)]
-        known = conjunction([test for test in tests if test is not None])
-        if known is None:
+        conjunct = conjunction([test for test in tests if test is not None])
+        if conjunct is None:
             return None
-        alternatives.append(known)
-    whole = disjunction(alternatives)
+        alternatives.append(conjunct)
+    result = disjunction(alternatives)
     try:
-        return None if whole is None else bind(whole, fields)
-    except InvalidInputError:  # a text that is no value of the column
+        return None if result is None else bind(result, fields)
+    except InvalidInputError:  # a text that is not a value of the column
         return None
 
 
 def _test(field: DataField, text: str, null: str) -> Predicate | None:
-    """Return the test of one partition column; `None`: its texts do not tell its values."""
+    """Return the test of one partition column; `None` if the texts of its type do not determine the values."""
     root = field.type.root if isinstance(field.type, AtomicType) else ""
     tests: list[Predicate] = [Leaf("is null", field.name)] if text == null else []
     try:
@@ -150,10 +150,10 @@ def _test(field: DataField, text: str, null: str) -> Predicate | None:
 
 
 def object_text(array: pa.Array, kind: DataType) -> pa.Array:
-    """Return values as texts, as Java's objects for them print; null stays null.
+    """Return values as Java's objects print them; null stays null.
 
     A date is the number of days since 1970, a time of day its milliseconds, a timestamp ``2024-01-31T12:00:00.500``
-    without trailing zero seconds, bytes are hexadecimal. Values of types without an order have no text.
+    without trailing zero seconds; bytes are hexadecimal. Values of types without an order have no text.
     """
     if not isinstance(kind, AtomicType) or kind.root in _WITHOUT_TEXT:
         return pa.nulls(len(array), pa.string())
@@ -176,7 +176,7 @@ def _millis_of_day(array: pa.Array) -> pa.Array:
 
 
 def _instant_text(array: pa.Array) -> pa.Array:
-    """Return the shortest ISO text: without seconds if they are 0, with 3, 6 or 9 digits of a second."""
+    """Return the shortest ISO text: without seconds if they are 0, else with 0, 3, 6 or 9 fractional digits."""
     naive = array.view(pa.int64()).view(pa.timestamp(array.type.unit))
     text = pc.replace_substring(naive.cast(pa.string()), " ", "T")
     text = pc.replace_substring_regex(text, r"\.(\d{3})(?:000|000000)$", r".\1")
@@ -186,17 +186,17 @@ def _instant_text(array: pa.Array) -> pa.Array:
 
 
 def braced_columns(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Return texts like ``{a=1, b=null}``: each row's value of each column, in the order of the columns' names."""
+    """Return a text like ``{a=1, b=null}`` for each row, with the columns sorted by name."""
     return _joined("{", [(f"{name}=", texts[i]) for name, i in _by_name(names)], "}", rows)
 
 
 def bracketed(texts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Return texts like ``[1, a]``: each row's values."""
+    """Return a text like ``[1, a]`` for each row."""
     return _joined("[", [("", text) for text in texts], "]", rows)
 
 
 def _by_name(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the names with their positions, in the order of Java: by UTF-16 units."""
+    """Return the names with their positions, in Java's order: by UTF-16 code units."""
     return sorted(((name, i) for i, name in enumerate(names)), key=lambda pair: pair[0].encode("utf-16-be"))
 
 

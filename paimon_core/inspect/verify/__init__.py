@@ -1,1 +1,1 @@
-"""The verification of a table: every reference followed, and in deep mode every row read."""
+"""Verify and repair a table: follow every reference and, in deep mode, read every row."""

@@ -1,8 +1,8 @@
-"""The metadata of one branch: schemas, snapshots, tags, changelogs, and the manifests that they name.
+"""Check the metadata of one branch: schemas, snapshots, tags, changelogs, and the manifests that they name.
 
-The whole state is computed for the first and the last snapshot, those after a gap, and tags whose snapshots have
-expired. For every other snapshot its changes are read. So the cost grows with the number of manifests, not with the
-product of snapshots and manifests.
+The full state is computed for the first and the last snapshot, for snapshots after a gap, and for tags whose snapshots
+have expired. For every other snapshot only its changes are read. The cost therefore grows with the number of manifests,
+not with the product of snapshots and manifests.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """What a manifest has: numbers of entries, and the smallest and largest bucket and level; `None`: no entry."""
+    """A summary of a manifest: numbers of entries, and the ranges of buckets and levels (`None` without entries)."""
 
     added: int
     deleted: int
@@ -56,8 +56,8 @@ class _Summary:
 class BranchMetadata:
     """The metadata of a branch. `check` fills the other fields.
 
-    ``states``: whole states, the newest last. ``added``: entries of files that must exist although no whole state has
-    them: changes between snapshots, and changelog files. ``read``: the snapshots and tags that can be read.
+    ``states``: full states, newest last. ``added``: entries of files that must exist although no full state has them:
+    changes between snapshots, and changelog files. ``read``: the readable snapshots and tags.
     """
 
     store: FileStore
@@ -69,15 +69,15 @@ class BranchMetadata:
     _lists: dict[str, list[ManifestFileMeta] | None] = field(default_factory=dict)
     _summaries: dict[str, "_Summary | None"] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
-    _rows: int | None = None  # of the files of the last snapshot that was checked; `None`: unknown
+    _rows: int | None = None  # rows of the files of the last checked snapshot; `None`: unknown
 
     def check(self) -> None:
         """Follow every reference of the branch down to the entries of manifests."""
         schemas = self._schemas()
         self._hints()
         snapshots = self._existing()
-        known = {snapshot.fingerprint for snapshot in snapshots}
-        tagged = [one for one in self._tagged() if one.fingerprint not in known]
+        fingerprints = {snapshot.fingerprint for snapshot in snapshots}
+        tagged = [tag for tag in self._tagged() if tag.fingerprint not in fingerprints]
         changelogs = list(self._changelogs())
         self._consumers()
         self.read = [*snapshots, *tagged]
@@ -93,7 +93,9 @@ class BranchMetadata:
             if before is None or before.id + 1 != snapshot.id:
                 before = self._rows = None
             elif not snapshot.was_built_on(before):
-                message = f"snapshot {snapshot.id} was not built on snapshot {before.id}: its commit died in a rollback"
+                message = (
+                    f"snapshot {snapshot.id} was not built on snapshot {before.id}: a rollback overtook its commit"
+                )
                 self._found("wrong-parent", self.store.snapshots.path(snapshot.id), message)
                 continue  # it is not part of the history
             self._changes(snapshot, before)
@@ -104,18 +106,18 @@ class BranchMetadata:
             self._changelog_files(changelog)
 
     def check_one(self, snapshot: Snapshot) -> None:
-        """Follow the references of one snapshot, whose state is then the only one."""
+        """Follow the references of one snapshot; `states` then holds its state only."""
         self._changes(snapshot, None)
         self._whole(snapshot)
 
-    # ---- the files that name others
+    # ---- files that refer to other files
 
     def _schemas(self) -> set[int]:
-        schemas, found = self.store.schemas, set()
+        schemas, ids = self.store.schemas, set()
         for number in schemas.ids():
             if self._readable("unreadable-schema", schemas.path(number), partial(schemas.get, number)) is not None:
-                found.add(number)
-        return found
+                ids.add(number)
+        return ids
 
     def _hints(self) -> None:
         directory = NumberedDirectory(self.store.io, join(self.store.branch_root, "snapshot"), "snapshot-")
@@ -127,12 +129,12 @@ class BranchMetadata:
                 continue
             hint = directory.hint(kind)
             if hint is None:
-                self._found("wrong-hint", path, "the hint holds no number")
+                self._found("wrong-hint", path, "the hint is not a number")
             elif ids and hint not in ids and not (kind == "EARLIEST" and hint < ids[0]):
-                self._found("wrong-hint", path, f"the hint is {hint}, and there are snapshots {ids[0]} to {ids[-1]}")
+                self._found("wrong-hint", path, f"the hint is {hint}, but the snapshots are {ids[0]} to {ids[-1]}")
 
     def _existing(self) -> list[Snapshot]:
-        """Return the snapshots that can be read; those that are missing between others are faults."""
+        """Return the readable snapshots; a gap between two snapshots is a fault."""
         snapshots = self.store.snapshots
         ids = snapshots.ids()
         for before, after in pairwise(ids):
@@ -158,14 +160,14 @@ class BranchMetadata:
         self, kind: str, names: Iterable[Name], path: Callable[[Name], str], read: Callable[[Name], T | None]
     ) -> Iterator[T]:
         for name in names:
-            found = self._readable(kind, path(name), partial(read, name))
-            if found is not None:
-                yield found
+            value = self._readable(kind, path(name), partial(read, name))
+            if value is not None:
+                yield value
 
     # ---- manifests
 
     def _changes(self, snapshot: Snapshot, before: Snapshot | None) -> None:
-        """Check the changes of a snapshot. ``before``: the snapshot before it; `None`: it has expired."""
+        """Check the changes of a snapshot. ``before``: the preceding snapshot; `None` if it has expired."""
         base = self._list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
         delta = self._list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
         for meta in (*(base or ()), *(delta or ())):
@@ -180,7 +182,7 @@ class BranchMetadata:
         self._rows = None if self._rows is None else self._rows + counted
         path = self.store.snapshots.path(snapshot.id)
         if snapshot.delta_record_count is not None and counted != snapshot.delta_record_count:
-            message = f"deltaRecordCount is {snapshot.delta_record_count}, and the changes have {counted} rows"
+            message = f"deltaRecordCount is {snapshot.delta_record_count}, but the changes have {counted} rows"
             self._found("wrong-record-count", path, message)
         if before is None:
             return
@@ -194,7 +196,7 @@ class BranchMetadata:
             self._found("wrong-row-ids", path, f"nextRowId falls from {before.next_row_id} to {snapshot.next_row_id}")
 
     def _changelog_files(self, snapshot: Snapshot) -> None:
-        """Read the changelog manifests of a snapshot: their files must exist."""
+        """Read the changelog manifests of a snapshot and record their files, which must exist."""
         if snapshot.changelog_manifest_list is None:
             return
         metas = self._list(snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size) or ()
@@ -203,18 +205,18 @@ class BranchMetadata:
             self.added += [entry for entry in self._entries(meta) or () if entry.kind == ADD]
 
     def _whole(self, snapshot: Snapshot) -> int | None:
-        """Compute the live files of a snapshot; return the number of their rows; `None`: metadata are missing."""
+        """Compute the live files of a snapshot; return their number of rows, or `None` if metadata is missing."""
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
         sizes = (snapshot.base_manifest_list_size, snapshot.delta_manifest_list_size)
         lists = [self._list(name, size) for name, size in zip(names, sizes, strict=True)]
         self._index_manifest(snapshot)
         self._statistics(snapshot)
-        for meta in (one for metas in lists for one in metas or ()):
+        for meta in (meta_ for metas in lists for meta_ in metas or ()):
             self._manifest(meta)
         read = [self._entries(meta) for metas in lists for meta in metas or ()]
         path = self.store.manifests.path(names[0])
         if None in lists or None in read:
-            return None  # what is missing was found already
+            return None  # the missing metadata is already a fault
         try:
             merged = merge_entries([entry for entries in read for entry in entries or ()])
         except CorruptedError as error:
@@ -240,7 +242,7 @@ class BranchMetadata:
         return self._lists[name]
 
     def _manifest(self, meta: ManifestFileMeta) -> None:
-        """Compare what a manifest list says of a manifest with its entries, which are checked once."""
+        """Compare a manifest's summary in its manifest list with its entries, which are checked once."""
         path = self.store.manifests.path(meta.file_name)
         if meta.file_name not in self._summaries:
             entries = self._entries(meta)
@@ -250,15 +252,15 @@ class BranchMetadata:
                 if wrong is not None:
                     name = entry.file.file_name
                     self._found("wrong-file-metadata", path, f"{name}: {wrong}", name)
-        found = self._summaries[meta.file_name]
-        if found is None:
+        summary = self._summaries[meta.file_name]
+        if summary is None:
             return
-        if (found.added, found.deleted) != (meta.num_added_files, meta.num_deleted_files):
-            said = f"its list says {meta.num_added_files} added and {meta.num_deleted_files} deleted files"
-            self._found("wrong-manifest-counts", path, f"{said}, and it has {found.added} and {found.deleted}")
+        if (summary.added, summary.deleted) != (meta.num_added_files, meta.num_deleted_files):
+            counts = f"its list says {meta.num_added_files} added and {meta.num_deleted_files} deleted files"
+            self._found("wrong-manifest-counts", path, f"{counts}, but it has {summary.added} and {summary.deleted}")
         for name, values, low, high in (
-            ("buckets", found.buckets, meta.min_bucket, meta.max_bucket),
-            ("levels", found.levels, meta.min_level, meta.max_level),
+            ("buckets", summary.buckets, meta.min_bucket, meta.max_bucket),
+            ("levels", summary.levels, meta.min_level, meta.max_level),
         ):
             if (
                 values is not None
@@ -266,7 +268,7 @@ class BranchMetadata:
                 and high is not None
                 and not low <= values[0] <= values[1] <= high
             ):
-                message = f"its list says {name} {low} to {high}, and it has {values[0]} to {values[1]}"
+                message = f"its list says {name} {low} to {high}, but it has {values[0]} to {values[1]}"
                 self._found("wrong-manifest-ranges", path, message)
 
     def _entries(self, meta: ManifestFileMeta) -> list[ManifestEntry] | None:
@@ -295,7 +297,10 @@ class BranchMetadata:
     # ---- faults
 
     def _readable(self, kind: str, path: str, read: Callable[[], T], *, prefixed: bool = False) -> T | None:
-        """Return what ``read`` returns; `None` and a fault if it cannot. ``prefixed``: "missing-" or "unreadable-"."""
+        """Return the result of ``read``; on an error, record a fault and return `None`.
+
+        ``prefixed``: the kind of the fault is "missing-" or "unreadable-" plus ``kind``.
+        """
         try:
             return read()
         except FileNotFoundError:
@@ -310,11 +315,11 @@ class BranchMetadata:
 
 
 def _wrong_total(snapshot: Snapshot, rows: int | None) -> str:
-    return f"totalRecordCount is {snapshot.total_record_count}, and the files have {rows} rows"
+    return f"totalRecordCount is {snapshot.total_record_count}, but the files have {rows} rows"
 
 
 def wrong_numbers(entry: ManifestEntry) -> str | None:
-    """Return what in an entry contradicts itself; `None`: nothing."""
+    """Return the contradictory values of an entry as text; `None` if they are consistent."""
     file = entry.file
     if entry.total_buckets > 0 and not 0 <= entry.bucket < entry.total_buckets:
         return f"bucket {entry.bucket} of {entry.total_buckets}"

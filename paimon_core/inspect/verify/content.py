@@ -1,4 +1,4 @@
-"""The rows of data files: their order, their bucket, and what metadata say of them."""
+"""Check the rows of data files: their order, their bucket, and their agreement with the metadata."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _BLOB = "BLOB"
 
 @dataclass(slots=True)
 class _Bounds:
-    """The smallest and largest value of a column so far, and its NULLs. NaN counts as no value."""
+    """The smallest and largest value of a column so far, and its number of NULLs. NaN is ignored."""
 
     low: Any = None
     high: Any = None
@@ -40,8 +40,8 @@ class _Bounds:
             return
         if pa.types.is_floating(column.type):
             column = column.filter(pc.invert(pc.is_nan(column)))
-        found = pc.min_max(column)
-        low, high = found["min"], found["max"]
+        bounds = pc.min_max(column)
+        low, high = bounds["min"], bounds["max"]
         if low.is_valid:
             self.low = low if self.low is None or pc.less(low, self.low).as_py() else self.low
             self.high = high if self.high is None or pc.greater(high, self.high).as_py() else self.high
@@ -61,7 +61,7 @@ class FileContent:
     _last: pa.RecordBatch | None = None
 
     def check(self) -> Iterator[Fault]:
-        """Read all rows of the file and yield what contradicts its metadata. Memory: a batch."""
+        """Read all rows of the file and yield contradictions to its metadata. Memory: one batch."""
         path = self.store.file_path(self.entry.bucket_ref, self.entry.file)
         try:
             indexes = IndexContent(self.store.at_schema(self._meta.schema_id), path, self._meta)
@@ -81,10 +81,10 @@ class FileContent:
         keyed = store.traits.keyed
         sorted_rows = keyed and self.entry.bucket >= 0
         fields = self._stored_fields(store)
-        wanted = (*fields, SEQUENCE_NUMBER, VALUE_KIND) if keyed else fields
+        columns = (*fields, SEQUENCE_NUMBER, VALUE_KIND) if keyed else fields
         keys = list(store.schema.trimmed_primary_keys)
         in_order = in_bucket = True
-        for batch in read_file(store, self.entry.bucket_ref, self._meta, wanted):
+        for batch in read_file(store, self.entry.bucket_ref, self._meta, columns):
             self.rows += batch.num_rows
             indexes.add(batch)
             for column in fields:
@@ -96,7 +96,7 @@ class FileContent:
                 in_order = in_order and (not sorted_rows or self._follows(batch.select(keys)))
             in_bucket = in_bucket and self._in_bucket(store, batch)
         if not in_order:
-            yield "the rows are not in the order of their keys, or a key is there twice", "wrong-key-order"
+            yield "the rows are not sorted by key, or a key occurs twice", "wrong-key-order"
         if not in_bucket:
             yield f"rows do not belong to bucket {self.entry.bucket} of {self.entry.total_buckets}", "wrong-bucket"
         if keyed:
@@ -109,7 +109,7 @@ class FileContent:
         return tuple(f for f in fields if _BLOB not in str(f.type)) if len(fields) > 1 else fields
 
     def _follows(self, keys: pa.RecordBatch) -> bool:
-        """Return True if the keys ascend, and follow those before."""
+        """Return True if the keys ascend and follow the keys of the previous batch."""
         if not keys.num_rows:
             return True
         self._first = keys.slice(0, 1) if self._first is None else self._first
@@ -118,15 +118,15 @@ class FileContent:
         return bool((np.diff(ranks(joined)) > 0).all())
 
     def _in_bucket(self, store: FileStore, batch: pa.RecordBatch) -> bool:
-        """Return True if the rows belong to the bucket, as far as their values decide that."""
+        """Return True unless a row's values prove that it belongs to another bucket."""
         names = [f.name for f in store.schema.bucket_fields]
         if self.entry.total_buckets < 1 or store.schema.bucket < 1 or not names or self._meta.write_cols is not None:
             return True
-        found = buckets(batch.select(names), self.entry.total_buckets, store.bucket_function)
-        return bool((found == self.entry.bucket).all())
+        row_buckets = buckets(batch.select(names), self.entry.total_buckets, store.bucket_function)
+        return bool((row_buckets == self.entry.bucket).all())
 
     def _wrong_numbers(self, ordered: FileStore | None) -> Iterator[tuple[str, str]]:
-        """Yield faults of sequence numbers, kinds and bounds of keys. ``ordered``: `None` if the rows have no order."""
+        """Yield faults of sequence numbers, row kinds and key bounds. ``ordered``: `None` if rows are not sorted."""
         meta, low, high = self._meta, self._sequences.low, self._sequences.high
         if low is not None and (low.as_py(), high.as_py()) != (meta.min_sequence_number, meta.max_sequence_number):
             promised = f"{meta.min_sequence_number} to {meta.max_sequence_number}"
@@ -136,25 +136,29 @@ class FileContent:
         if ordered is None or self._first is None or self._last is None:
             return
         stored = decode_rows([meta.min_key, meta.max_key], ordered.schema.key_arrow)
-        found = ranks(_joined([stored, self._first.cast(stored.schema), self._last.cast(stored.schema)]))
-        if found[0] != found[2] or found[1] != found[3]:
-            yield "its first or last key is not that of its manifest", "wrong-key-range"
+        key_ranks = ranks(_joined([stored, self._first.cast(stored.schema), self._last.cast(stored.schema)]))
+        if key_ranks[0] != key_ranks[2] or key_ranks[1] != key_ranks[3]:
+            yield "its first or last key differs from its manifest", "wrong-key-range"
 
     def _wrong_statistics(self, store: FileStore, fields: Sequence[DataField]) -> Iterator[tuple[str, str]]:
         for column in fields:
-            known, found = stats_of_files(store, [self.entry], column), self._bounds.get(column.name)
-            if known is None or found is None:
+            stored, bounds = stats_of_files(store, [self.entry], column), self._bounds.get(column.name)
+            if stored is None or bounds is None:
                 continue
-            nulls = int(known.null_count[0])
-            if nulls not in (-1, found.nulls):
-                yield f"column {column.name} has {found.nulls} NULLs, its manifest says {nulls}", "wrong-statistics"
-            low, high = known.min[0], known.max[0]
-            too_small = low.is_valid and found.low is not None and pc.less(found.low, low.cast(found.low.type)).as_py()
+            nulls = int(stored.null_count[0])
+            if nulls not in (-1, bounds.nulls):
+                yield f"column {column.name} has {bounds.nulls} NULLs, its manifest says {nulls}", "wrong-statistics"
+            low, high = stored.min[0], stored.max[0]
+            too_small = (
+                low.is_valid and bounds.low is not None and pc.less(bounds.low, low.cast(bounds.low.type)).as_py()
+            )
             too_large = (
-                high.is_valid and found.high is not None and pc.greater(found.high, high.cast(found.high.type)).as_py()
+                high.is_valid
+                and bounds.high is not None
+                and pc.greater(bounds.high, high.cast(bounds.high.type)).as_py()
             )
             if too_small or too_large:
-                values = f"values from {found.low} to {found.high}"
+                values = f"values from {bounds.low} to {bounds.high}"
                 yield f"column {column.name} has {values}, its manifest says {low} to {high}", "wrong-statistics"
 
 

@@ -1,8 +1,8 @@
-"""The correction of the newest snapshot of a branch: the same rows, published again with metadata that fit them.
+"""Correct the newest snapshot of a branch: publish the same rows again with metadata that fits them.
 
-Snapshots never change, so a new one says what is right, and the older ones keep their faults until they expire. Nothing
-is guessed: manifests, counts and hash indexes follow from what they describe, and the metadata of a data file are used
-only if its rows agree with them.
+Snapshots never change, so a new snapshot carries the correction, and older snapshots keep their faults until they
+expire. Nothing is guessed: manifests, counts and hash indexes follow from the files they describe, and the metadata of
+a data file is used only if its rows agree with it.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ from paimon_core.types.sorted_values import distinct
 MANIFESTS = frozenset(
     {"added-twice", "deleted-without-add", "wrong-manifest-counts", "wrong-manifest-ranges", "wrong-record-count"}
 )
-"""Kinds of faults that new manifests of the live files put right."""
+"""Kinds of faults that new manifests of the live files correct."""
 MEASURED = frozenset(
     {
         "unreadable-key",
@@ -52,7 +52,7 @@ MEASURED = frozenset(
         "wrong-statistics",
     }
 )
-"""Kinds of faults in the metadata of a data file, which are measured again on its rows."""
+"""Kinds of faults in the metadata of a data file, which is measured again from its rows."""
 INDEXES = frozenset(
     {
         "missing-index-file",
@@ -66,7 +66,7 @@ INDEXES = frozenset(
 """Kinds of faults of index files."""
 EMBEDDED = frozenset({"unreadable-file-index", "wrong-file-index"})
 CORRECTED = MANIFESTS | MEASURED | INDEXES | EMBEDDED | {"wrong-row-ids"}
-"""Kinds of faults that a new snapshot may put right."""
+"""Kinds of faults that a new snapshot can correct."""
 
 _Hashes = Mapping[BucketRef, np.ndarray]
 _Vectors = Mapping[BucketRef, Mapping[str, DeletionVector]]
@@ -74,9 +74,9 @@ _Vectors = Mapping[BucketRef, Mapping[str, DeletionVector]]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A correction of one snapshot: ``mended`` are the faults that the snapshot made of it does not have.
+    """A correction of one snapshot. ``mended``: the faults that the corrected snapshot no longer has.
 
-    ``indexes``: the index files that stay; `None`: all. ``hashes`` and ``vectors``: the content of new ones.
+    ``indexes``: the index files to keep; `None`: all. ``hashes`` and ``vectors``: the content of new index files.
     """
 
     mended: tuple[Fault, ...]
@@ -87,7 +87,7 @@ class Correction:
     next_row_id: int | None
 
     def changes(self, store: FileStore) -> Changes:
-        """Write the new index files; return the changes of the commit. After an error no file is left."""
+        """Write the new index files and return the changes to commit. After an error no new file remains."""
         written: list[IndexManifestEntry] = []
         try:
             for bucket, hashes in self.hashes.items():
@@ -105,28 +105,28 @@ class Correction:
         )
 
 
-def publish_correction(store: FileStore, known: Sequence[Fault]) -> tuple[Snapshot | None, tuple[Fault, ...]]:
-    """Publish the newest snapshot again without the faults that can be mended; return it and these faults.
+def publish_correction(store: FileStore, faults: Sequence[Fault]) -> tuple[Snapshot | None, tuple[Fault, ...]]:
+    """Publish a corrected newest snapshot; return it and the faults that it corrects.
 
-    `None`: there are none. ``known``: faults that a verification has found in the branch; of those that only show in
-    the rows no others are mended.
+    The snapshot is `None` if no fault can be corrected. ``faults``: the faults that a verification found in the branch;
+    faults that only rows reveal are corrected only if they are among these.
     """
     mended: tuple[Fault, ...] = ()
 
     def corrected(base: Snapshot) -> Changes | None:
         nonlocal mended
-        found = find_correction(store, base, known)
-        mended = () if found is None else found.mended
-        return None if found is None else found.changes(store)
+        correction = find_correction(store, base, faults)
+        mended = () if correction is None else correction.mended
+        return None if correction is None else correction.changes(store)
 
     return publish_corrected(store, corrected), mended
 
 
-def find_correction(store: FileStore, snapshot: Snapshot, known: Sequence[Fault]) -> Correction | None:
-    """Return the correction of a snapshot; `None`: nothing can be mended, or metadata are missing.
+def find_correction(store: FileStore, snapshot: Snapshot, known_faults: Sequence[Fault]) -> Correction | None:
+    """Return the correction of a snapshot; `None` if no fault can be corrected or metadata is missing.
 
-    Cost: the rows of data files with wrong metadata, and of buckets whose hash index is lost, are read. ``known`` as
-    for `publish_correction`.
+    Reads the rows of data files with wrong metadata, and of buckets whose hash index is lost. ``known_faults``: see
+    ``faults`` of `publish_correction`.
     """
     live = known_live(store, snapshot)
     if live is None:
@@ -136,17 +136,20 @@ def find_correction(store: FileStore, snapshot: Snapshot, known: Sequence[Fault]
         lost = False
     except CorruptedError:
         indexes, lost = [], True
-    faults = newest_faults(store, snapshot, live, known)
+    faults = newest_faults(store, snapshot, live, known_faults)
     corrected = _measured(store, live, faults)
     before, after = (_of_files(store, snapshot, files, indexes) for files in (live, corrected))
-    if set(after) - set(before):  # what was measured does not go together, so that no one knows what is right
+    if set(after) - set(before):  # the measured metadata contradicts itself, so the correct values are unknown
         corrected = live
     remaining, hashes, vectors = _indexes(store, corrected, indexes, faults, lost=lost)
     if lost and not hashes:
         return None
     needed = _next_row_id(snapshot, corrected)
-    then = replace(snapshot, next_row_id=snapshot.next_row_id if needed is None else needed)
-    left = {*_of_files(store, then, corrected, remaining), *_of_rows(store, live, corrected, faults)}
+    corrected_snapshot = replace(snapshot, next_row_id=snapshot.next_row_id if needed is None else needed)
+    remaining_faults = {
+        *_of_files(store, corrected_snapshot, corrected, remaining),
+        *_of_rows(store, live, corrected, faults),
+    }
     wrong = {entry.file.file_name for entry in corrected if wrong_numbers(entry) is not None}
     replaced = {store.index_path(entry) for entry in indexes if entry not in remaining}
 
@@ -157,7 +160,7 @@ def find_correction(store: FileStore, snapshot: Snapshot, known: Sequence[Fault]
             return fault.data_file not in wrong
         if fault.kind == "wrong-record-count" and any(entry.file.row_count < 0 for entry in corrected):
             return False
-        return fault.kind in CORRECTED and fault not in left
+        return fault.kind in CORRECTED and fault not in remaining_faults
 
     mended = tuple(filter(is_mended, faults))
     if not mended:
@@ -167,11 +170,11 @@ def find_correction(store: FileStore, snapshot: Snapshot, known: Sequence[Fault]
 
 
 def newest_faults(
-    store: FileStore, snapshot: Snapshot, live: Sequence[ManifestEntry] | None, known: Iterable[Fault]
+    store: FileStore, snapshot: Snapshot, live: Sequence[ManifestEntry] | None, known_faults: Iterable[Fault]
 ) -> list[Fault]:
-    """Return the faults of one snapshot: found now, or ``known`` and of the rows of its files.
+    """Return the faults of one snapshot: detected now, or among ``known_faults`` and about its files.
 
-    ``live``: its files; `None`: unknown.
+    ``live``: the files of the snapshot; `None` if unknown.
     """
     metadata = BranchMetadata(store)
     metadata.check_one(snapshot)
@@ -181,13 +184,15 @@ def newest_faults(
         stored.check_existence(live)
         stored.check_state(State(snapshot, list(live)))
         paths = {store.file_path(entry.bucket_ref, entry.file) for entry in live}
-    return list(dict.fromkeys([*metadata.faults, *stored.faults, *(fault for fault in known if fault.path in paths)]))
+    return list(
+        dict.fromkeys([*metadata.faults, *stored.faults, *(fault for fault in known_faults if fault.path in paths)])
+    )
 
 
 def known_live(store: FileStore, snapshot: Snapshot) -> list[ManifestEntry] | None:
-    """Return the live files of a snapshot, although manifests may say something twice or delete what is not there.
+    """Return the live files of a snapshot, even if manifests repeat an entry or delete a file that is not there.
 
-    `None`: an entry is missing, has fields of a newer version, or contradicts another.
+    `None` if an entry is missing, has fields of a newer version, or contradicts another entry.
     """
     try:
         metas = manifest_metas(store, snapshot)
@@ -202,7 +207,7 @@ def known_live(store: FileStore, snapshot: Snapshot) -> list[ManifestEntry] | No
             if live.pop(identity, None) is None:
                 deleted.add(identity)
         elif identity in deleted or live.get(identity, entry) != entry:
-            return None  # added after it was deleted, or twice with other metadata
+            return None  # added after its delete, or added twice with different metadata
         else:
             live[identity] = entry
     return list(live.values())
@@ -211,7 +216,7 @@ def known_live(store: FileStore, snapshot: Snapshot) -> list[ManifestEntry] | No
 def _of_files(
     store: FileStore, snapshot: Snapshot, live: Sequence[ManifestEntry], indexes: Sequence[IndexManifestEntry]
 ) -> list[Fault]:
-    """Return the faults of data files beside each other, and of index files."""
+    """Return the faults between data files of a bucket, and of index files."""
     stored, state = StoredFiles(store), State(replace(snapshot, index_manifest=None), list(live))
     stored.check_state(state)
     stored.check_indexes(state, indexes)
@@ -221,7 +226,7 @@ def _of_files(
 def _of_rows(
     store: FileStore, live: Sequence[ManifestEntry], corrected: Sequence[ManifestEntry], faults: Iterable[Fault]
 ) -> list[Fault]:
-    """Return the faults that show in the rows and that files still have because their metadata stay."""
+    """Return the faults that only rows reveal and that remain because the metadata of their files is unchanged."""
     stay = {store.file_path(a.bucket_ref, a.file) for a, b in zip(live, corrected, strict=True) if a.file == b.file}
     return [fault for fault in faults if fault.kind in MEASURED | EMBEDDED and fault.path in stay]
 
@@ -230,23 +235,23 @@ def _of_rows(
 
 
 def _measured(store: FileStore, live: Sequence[ManifestEntry], faults: Iterable[Fault]) -> list[ManifestEntry]:
-    """Return the entries with measured metadata where those of now are wrong and the measured ones are right."""
-    kinds: dict[str, set[str]] = defaultdict(set)  # by name of data file, or path of data file or bucket
+    """Return the entries, with measured metadata where the current metadata is wrong and the measured one is right."""
+    kinds: dict[str, set[str]] = defaultdict(set)  # by data file name, or by path of data file or bucket
     for fault in faults:
         if fault.kind in MEASURED | EMBEDDED:
             kinds[fault.path if fault.data_file is None else fault.data_file].add(fault.kind)
-    found = []
+    entries = []
     for entry in live:
         ref = entry.bucket_ref
         wrong = kinds[entry.file.file_name] | (kinds[store.bucket_path(ref)] & {"unreadable-key"})
         if wrong:
             entry = _right(store, entry, wrong)
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _right(store: FileStore, entry: ManifestEntry, wrong: set[str]) -> ManifestEntry:
-    """Return the entry with metadata that agree with the rows of its file; the entry itself: there are none."""
+    """Return the entry with metadata that agrees with the rows of its file; the unchanged entry if none does."""
     file = entry.file
     try:
         if wrong & MEASURED:
@@ -261,7 +266,7 @@ def _right(store: FileStore, entry: ManifestEntry, wrong: set[str]) -> ManifestE
 
 
 def _next_row_id(snapshot: Snapshot, live: Iterable[ManifestEntry]) -> int | None:
-    """Return the id behind that of the last row, if the snapshot's is smaller; else `None`."""
+    """Return the last row id plus 1 if the snapshot's next row id is smaller, else `None`."""
     behind = [e.file.first_row_id + e.file.row_count for e in live if e.file.first_row_id is not None]
     needed = max(behind, default=0)
     return needed if snapshot.next_row_id is not None and snapshot.next_row_id < needed else None
@@ -278,15 +283,15 @@ def _indexes(
     *,
     lost: bool,
 ) -> tuple[list[IndexManifestEntry], _Hashes, _Vectors]:
-    """Return the index files that stay, and the content of those that take the place of others.
+    """Return the index files to keep, and the content of the index files that replace the others.
 
-    ``lost``: the index manifest cannot be read; then all hash indexes are made again, if there can be no others.
+    ``lost``: the index manifest is unreadable; all hash indexes are then rebuilt, if the table has no other indexes.
     """
     files = {bucket: [e.file for e in entries] for bucket, entries in group_by_bucket(live).items()}
     if lost:
-        made = {bucket: _hashes(store, bucket, of_bucket) for bucket, of_bucket in files.items()}
-        complete = {bucket: found for bucket, found in made.items() if found is not None}
-        return [], complete if len(complete) == len(made) and _only_hashes(store) else {}, {}
+        rebuilt = {bucket: _hashes(store, bucket, of_bucket) for bucket, of_bucket in files.items()}
+        complete = {bucket: keys for bucket, keys in rebuilt.items() if keys is not None}
+        return [], complete if len(complete) == len(rebuilt) and _only_hashes(store) else {}, {}
     wrong = {fault.path for fault in faults if fault.kind in INDEXES}
     remaining: list[IndexManifestEntry] = []
     hashes: dict[BucketRef, np.ndarray] = {}
@@ -308,14 +313,14 @@ def _indexes(
 
 
 def _only_hashes(store: FileStore) -> bool:
-    """Return True if the table has dynamic buckets and never had deletion vectors: its indexes follow from its rows."""
+    """Return True if the table has dynamic buckets and never had deletion vectors: all indexes follow from rows."""
     schemas = [store.schemas.get(number) for number in store.schemas.ids()]
     dynamic = bool(store.schema.primary_keys) and store.schema.bucket == -1 and not store.schema.is_cross_partition
     return dynamic and not any(schema.options.value(DELETION_VECTORS_ENABLED) for schema in schemas)
 
 
 def _hashes(store: FileStore, bucket: BucketRef, files: Iterable[DataFileMeta]) -> np.ndarray | None:
-    """Return the hashes of all keys in the files of a bucket, each once; `None`: a file cannot be read."""
+    """Return the distinct key hashes of the files of a bucket; `None` if a file is unreadable."""
     keys = [store.schema.field(name) for name in store.schema.trimmed_primary_keys]
     parts = [np.empty(0, np.int32)]
     try:
@@ -329,7 +334,7 @@ def _hashes(store: FileStore, bucket: BucketRef, files: Iterable[DataFileMeta]) 
 def _readable_vectors(
     store: FileStore, entry: IndexManifestEntry, files: Iterable[DataFileMeta]
 ) -> dict[str, DeletionVector] | None:
-    """Return the vectors of the files that exist; `None`: one cannot be read or does not fit its file."""
+    """Return the vectors of the existing files; `None` if one is unreadable or does not fit its file."""
     rows = {file.file_name: file.row_count for file in files}
     try:
         vectors = read_entries(store, restrict_to_files([entry], rows))

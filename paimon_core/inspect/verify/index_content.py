@@ -1,4 +1,4 @@
-"""The file indexes of a data file: whether they can be read, and find values that the file has."""
+"""Check that the file indexes of a data file are readable and find the values that the file holds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ _FIRST_OF_BATCH = 2
 
 @dataclass(slots=True)
 class IndexContent:
-    """The check of the indexes of one data file: `add` its batches in order, then `faults` yields what is wrong.
+    """The check of the indexes of one data file: `add` its batches in order; `faults` then yields the faults.
 
-    A few values of each column are searched for, spread over the batches, and NULL. An index of a key of a map is only
-    read. ``store``: with the schema of the file; ``path``: of the data file.
+    The check searches for NULL and for a few values of each column, spread over the batches. An index of a map key is
+    only read. ``store``: the store with the schema of the file; ``path``: the path of the data file.
     """
 
     store: FileStore
@@ -46,7 +46,7 @@ class IndexContent:
 
     @property
     def path_of_index(self) -> str:
-        """The path of the index file, or of the data file whose metadata hold the index."""
+        """The path of the index file, or of the data file if the index is embedded in its metadata."""
         names = [] if self.meta.embedded_index is not None else index_names(self.meta)
         return f"{self.path.rpartition('/')[0]}/{names[0]}" if names else self.path
 
@@ -55,28 +55,28 @@ class IndexContent:
         for name in self._columns:
             if name not in batch.schema.names or pa.types.is_nested(batch.schema.field(name).type):
                 continue
-            column, chosen = batch.column(name), self._probes.setdefault(name, [])
+            column, probes = batch.column(name), self._probes.setdefault(name, [])
             positions = pc.indices_nonzero(column.is_valid()).to_numpy()[:_FIRST_OF_BATCH]
             positions = np.append(positions, pc.indices_nonzero(column.is_null()).to_numpy()[:1])
-            positions = positions[: max(0, _PROBES - len(chosen))]
+            positions = positions[: max(0, _PROBES - len(probes))]
             values = internal_values(column.take(pa.array(positions, pa.int64())))
-            found = zip((positions + self._rows).tolist(), values, strict=True)
-            chosen += [(position, value) for position, value in found if value == value]  # NaN equals nothing
+            candidates = zip((positions + self._rows).tolist(), values, strict=True)
+            probes += [(position, value) for position, value in candidates if value == value]  # NaN equals nothing
         self._rows += batch.num_rows
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield a message and a kind for each thing that is wrong."""
+        """Yield the message and the kind of each fault."""
         if self.unreadable is not None:
             yield self.unreadable, "unreadable-file-index"
-        for name, chosen in self._probes.items():
-            for position, value in chosen:
+        for name, probes in self._probes.items():
+            for position, value in probes:
                 test = Leaf("is null", name) if value is None else Leaf("=", name, (value,))
                 try:
-                    found = indexed_rows(self.store, self.path, self.meta, test)
+                    row_numbers = indexed_rows(self.store, self.path, self.meta, test)
                 except CorruptedError as error:
                     yield str(error), "unreadable-file-index"
                     return
-                if found is False or (found is not True and not found[position]):
-                    message = f"its index of column {name} leaves out row {position}, in which it is {value!r}"
+                if row_numbers is False or (row_numbers is not True and not row_numbers[position]):
+                    message = f"its index of column {name} does not find {value!r}, the value in row {position}"
                     yield message, "wrong-file-index"
                     break

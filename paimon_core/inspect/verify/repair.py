@@ -1,4 +1,4 @@
-"""The repair of a table: what a verification finds, as far as it can be mended without a guess."""
+"""Repair the faults of a table that a verification finds and that can be corrected without guessing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-_FROM_ROWS: Final = "measured again on the rows of the file, if all else agrees with them"
+_FROM_ROWS: Final = "measured again from the rows of the file, if everything else agrees with them"
 _MANIFESTS: Final = "the live files are written to new manifests"
 _RESTORE: Final = "restore the file from a backup, or roll back to a snapshot or tag that does not need it"
 _REWRITE: Final = "overwrite the partition with its own rows, after looking at them"
@@ -37,20 +37,20 @@ _REWRITE: Final = "overwrite the partition with its own rows, after looking at t
 MENDS: Final[Mapping[str, str]] = {
     "added-twice": f"{_MANIFESTS}, if both entries are equal",
     "deleted-without-add": _MANIFESTS,
-    "missing-data-file": "an index file beside a data file is made again; `missing_files`: data files leave the table",
-    "missing-index-file": "a hash index is made again from the keys",
-    "missing-index-manifest": "hash indexes are made again, if the table has dynamic buckets and no deletion vectors",
+    "missing-data-file": "a data file's index file is rebuilt; `missing_files`: data files are removed from the table",
+    "missing-index-file": "a hash index is rebuilt from the keys",
+    "missing-index-manifest": "hash indexes are rebuilt, if the table has dynamic buckets and no deletion vectors",
     "missing-statistics": "an empty file takes its place: run ANALYZE again",
     "stray-vector": "the other vectors are written to a new file",
-    "unreadable-file-index": "made again from the rows of the file",
-    "unreadable-index-manifest": "as a missing one",
+    "unreadable-file-index": "rebuilt from the rows of the file",
+    "unreadable-index-manifest": "same as missing-index-manifest",
     "unreadable-key": _FROM_ROWS,
     "unreadable-statistics": "an empty file takes its place: run ANALYZE again",
     "wrong-delete-count": _FROM_ROWS,
-    "wrong-file-index": "made again from the rows of the file",
+    "wrong-file-index": "rebuilt from the rows of the file",
     "wrong-file-metadata": _FROM_ROWS,
     "wrong-hint": "written again",
-    "wrong-index": "a hash index is made again from the keys",
+    "wrong-index": "a hash index is rebuilt from the keys",
     "wrong-key-range": _FROM_ROWS,
     "wrong-manifest-counts": _MANIFESTS,
     "wrong-manifest-ranges": _MANIFESTS,
@@ -58,10 +58,10 @@ MENDS: Final[Mapping[str, str]] = {
     "wrong-parent": "deleted after ten seconds, if it is the newest snapshot",
     "wrong-row-ids": "`nextRowId` is raised above all rows",
     "wrong-sequences": _FROM_ROWS,
-    "wrong-size": "an index file is written again, if all that it must hold is known",
+    "wrong-size": "an index file is written again, if its entire content is known",
     "wrong-statistics": _FROM_ROWS,
 }
-"""Kinds of faults that can be mended, and how."""
+"""Kinds of faults that can be repaired, and how."""
 ADVICE: Final[Mapping[str, str]] = {
     "missing-data-file": "restore the file from a backup, or repair with `missing_files`, which loses its rows",
     "missing-index-file": _RESTORE,
@@ -72,7 +72,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "missing-snapshot": "restore the file, or expire the snapshots before it",
     "overlapping-files": _REWRITE,
     "several-bucket-numbers": "rescale the partition, or overwrite it with its own rows",
-    "unreadable-changelog": "restore the file from a backup, or delete the file: no stream can start there then",
+    "unreadable-changelog": "restore the file from a backup, or delete it; then no stream can start there",
     "unreadable-consumer": "reset the consumer to the snapshot that its stream needs, or delete it",
     "unreadable-data-file": "restore the file; or delete it, then repair with `missing_files`, which loses its rows",
     "unreadable-index-manifest": _RESTORE,
@@ -80,7 +80,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "unreadable-manifest-list": _RESTORE,
     "unreadable-schema": "restore the file from a backup",
     "unreadable-snapshot": "restore the file; or delete it, and expire the snapshots before it",
-    "unreadable-tag": "restore the file from a backup, or delete the file: what only the tag needs is an orphan then",
+    "unreadable-tag": "restore the file from a backup, or delete it; then files that only the tag needs are orphans",
     "unreadable-vector": _RESTORE,
     "wrong-bucket": _REWRITE,
     "wrong-key-order": _REWRITE,
@@ -88,14 +88,14 @@ ADVICE: Final[Mapping[str, str]] = {
     "wrong-size": "restore the file; or delete it, then repair with `missing_files`, which loses its rows",
     "wrong-vector": _RESTORE,
 }
-"""What a person can do about faults that stay."""
-_OLDER: Final = "the newest snapshot does not have it: it goes when the older snapshots expire"
-_CONTRADICTS: Final = f"what is right is not known; {_RESTORE}"
+"""Advice for faults that cannot be repaired automatically."""
+_OLDER: Final = "the newest snapshot does not have it: it disappears when the older snapshots expire"
+_CONTRADICTS: Final = f"the correct value is unknown; {_RESTORE}"
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A fault that stays, and what a person can do."""
+    """A fault that remains, and the advice for it."""
 
     fault: Fault
     advice: str
@@ -106,7 +106,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """The faults that were mended (``dry_run``: that would be), and those that stay."""
+    """The faults that were repaired (with ``dry_run``: would be repaired), and the faults that remain."""
 
     mended: tuple[Fault, ...]
     left: tuple[Left, ...]
@@ -118,14 +118,14 @@ class RepairReport:
 
     @property
     def sound(self) -> bool:
-        """True if no fault stays."""
+        """True if no fault remains."""
         return not self.left
 
     def __str__(self) -> str:
         verb = "would be mended" if self.dry_run else "mended"
         lines = [f"{len(self.mended)} faults {verb}, {len(self.left)} left"]
         lines += [f"{verb}: {fault}" for fault in self.mended]
-        return "\n".join([*lines, *(f"left: {one}" for one in self.left)])
+        return "\n".join([*lines, *(f"left: {remaining}" for remaining in self.left)])
 
 
 def repair(
@@ -136,19 +136,19 @@ def repair(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Verify all branches, and mend what can be mended without a guess: `MENDS`.
+    """Verify all branches, and repair the faults that need no guess: `MENDS` lists them.
 
-    Snapshots never change: a corrected one, of kind COMPACT and with the same rows, follows the newest one, and older
-    snapshots keep their faults until they expire. No row is lost, unless ``missing_files`` removes entries of data
-    files that do not exist. A second call finishes the work of one that was interrupted. Safe beside readers and
-    writers. Cost: two verifications, and the rows of files whose metadata are made again.
+    Existing snapshots never change. A corrected snapshot of kind COMPACT, with the same rows, follows the newest one;
+    older snapshots keep their faults until they expire. No row is lost, unless ``missing_files`` removes the entries of
+    data files that do not exist. A second call finishes an interrupted repair. Safe while readers and writers are
+    active. Cost: two verifications, and reading the rows of files whose metadata is measured again.
 
     Args:
-        store: of the table, in any of its branches.
-        deep: read all rows, and mend what shows in them.
-        missing_files: remove data files that do not exist from the newest snapshot: their rows are lost.
-        dry_run: change nothing; report what would be mended.
-        progress: called with the bytes of data files that were read, and the bytes of all, for each branch.
+        store: the table to repair, in any of its branches.
+        deep: True to read all rows and also repair faults that only rows reveal.
+        missing_files: True to remove missing data files from the newest snapshot, which loses their rows.
+        dry_run: True to change nothing and report the repairs that would be made.
+        progress: called for each branch with the data-file bytes read so far and in total; `None`: no reports.
     """
     store.io.check_can_commit()
     check_writable(store.schema)
@@ -159,9 +159,9 @@ def repair(
         faults = dict.fromkeys(branch.faults)
         if branch.store is not None and branch.metadata is not None and faults:
             work = _BranchRepair(branch.store, branch.metadata, branch.faults, dry_run)
-            done = dict.fromkeys(work.run(missing_files=missing_files))
-            mended |= done
-            faults = {fault: None for fault in faults if fault not in done}
+            mended_here = dict.fromkeys(work.run(missing_files=missing_files))
+            mended |= mended_here
+            faults = {fault: None for fault in faults if fault not in mended_here}
             older = work.only_in_older(faults)
         else:
             older = set()
@@ -174,13 +174,13 @@ def _advice(fault: Fault, *, older: bool) -> str:
 
 
 def _position(fault: Fault) -> tuple[str, str]:
-    """Return what is the same for a fault in all snapshots that have it."""
+    """Return the part of a fault that is equal in all snapshots that have it."""
     return fault.kind, fault.path if fault.data_file is None else fault.data_file
 
 
 @dataclass(frozen=True, slots=True)
 class _BranchRepair:
-    """The repair of one branch. ``faults``: all that the verification found in it."""
+    """The repair of one branch. ``faults``: the faults that the verification found in the branch."""
 
     store: FileStore
     metadata: BranchMetadata
@@ -188,7 +188,7 @@ class _BranchRepair:
     dry_run: bool
 
     def run(self, *, missing_files: bool) -> Iterator[Fault]:
-        """Mend; yield each fault of ``faults`` that is mended."""
+        """Repair the branch; yield each repaired fault of ``faults``."""
         yield from self._orphans()
         yield from self._hints()
         yield from self._statistics()
@@ -201,17 +201,17 @@ class _BranchRepair:
                 yield from self._snapshot()
 
     def only_in_older(self, faults: Mapping[Fault, None]) -> set[Fault]:
-        """Return those of some faults that only snapshots before the newest one have."""
+        """Return the faults that only snapshots before the newest one have."""
         snapshot = self._newest()
-        found = [fault for fault in faults if fault.kind in CORRECTED]
-        if snapshot is None or not found:
+        corrected = [fault for fault in faults if fault.kind in CORRECTED]
+        if snapshot is None or not corrected:
             return set()
         newest = newest_faults(self.store, snapshot, known_live(self.store, snapshot), self.faults)
         present = {_position(fault) for fault in newest}
-        return {fault for fault in found if _position(fault) not in present}
+        return {fault for fault in corrected if _position(fault) not in present}
 
     def _orphans(self) -> Iterator[Fault]:
-        """Delete the newest snapshot if it was built on another history, and its committer has had time to do so."""
+        """Delete a newest snapshot built on another history, once its committer has had time to delete it."""
         snapshots = self.store.snapshots
         for fault in self._of("wrong-parent"):
             orphan = snapshots.find(snapshots.ids()[-1])
@@ -238,26 +238,26 @@ class _BranchRepair:
         return True
 
     def _statistics(self) -> Iterator[Fault]:
-        """Put a file without any statistics where one is missing or unreadable: optimisers then know that."""
+        """Replace missing or unreadable statistics by a file without statistics, which optimisers can read."""
         for fault in self._of("missing-statistics", "unreadable-statistics"):
             name = fault.path.rpartition("/")[2]
-            first = next(one for one in self.metadata.read if one.statistics == name)
+            first = next(snapshot for snapshot in self.metadata.read if snapshot.statistics == name)
             if not self.dry_run:
                 self.store.io.write(fault.path, TableStatistics(first.id, first.schema_id).to_json())
                 self.store.sync([fault.path])
             yield fault
 
     def _file_indexes(self) -> Iterator[Fault]:
-        """Write index files beside data files again, under their names: no snapshot changes."""
+        """Write index files of data files again under the same names, so that no snapshot changes."""
         lost = {fault.path for fault in self._of("missing-data-file")}
         for fault in self._of("missing-data-file", "unreadable-file-index", "wrong-file-index"):
             if not fault.path.endswith(INDEX_SUFFIX):
                 continue
-            found = self._data_file(fault.path)
-            if found is None or self.store.file_path(*found) in lost:
+            data_file = self._data_file(fault.path)
+            if data_file is None or self.store.file_path(*data_file) in lost:
                 continue
             try:
-                data = pack(index_bodies(self.store, *found))
+                data = pack(index_bodies(self.store, *data_file))
             except (PaimonError, OSError, ValueError):
                 continue
             if not self.dry_run:
@@ -266,7 +266,7 @@ class _BranchRepair:
             yield fault
 
     def _data_file(self, path: str) -> tuple[BucketRef, DataFileMeta] | None:
-        """Return the data file beside which an index file at a path belongs."""
+        """Return the data file that an index file belongs to."""
         entries = (entry for state in self.metadata.states for entry in state.live)
         for entry in (*entries, *self.metadata.added):
             if path in self.store.file_paths(entry.bucket_ref, entry.file):
@@ -274,21 +274,23 @@ class _BranchRepair:
         return None
 
     def _snapshot(self) -> Iterator[Fault]:
-        """Publish the newest snapshot again with what is right."""
+        """Publish a corrected copy of the newest snapshot."""
         snapshot = self._newest()
         if snapshot is None:
             return
         if self.dry_run:
-            found = find_correction(self.store, snapshot, self.faults)
-            mended = () if found is None else found.mended
+            correction = find_correction(self.store, snapshot, self.faults)
+            mended = () if correction is None else correction.mended
         else:
             _, mended = publish_correction(self.store, self.faults)
-        known, positions = set(map(_position, self.faults)), set(map(_position, mended))
-        inherited = {kind for kind, path in positions if (kind, path) not in known}  # by a snapshot that came meanwhile
+        old_positions, positions = set(map(_position, self.faults)), set(map(_position, mended))
+        inherited = {
+            kind for kind, path in positions if (kind, path) not in old_positions
+        }  # by a snapshot that came meanwhile
         yield from (fault for fault in self.faults if _position(fault) in positions or fault.kind in inherited)
 
     def _newest(self) -> Snapshot | None:
-        """Return the newest snapshot; `None`: there is none that can be read."""
+        """Return the newest snapshot; `None` if none is readable."""
         try:
             return self.store.snapshots.latest()
         except CorruptedError:
@@ -298,7 +300,7 @@ class _BranchRepair:
         try:
             names = set(remove_missing_files(self.store, dry_run=self.dry_run))
         except CorruptedError:
-            return []  # metadata are missing, too
+            return []  # metadata is also missing
         return [fault for fault in self._of("missing-data-file") if fault.path.rpartition("/")[2] in names]
 
     def _of(self, *kinds: str) -> list[Fault]:

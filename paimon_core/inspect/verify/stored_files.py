@@ -1,4 +1,4 @@
-"""Data files and index files: whether they exist with their sizes, and whether those of a bucket go together."""
+"""Check that data files and index files exist with their sizes, and that the files of a bucket are consistent."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(slots=True)
 class StoredFiles:
-    """The files of a branch in the store. ``faults`` and ``files``, their number, grow with each check."""
+    """The stored files of a branch. Each check adds to ``faults`` and to ``files``, the number of checked files."""
 
     store: FileStore
     faults: list[Fault] = field(default_factory=list)
@@ -29,32 +29,32 @@ class StoredFiles:
     _seen: set[str] = field(default_factory=set)
 
     def check_existence(self, entries: Iterable[ManifestEntry]) -> None:
-        """Compare the data files of entries, and the files beside them, with what is in the store."""
+        """Check that the data files of entries, and their extra files, exist with the recorded sizes."""
         buckets: dict[BucketRef, dict[str, int | None]] = {}
         for entry in entries:
             paths = self.store.file_paths(entry.bucket_ref, entry.file)
-            known = buckets.setdefault(entry.bucket_ref, {})
+            sizes = buckets.setdefault(entry.bucket_ref, {})
             for path, size in zip(paths, (entry.file.file_size, *(None for _ in paths[1:])), strict=True):
                 if path not in self._seen:
                     self._seen.add(path)
-                    known[path] = size
-        for wanted, stored in zip(buckets.values(), parallel_map(self._sizes, buckets.values()), strict=True):
-            self.files += len(wanted)
-            for path, size in wanted.items():
-                found = stored.get(path)
-                if found is None:
+                    sizes[path] = size
+        for expected, stored in zip(buckets.values(), parallel_map(self._sizes, buckets.values()), strict=True):
+            self.files += len(expected)
+            for path, size in expected.items():
+                actual = stored.get(path)
+                if actual is None:
                     self._found("missing-data-file", path, "the file is missing")
-                elif size is not None and found != size:
-                    self._found("wrong-size", path, f"the file has {found} bytes, its manifest says {size}")
+                elif size is not None and actual != size:
+                    self._found("wrong-size", path, f"the file has {actual} bytes, its manifest says {size}")
 
-    def _sizes(self, wanted: dict[str, int | None]) -> dict[str, int]:
-        """Return the bytes of files by their paths, as far as they exist: one listing for each directory."""
-        directories = {path.rpartition("/")[0] for path in wanted}
-        listed = (one for directory in directories for one in self.store.io.list(directory))
-        return {one.path: one.size for one in listed if not one.is_directory}
+    def _sizes(self, expected: dict[str, int | None]) -> dict[str, int]:
+        """Return the sizes in bytes of the existing files by path, with one listing for each directory."""
+        directories = {path.rpartition("/")[0] for path in expected}
+        infos = (info for directory in directories for info in self.store.io.list(directory))
+        return {info.path: info.size for info in infos if not info.is_directory}
 
     def check_state(self, state: State) -> None:
-        """Compare the files of a snapshot with each other, and with its index files."""
+        """Check the files of a snapshot against each other and against its index files."""
         self._check_bucket_numbers(state)
         for bucket, files in group_by_bucket(state.live).items():
             self._check_bucket(bucket, [entry.file for entry in files])
@@ -66,9 +66,11 @@ class StoredFiles:
         numbers: dict[bytes, set[int]] = {}
         for entry in state.live:
             numbers.setdefault(entry.partition, set()).add(entry.total_buckets)
-        for partition, found in numbers.items():
-            if len(found) > 1:
-                message = f"snapshot {state.snapshot.id}: files of one partition say {sorted(found)} buckets"
+        for partition, bucket_numbers in numbers.items():
+            if len(bucket_numbers) > 1:
+                message = (
+                    f"snapshot {state.snapshot.id}: files of one partition record {sorted(bucket_numbers)} buckets"
+                )
                 self._found("several-bucket-numbers", self.store.partition_path(partition), message)
 
     def _check_bucket(self, bucket: BucketRef, files: Sequence[DataFileMeta]) -> None:
@@ -102,7 +104,7 @@ class StoredFiles:
             self._found("wrong-row-ids", path, f"nextRowId is {following}, and {last[0]} has row {last[1]}")
 
     def _indexes(self, state: State) -> list[IndexManifestEntry]:
-        """Return the index files of a snapshot; none if they are unknown, which was found already."""
+        """Return the index files of a snapshot; an empty list if they are unreadable, which is already a fault."""
         name = state.snapshot.index_manifest
         try:
             return [] if name is None else self.store.manifests.read_index(name)
@@ -110,7 +112,7 @@ class StoredFiles:
             return []
 
     def check_indexes(self, state: State, entries: Sequence[IndexManifestEntry]) -> None:
-        """Compare index files with the store, and with the data files of a snapshot."""
+        """Check index files against the stored files and against the data files of a snapshot."""
         rows = {(e.bucket_ref, e.file.file_name): e.file.row_count for e in state.live}
         for entry in entries:
             path = self.store.index_path(entry)
@@ -132,31 +134,31 @@ class StoredFiles:
             yield f"{entry.row_count} hashes cannot be in {entry.file_size} bytes", "wrong-index"
         if entry.index_type != DELETION_VECTORS:
             return
-        for found in entry.deletion_ranges or ():
-            of = rows.get((entry.bucket_ref, found.data_file))
-            if of is None:
-                yield f"a deletion vector is of {found.data_file}, which the snapshot does not have", "stray-vector"
-            elif found.cardinality is not None and found.cardinality > of:
-                yield f"{found.cardinality} of {of} rows of {found.data_file} are deleted", "wrong-vector"
-            if found.offset + found.length > entry.file_size:
-                yield f"the vector of {found.data_file} ends behind the file", "wrong-vector"
+        for vector in entry.deletion_ranges or ():
+            row_count = rows.get((entry.bucket_ref, vector.data_file))
+            if row_count is None:
+                yield f"a deletion vector refers to {vector.data_file}, which is not in the snapshot", "stray-vector"
+            elif vector.cardinality is not None and vector.cardinality > row_count:
+                yield f"{vector.cardinality} of {row_count} rows of {vector.data_file} are deleted", "wrong-vector"
+            if vector.offset + vector.length > entry.file_size:
+                yield f"the vector of {vector.data_file} ends beyond the end of the file", "wrong-vector"
 
     def check_vectors(self, state: State) -> None:
-        """Decode the deletion vectors of a snapshot: checksums, numbers of rows, positions."""
+        """Decode the deletion vectors of a snapshot, and check checksums, cardinalities and positions."""
         rows = {(e.bucket_ref, e.file.file_name): e.file.row_count for e in state.live}
         for entry in self._indexes(state):
             if entry.index_type != DELETION_VECTORS:
                 continue
             path = self.store.index_path(entry)
-            for found in entry.deletion_ranges or ():
+            for range_ in entry.deletion_ranges or ():
                 try:
-                    vector = read_vectors(self.store.io, path, [found])[found.data_file]
+                    vector = read_vectors(self.store.io, path, [range_])[range_.data_file]
                 except (PaimonError, OSError) as error:
                     self._found("unreadable-vector", path, str(error))
                     continue
-                of = rows.get((entry.bucket_ref, found.data_file))
-                if of is not None and vector.cardinality and int(vector.positions().max()) >= of:
-                    message = f"rows behind the {of} of {found.data_file} are deleted"
+                row_count = rows.get((entry.bucket_ref, range_.data_file))
+                if row_count is not None and vector.cardinality and int(vector.positions().max()) >= row_count:
+                    message = f"rows beyond the {row_count} rows of {range_.data_file} are deleted"
                     self._found("wrong-vector", path, message)
 
     def _found(self, kind: str, path: str, message: str, data_file: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The verification of a table: every reference of every branch followed, and in deep mode every row read."""
+"""Verify a table: follow every reference of every branch and, in deep mode, read every row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.inspect.verify.branch_metadata import BranchMetadata
 from paimon_core.inspect.verify.content import FileContent
 from paimon_core.inspect.verify.stored_files import StoredFiles
-from paimon_core.inspect.verify.verify_report import Fault, VerifyReport, sorted_out
+from paimon_core.inspect.verify.verify_report import Fault, VerifyReport, distinct_faults
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.store.drop import STAGED
 from paimon_core.store.file_store import FileStore
@@ -16,38 +16,38 @@ Progress = Callable[[int, int], None]
 
 
 def verify(store: FileStore, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-    """Look for everything in a table that contradicts the format; nothing is changed.
+    """Find everything in a table that contradicts the format, without changing the table.
 
-    All branches are verified: schemas, snapshots, tags, changelogs and consumers are read, and every manifest list,
-    manifest, index and data file that they name must exist, with the size and the numbers that are said of it. Files of
-    a bucket must go together: keys, levels, numbers of buckets, row ids, deletion vectors.
+    All branches are verified. Schemas, snapshots, tags, changelogs and consumers are read; every manifest list,
+    manifest, index and data file that they name must exist with its recorded size and counts. The files of a bucket
+    must be consistent in keys, levels, numbers of buckets, row ids and deletion vectors.
 
-    Deep: all live rows of the first and the newest snapshot, and of tags of expired ones, are read. Their keys must
-    ascend, belong to the bucket, and agree with bounds, counts and statistics; deletion vectors must have their
-    checksums.
+    Deep mode reads all live rows of the first and the newest snapshot, and of tags whose snapshots have expired. Their
+    keys must ascend, belong to the bucket, and agree with bounds, counts and statistics; the checksums of deletion
+    vectors must match.
 
-    A table that others write meanwhile is verified as it was at the beginning. What expires meanwhile may be reported
-    as missing: run it again. Memory: all live entries, and a path for each file.
+    A table that is written at the same time is verified as of the start. Files that expire during the verification may
+    be reported as missing: verify again. Memory: all live entries, and a path for each file.
 
     Args:
-        store: of the table, in any of its branches.
-        deep: read all rows.
-        progress: called with the bytes of data files that were read, and the bytes of all.
+        store: the table to verify, in any of its branches.
+        deep: True to read all rows.
+        progress: called with the data-file bytes read so far and the bytes in total; `None`: no progress reports.
     """
     names, snapshots, files, rows = branch_names(store), 0, 0, 0
     faults: list[Fault] = []
     for name in names:
-        found = check_branch(store, name, deep=deep, progress=progress)
-        faults += found.faults
-        snapshots, files, rows = snapshots + found.snapshots, files + found.files, rows + found.rows
-    return VerifyReport(sorted_out(faults), len(names), snapshots, files, rows)
+        check = check_branch(store, name, deep=deep, progress=progress)
+        faults += check.faults
+        snapshots, files, rows = snapshots + check.snapshots, files + check.files, rows + check.rows
+    return VerifyReport(distinct_faults(faults), len(names), snapshots, files, rows)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchCheck:
-    """The faults of a branch, and how much was looked through.
+    """The faults of a branch, and the numbers of objects that were checked.
 
-    ``store``: `None` if the branch has no schema that can be read. ``metadata``: its snapshots and entries.
+    ``store``: `None` if the branch has no readable schema. ``metadata``: the snapshots and entries of the branch.
     """
 
     store: FileStore | None
@@ -59,13 +59,13 @@ class BranchCheck:
 
 
 def branch_names(store: FileStore) -> list[str]:
-    """Return the names of all branches, the main one first, without what a crash left of a staged table."""
+    """Return the names of all branches, main first, without leftovers of a staged table after a crash."""
     names = list_branches(store.io, store.root)
     return [MAIN, *(name for name in names if not name.startswith(STAGED) or replace(store, branch=name).schemas.ids())]
 
 
 def check_branch(store: FileStore, branch: str, *, deep: bool, progress: Progress | None = None) -> BranchCheck:
-    """Look for everything in one branch that contradicts the format; other arguments are those of `verify`."""
+    """Find everything in one branch that contradicts the format; ``deep`` and ``progress``: see `verify`."""
     opened = _branch(store, branch)
     if isinstance(opened, Fault):
         return BranchCheck(None, (opened,))
@@ -79,21 +79,21 @@ def check_branch(store: FileStore, branch: str, *, deep: bool, progress: Progres
         for state in states:
             stored.check_vectors(state)
         rows = _read(opened, metadata, stored, progress)
-    faults = sorted_out([*metadata.faults, *stored.faults])
+    faults = distinct_faults([*metadata.faults, *stored.faults])
     return BranchCheck(opened, faults, metadata, metadata.snapshots, stored.files, rows)
 
 
 def _branch(store: FileStore, branch: str) -> FileStore | Fault:
-    """Return the store of a branch, or the fault that its newest schema cannot be read."""
-    found = replace(store, branch=branch)
+    """Return the store of a branch, or a fault if its newest schema cannot be read."""
+    branch_store = replace(store, branch=branch)
     path = branch_root(store.root, branch)
     try:
-        schema = found.schemas.latest()
+        schema = branch_store.schemas.latest()
     except PaimonError as error:
         return Fault("unreadable-schema", path, f"branch {branch!r}: {error}")
     if schema is None:
         return Fault("missing-schema", path, f"branch {branch!r} has no schema")
-    return found.with_schema(schema)
+    return branch_store.with_schema(schema)
 
 
 def _read(store: FileStore, metadata: BranchMetadata, stored: StoredFiles, progress: Progress | None) -> int:
@@ -105,11 +105,11 @@ def _read(store: FileStore, metadata: BranchMetadata, stored: StoredFiles, progr
             path = store.file_path(entry.bucket_ref, entry.file)
             if path not in missing:
                 entries[path] = entry
-    total, done, rows = sum(entry.file.file_size for entry in entries.values()), 0, 0
+    total, bytes_read, rows = sum(entry.file.file_size for entry in entries.values()), 0, 0
     for entry in entries.values():
         content = FileContent(store, entry)
         stored.faults += content.check()
-        rows, done = rows + content.rows, done + entry.file.file_size
+        rows, bytes_read = rows + content.rows, bytes_read + entry.file.file_size
         if progress is not None:
-            progress(done, total)
+            progress(bytes_read, total)
     return rows

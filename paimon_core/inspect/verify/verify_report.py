@@ -1,4 +1,4 @@
-"""The result of the verification of a table."""
+"""The result of verifying a table."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -59,9 +59,8 @@ KINDS = frozenset(
 class Fault:
     """Something in a table that contradicts the format.
 
-    ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory in which it shows;
-    ``message``: what was found and what was expected; ``data_file``: the name of the data file whose metadata are
-    wrong, if it is one.
+    ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory with the fault; ``message``:
+    the actual and the expected state; ``data_file``: the name of the data file whose metadata is wrong, else `None`.
     """
 
     kind: str
@@ -71,7 +70,7 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"{self.kind!r} is no kind of fault")
+            raise ValueError(f"{self.kind!r} is not a kind of fault")
 
     def __str__(self) -> str:
         return hide_secrets(f"{self.kind}: {self.message} ({self.path})")
@@ -79,9 +78,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """The faults of a table, in the order in which they were found, and how much was looked through.
+    """The faults of a table in the order of detection, and the numbers of objects that were checked.
 
-    ``branches``, ``snapshots`` (tags and changelogs included), ``files`` (data files, indexes and changelog files) and
+    ``branches``, ``snapshots`` (including tags and changelogs), ``files`` (data files, indexes and changelog files) and
     ``rows`` (read in deep mode) are numbers.
     """
 
@@ -92,13 +91,13 @@ class VerifyReport:
     rows: int = 0
 
     def __repr__(self) -> str:
-        found = f"faults: {len(self.faults)} ({', '.join(self.kinds)})" if self.faults else "sound"
+        result = f"faults: {len(self.faults)} ({', '.join(self.kinds)})" if self.faults else "sound"
         through = f"branches: {self.branches}, snapshots: {self.snapshots}, files: {self.files}, rows read: {self.rows}"
-        return f"VerifyReport({found}, {through})"
+        return f"VerifyReport({result}, {through})"
 
     @property
     def sound(self) -> bool:
-        """True if nothing was found."""
+        """True if no fault was found."""
         return not self.faults
 
     @property
@@ -112,6 +111,6 @@ class VerifyReport:
         return "\n".join([f"{len(self.faults)} faults in {through}{read}", *map(str, self.faults)])
 
 
-def sorted_out(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Return the faults without repetitions: what several snapshots name is reported once."""
+def distinct_faults(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Return the faults without repetitions, because several snapshots can refer to the same file."""
     return tuple(dict.fromkeys(faults))

@@ -330,5 +330,5 @@ def test_values_print_themselves():
     one = Advice("small-files", "hint", Scope(), "Text.", Measure("files", 12, "files", 10), "paimon-spark compact t")
     assert str(one) == "hint small-files (table): Text.\n    paimon-spark compact t"
     assert str(one.measure) == "files: 12 files, advised from 10"
-    with pytest.raises(ValueError, match="no severity"):
+    with pytest.raises(ValueError, match="not a severity"):
         replace(one, severity="bad")

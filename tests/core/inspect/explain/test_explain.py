@@ -92,7 +92,7 @@ def test_statistics(tmp_path, keyed):
     assert left_out(found) == ({} if keyed else {"statistics": 2})
     assert left_out(checked(table, "n > 7")) == {"statistics": 3}
     note = next(step.note for step in found.pruning if step.by == "statistics")
-    assert note == ("files that overlap others only with their whole bucket" if keyed else None)
+    assert note == ("overlapping files only together with their whole bucket" if keyed else None)
 
 
 @pytest.mark.parametrize("place", ["embedded", "beside"])
@@ -175,7 +175,7 @@ def test_level_0_is_hidden_beside_deletion_vectors(tmp_path):
     table.write(orders((1, "a", 1)))
     found = checked(table)
     assert left_out(found) == {"visibility": 1}
-    assert "with deletion-vectors.enabled a batch read does not show level 0" in str(found)
+    assert "with deletion-vectors.enabled, a batch read does not show level 0" in str(found)
 
 
 def test_the_read_optimized_view(tmp_path):
@@ -193,7 +193,7 @@ def test_a_filter_on_partition_and_key_waits_for_the_merge(tmp_path):
     for n in (1, 2):
         table.write(pa.table([["a", "b"], [1, 1], ["x", "y"], pa.array([n, n], pa.int32())], schema=PARTS))
     (use,) = checked(table, "dt = 'a' OR id = 1").filters
-    assert (use.stage, use.reason) == ("after the merge", "dt is no column of the key within a partition")
+    assert (use.stage, use.reason) == ("after the merge", "dt is not a key column within a partition")
 
 
 def test_columns_of_one_row_in_several_files(tmp_path):
@@ -213,7 +213,7 @@ def test_rows_without_a_bucket_are_hidden(tmp_path):
     table.write(orders((1, "a", 1)))
     found = checked(table)
     assert left_out(found) == {"visibility": 1}
-    assert "bucket -2 are not shown before a compaction" in str(found)
+    assert "bucket -2 are not shown until a compaction" in str(found)
 
 
 # ---- which rows

@@ -131,5 +131,5 @@ def test_row_tracking(tmp_path):
     assert found.schema.names == ["id", "v", "n", "_ROW_ID", "_SEQUENCE_NUMBER"]
     assert [(r["id"], r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in rows_of(found)] == [(1, 0, 1), (2, 1, 1), (3, 2, 2)]
     assert viewed(table, "row_tracking").to_arrow(columns=["v"], filter="_ROW_ID = 2").to_pylist() == [{"v": "c"}]
-    with pytest.raises(UnsupportedError, match="no row ids"):
+    with pytest.raises(UnsupportedError, match="needs row ids"):
         viewed(keyed_table(tmp_path / "k"), "row_tracking").to_arrow()

@@ -130,7 +130,7 @@ def test_the_corrected_snapshot_is_a_compact_without_changes(tmp_path):
     assert made.total_record_count == table.to_arrow().num_rows
     left = table.repair().left
     assert [one.advice for one in left] == [
-        "the newest snapshot does not have it: it goes when the older snapshots expire"
+        "the newest snapshot does not have it: it disappears when the older snapshots expire"
     ]
 
 
