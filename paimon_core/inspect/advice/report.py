@@ -88,8 +88,8 @@ class Advice:
 class TableHealth:
     """The measures of a table at one snapshot, and the resulting advice, most urgent first.
 
-    ``buckets`` has a row for each bucket with files, sorted by partition and bucket; docs/guides/advice.md describes its
-    columns. ``snapshot_id``: `None` if the table has no snapshot.
+    ``buckets`` has a row for each bucket with files, sorted by partition and bucket; docs/guides/advice.md describes
+    its columns. ``snapshot_id``: `None` if the table has no snapshot.
     """
 
     snapshot_id: int | None
