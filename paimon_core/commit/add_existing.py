@@ -1,4 +1,4 @@
-"""Commits of files that exist already: files of other tools, and files of another branch."""
+"""Commit files that already exist: files of other tools, or files of another branch."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,11 +11,11 @@ from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 def add_existing(
     publisher: Publisher, missing: Callable[[Snapshot | None], Sequence[ManifestEntry]]
 ) -> Snapshot | None:
-    """Add existing files in an APPEND; return its snapshot; `None`: there are none. No file is deleted.
+    """Add existing files in an APPEND snapshot, and return it. `None`: no file to add. Deletes no file.
 
     Args:
         publisher: the publisher of the table.
-        missing: returns the entries for the base of every attempt; it may raise what the caller gets.
+        missing: a function from the base snapshot of an attempt to the entries to add. Its errors reach the caller.
     """
 
     def decide(base: Snapshot | None) -> Changes | None:

@@ -1,4 +1,4 @@
-"""Work after a commit that may fail: no result depends on it."""
+"""Work after a commit whose errors are only logged, because no result depends on it."""
 
 import logging
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def best_effort(work: str, errors: type[Exception] | tuple[type[Exception], ...] = OSError) -> Iterator[None]:
-    """Log these errors of the block instead of raising them. ``work``: what the block does, for the message."""
+    """Log ``errors`` of the block instead of raising them. ``work``: a description of the block, for the message."""
     try:
         yield
     except errors as error:

@@ -14,22 +14,22 @@ from paimon_core.snapshot.started_from import StartedFrom
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """Values that a snapshot without changes has in place of wrong ones of its base: the mending of a table."""
+    """Corrected metadata for a snapshot that changes no rows, as a repair publishes it."""
 
     live: tuple[ManifestEntry, ...]
     """All live files, in the order of their commits; new manifests name them."""
     indexes: tuple[IndexManifestEntry, ...] | None = None
-    """All index files; ``None``: those of the base."""
+    """All index files. ``None``: the base's index files."""
     next_row_id: int | None = None
-    """The first id for new rows; ``None``: that of the base."""
+    """The first id for new rows. ``None``: the base's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Entries that become one snapshot.
 
-    ``built_on_base``: the entries were computed from the base snapshot they will follow, so they cannot conflict with
-    that base.
+    ``built_on_base``: True if the entries were computed from the base snapshot that they will follow, so they cannot
+    conflict with it.
     """
 
     kind: str
@@ -39,17 +39,17 @@ class Changes:
     """Changelog files of this snapshot."""
     new_indexes: tuple[IndexManifestEntry, ...] = ()
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
-    """Index files that the commit replaces. For files of deletion vectors: only the ranges it replaces."""
+    """Index files that the commit replaces. For deletion vector files, only the replaced ranges."""
     cleared_buckets: frozenset[BucketRef] = frozenset()
     """Buckets that lose all their files and indexes."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
-    """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use these."""
+    """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use it."""
     started_from: StartedFrom | None = None
-    """The snapshot that decided these changes; ``None``: no snapshot did."""
+    """The snapshot that the changes were computed from. ``None``: they depend on no snapshot."""
     statistics: str | None = None
-    """The name of a new file of statistics; ``None``: the snapshot keeps those of its base."""
+    """The name of a new statistics file. ``None``: the snapshot keeps the statistics of its base."""
     next_row_id: int | None = None
-    """The first id that no row of the snapshot has, if all rows bring their ids from another table; else ``None``."""
+    """The first unused row id, if all rows keep their ids from another table; else ``None``."""
     corrections: Corrections | None = None
     """REQUIRES: no entries, and ``new_indexes`` are the corrections' index files that the base does not have."""
 
@@ -85,12 +85,12 @@ class Changes:
 
     @property
     def record_delta(self) -> int:
-        """Return the stored rows of added files minus those of deleted files."""
+        """Return the stored rows of added files minus the stored rows of deleted files."""
         return sum(e.file.row_count if e.kind == ADD else -e.file.row_count for e in self.entries)
 
 
 def append_changes(messages: Sequence[CommitMessage]) -> Changes:
-    """Return the changes of writers, with their changelog. If they delete files or rows, the kind is OVERWRITE."""
+    """Return the changes of the writers, with their changelog. If files or rows are deleted, the kind is OVERWRITE."""
     entries = [e for m in messages for e in (*_entries(m, DELETE, m.deleted_files), *_entries(m, ADD, m.new_files))]
     indexes = tuple(e for m in messages for e in m.new_indexes)
     deletes = any(e.kind == DELETE for e in entries) or any(e.index_type == DELETION_VECTORS for e in indexes)

@@ -1,4 +1,4 @@
-"""Compactions beside other commits: check which ones are still valid, and name the files that they wrote."""
+"""Compactions that run concurrently with other commits: check which are still valid, and list their files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class RejectedCompaction:
-    """A compaction that cannot be committed any more, and the conflict that says why."""
+    """A compaction that can no longer be committed, and the conflict that prevents it."""
 
     message: CommitMessage
     conflict: Conflict
 
 
 def has_compaction(message: CommitMessage) -> bool:
-    """Return True if the message holds a compaction, if only rows of higher levels that it marked as deleted."""
+    """Return True if the message has a compaction, even one that only marked rows of higher levels as deleted."""
     files = (message.compact_before, message.compact_after, message.compact_changelog)
     return any((*files, message.compact_new_indexes, message.compact_deleted_indexes))
 
@@ -34,19 +34,19 @@ def has_compaction(message: CommitMessage) -> bool:
 def written_files(message: CommitMessage) -> list[DataFileMeta]:
     """Return the files that the compaction of the message wrote.
 
-    Files that were only upgraded to another level are left out: the table may refer to them. Of files that were given
-    new indexes, the index files are returned, as files by themselves.
+    Files that were only upgraded to another level are left out: the table may refer to them. For files that got new
+    indexes, only the index files are returned, as separate files.
     """
     inputs = (*message.compact_before, *message.new_files)
-    known = {f.file_name for f in inputs}
+    input_names = {f.file_name for f in inputs}
     named = {name for f in inputs for name in f.extra_files}
-    moved = [f for f in message.compact_after if f.file_name in known]
+    moved = [f for f in message.compact_after if f.file_name in input_names]
     indexes = [f.extra_file(name) for f in moved for name in f.extra_files if name not in named]
-    return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known] + indexes
+    return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in input_names] + indexes
 
 
-def _keeps_places(message: CommitMessage) -> bool:
-    """Return True if the compaction changes no file, but what the manifests say of it."""
+def _keeps_levels(message: CommitMessage) -> bool:
+    """Return True if the compaction changes only metadata: all files keep their names and levels."""
     before, after = (
         {(f.file_name, f.level) for f in files} for files in (message.compact_before, message.compact_after)
     )
@@ -56,11 +56,11 @@ def _keeps_places(message: CommitMessage) -> bool:
 def still_valid(
     store: FileStore, base: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
-    """Split the messages into compactions that can be committed on ``base``, and those that cannot.
+    """Split the messages into compactions that can be committed on ``base``, and rejected compactions.
 
     A compaction is valid if every input file is live, the deletion vectors it used are unchanged, and its output
-    overlaps no other file of its level. The messages are checked in order: each one on ``base`` plus the valid ones
-    before it.
+    overlaps no other file of its level. The messages are checked in order, each on ``base`` plus the earlier valid
+    ones.
     """
     live = _live(store, base, {m.bucket_ref for m in messages})
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
@@ -97,10 +97,10 @@ def still_valid(
 def _reorders_rows(
     store: FileStore, changes: Changes, live: Sequence[ManifestEntry], message: CommitMessage
 ) -> Conflict | None:
-    """Return a conflict if a compaction by primary key would change rows, because it did not know of some files."""
+    """Return a conflict if a compaction by primary key would change rows, because it has not read some files."""
     if not store.schema.primary_keys:
         return None
-    if _keeps_places(message):
+    if _keeps_levels(message):
         return position_conflict(changes, live, store.schema.key_arrow)
     return order_conflict(
         changes,
@@ -115,10 +115,10 @@ def _reorders_rows(
 def _whole_partitions_only(
     store: FileStore, base: Snapshot | None, valid: list[CommitMessage], rejected: list[RejectedCompaction]
 ) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
-    """Reject what is left of a routing of postponed rows if a part of it was rejected, partition by partition.
+    """Reject all compactions that route a partition's postponed rows, if one of them was rejected.
 
-    A compaction routes the rows of a partition's postponed bucket to all their buckets, or to none of them. It is
-    rejected as well if the partition has another number of buckets by now.
+    The rows of a postponed bucket must be routed to all their buckets, or to none of them. The compactions are also
+    rejected if the partition has another number of buckets by now.
     """
     totals = {m.partition: 0 for m in (*valid, *(r.message for r in rejected)) if m.bucket == POSTPONED}
     if not totals or base is None:

@@ -1,4 +1,4 @@
-"""The decision whether changes can follow a base snapshot: pure functions on manifest entries (behaviour 7.5)."""
+"""Decide if changes can follow a base snapshot, with pure functions on manifest entries (behaviour 7.5)."""
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
@@ -19,20 +19,20 @@ from paimon_core.snapshot.snapshot import STATEMENT, CommitKind, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The reason why changes cannot follow their base, in words for the user."""
+    """The reason why changes cannot follow their base, as a text for the user."""
 
     reason: str
 
 
-def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Conflict | None:
-    """Return a conflict if a partition would get files of two bucket counts. An overwrite replaces it as a whole.
+def bucket_conflict(changes: Changes, other_entries: Iterable[ManifestEntry]) -> Conflict | None:
+    """Return a conflict if a partition would get files of two bucket counts. Overwrites replace whole partitions.
 
-    ``others``: entries added to the table that the writer of ``changes`` has not read.
+    ``other_entries``: entries added to the table that the writer of ``changes`` has not read.
     """
     if changes.kind == CommitKind.OVERWRITE:
         return None
     ours = {e.partition: e.total_buckets for e in changes.entries if e.bucket >= 0}
-    for entry in others:
+    for entry in other_entries:
         total = ours.get(entry.partition, entry.total_buckets)
         if entry.kind == ADD and entry.bucket >= 0 and entry.total_buckets != total:
             return Conflict(
@@ -55,18 +55,18 @@ def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEn
         shows = entry.bucket == POSTPONED and entry.partition in partitions
         meets = entry.bucket_ref in ours or entry.partition in postponed
         if shows or (meets and other.commit_kind != CommitKind.COMPACT):
-            return Conflict(f"snapshot {other.id} has changed rows where these were read: read again")
+            return Conflict(f"snapshot {other.id} has changed rows in a bucket that was read: read again")
     return None
 
 
 def statement_conflict(other: Snapshot) -> Conflict | None:
-    """Return a conflict if another commit is of a statement on rows, or has replaced rows.
+    """Return a conflict if another commit is the result of a row-level statement, or has replaced rows.
 
-    A commit that only adds rows can as well come after the statement. A statement that adds rows, because it found
-    none, says so in its snapshot.
+    A commit that only adds rows can as well come after the statement. A row-level statement that only adds rows,
+    because no row matched, is recorded in the properties of its snapshot.
     """
     if other.commit_kind == CommitKind.OVERWRITE or STATEMENT in (other.properties or {}):
-        return Conflict(f"snapshot {other.id} is of another statement that changed rows: read again")
+        return Conflict(f"snapshot {other.id} is the result of another statement that changed rows: read again")
     return None
 
 
@@ -89,33 +89,33 @@ def order_conflict(
     changes: Changes,
     live: Sequence[ManifestEntry],
     key_schema: pa.Schema,
-    own: Collection[str] = (),
+    own_files: Collection[str] = (),
     *,
     lookup_files: Collection[str] | None = None,
     mixes: bool = False,
 ) -> Conflict | None:
-    """Return a conflict if a compaction would change rows because it did not know of files committed meanwhile.
+    """Return a conflict if a compaction would change rows, because it has not read files of other commits.
 
     - Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13). So compacted rows
       must not sink below rows that were committed before them.
     - A compaction may have dropped deletes, so no older row of their keys may remain.
-    - A lookup compaction must have read all files above level 0 that hold its keys: of a key's rows above level 0,
-      readers use only the one of the smallest level.
+    - A lookup compaction must have read all files above level 0 that hold its keys. Above level 0, readers use only a
+      key's row at the smallest level.
     - Rows that are merged into one must be consecutive versions of their key.
 
     Args:
         changes: the compaction of one bucket.
         live: the entries of the bucket, in the order of commits.
         key_schema: the Arrow schema of the keys.
-        own: names of files that the compacting writer wrote itself, with sequence numbers above all it had read.
-        lookup_files: names of the files above level 0 that the compaction read and did not replace; ``None``: the
-            compaction is no lookup compaction.
-        mixes: a merged row may differ from each of the rows it was made of. A lookup compaction merges them with the
+        own_files: names of files that the compacting writer wrote itself, with sequence numbers above all it had read.
+        lookup_files: names of the files above level 0 that the compaction read and did not replace. ``None``: not a
+            lookup compaction.
+        mixes: True if a merged row may differ from every row that was merged. A lookup compaction merges rows with the
             rows of higher levels anyway.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
-    deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
-    if not deepest:
+    highest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
+    if not highest:
         return None
     if lookup_files is not None:
         conflict = _lookup_conflict(changes, [e for e in live if e.identity not in deleted], key_schema, lookup_files)
@@ -124,16 +124,16 @@ def order_conflict(
     ages = [((-e.file.level, position), e.file, e.identity in deleted) for position, e in enumerate(live)]
     inputs = [(age, file) for age, file, is_input in ages if is_input]
     oldest = min((file.min_sequence_number for _, file in inputs), default=0)
-    first_own = min((file.min_sequence_number for _, file in inputs if file.file_name in own), default=None)
+    first_own = min((file.min_sequence_number for _, file in inputs if file.file_name in own_files), default=None)
     for position, other in ((age, file) for age, file, is_input in ages if not is_input):
         unknown = first_own is not None and other.max_sequence_number >= first_own
-        between = mixes and (other.level <= deepest or (lookup_files is None and other.max_sequence_number > oldest))
+        between = mixes and (other.level <= highest or (lookup_files is None and other.max_sequence_number > oldest))
         for age, file in inputs:
             overtakes = other.min_sequence_number <= file.max_sequence_number
-            may_be_older = other.level <= deepest and overtakes
-            ties = may_be_older and other.level < deepest and position < age
+            may_be_older = other.level <= highest and overtakes
+            ties = may_be_older and other.level < highest and position < age
             ties = ties and file.min_sequence_number <= other.max_sequence_number
-            unread = unknown and other.level > 0 and file.file_name in own
+            unread = unknown and other.level > 0 and file.file_name in own_files
             uncovers = file.delete_row_count != 0 and (may_be_older or unread)
             if (ties or uncovers or (between and overtakes)) and _overlap(file, other, key_schema):
                 return _unknown_file(other, file)
@@ -141,9 +141,9 @@ def order_conflict(
 
 
 def position_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
-    """Return a conflict if files of level 0 that are added again would come after files with rows that may be as new.
+    """Return a conflict if level-0 files that are added again would come after files with rows that may be as new.
 
-    Rows with equal sequence numbers are ordered by commits in level 0, so the older ones would win. ``live``: as in
+    In level 0, rows with equal sequence numbers are ordered by commits, so the older rows would win. ``live``: as in
     `order_conflict`.
     """
     again = {e.identity for e in changes.entries if e.kind == DELETE and not e.file.level}
@@ -153,14 +153,14 @@ def position_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schem
 
 
 def later_ties(files: Sequence[DataFileMeta], key_schema: pa.Schema, among: Sequence[bool] | None = None) -> list[str]:
-    """Return the names of the files of level 0 that a later one may tie with: equal keys and sequence numbers.
+    """Return the names of level-0 files that may tie with a later file: equal keys and sequence numbers.
 
     Args:
         files: the files of level 0 of one bucket, in the order of commits.
         key_schema: the Arrow schema of the keys.
-        among: for each file, whether to look at it; ``None``: at all.
+        among: for each file, True to check it. ``None``: all files are checked.
     """
-    found = []
+    names = []
     for at, file in enumerate(files):
         later = files[at + 1 :] if among is None or among[at] else ()
         meets = (
@@ -170,22 +170,22 @@ def later_ties(files: Sequence[DataFileMeta], key_schema: pa.Schema, among: Sequ
             and file.min_sequence_number <= other.max_sequence_number
         )
         if any(_overlap(file, other, key_schema) for other in meets):
-            found.append(file.file_name)
-    return found
+            names.append(file.file_name)
+    return names
 
 
 def _lookup_conflict(
     changes: Changes, remaining: Iterable[ManifestEntry], key_schema: pa.Schema, lookup_files: Collection[str]
 ) -> Conflict | None:
     """Return a conflict if a remaining file above level 0 was not read, but may hold keys of the compaction."""
-    known = frozenset(lookup_files)
-    others = [e.file for e in remaining if e.file.level and e.file.file_name not in known]
-    if not others:
+    read_files = frozenset(lookup_files)
+    unread = [e.file for e in remaining if e.file.level and e.file.file_name not in read_files]
+    if not unread:
         return None
     files = [e.file for e in changes.entries]
-    low, high = key_ranks([*files, *others], key_schema)
-    for other, least, most in zip(others, low[len(files) :], high[len(files) :], strict=True):
-        overlapping = (low[: len(files)] <= most) & (least <= high[: len(files)])
+    low, high = key_ranks([*files, *unread], key_schema)
+    for other, lowest, highest in zip(unread, low[len(files) :], high[len(files) :], strict=True):
+        overlapping = (low[: len(files)] <= highest) & (lowest <= high[: len(files)])
         if overlapping.any():
             return _unknown_file(other, files[int(overlapping.argmax())])
     return None
@@ -193,14 +193,14 @@ def _lookup_conflict(
 
 def _unknown_file(other: DataFileMeta, file: DataFileMeta) -> Conflict:
     return Conflict(
-        f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
-        "compaction, which did not know of it, would change rows"
+        f"file {other.file_name}, which another commit added, may hold keys of {file.file_name}: the compaction has "
+        "not read it, and would change rows"
     )
 
 
-def _overlap(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:
-    """Return True if the ranges of keys overlap."""
-    low, high = key_ranks([one, other], key_schema)
+def _overlap(first: DataFileMeta, second: DataFileMeta, key_schema: pa.Schema) -> bool:
+    """Return True if the key ranges of the files overlap."""
+    low, high = key_ranks([first, second], key_schema)
     return bool(low.max() <= high.min())
 
 
@@ -215,27 +215,27 @@ def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict 
         for files in after.values():
             group_by_row_range(files)
     except CorruptedError as error:
-        return Conflict(f"another commit compacted these files or replaced columns of them meanwhile: {error}")
+        return Conflict(f"another commit compacted these files or replaced their columns: {error}")
     return None
 
 
-def column_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
-    """Return a conflict if replaced columns belong to rows that moved to other files, or that others replaced too.
+def column_conflict(changes: Changes, live: Sequence[ManifestEntry], snapshot_id: int | None) -> Conflict | None:
+    """Return a conflict if rows of the replaced columns moved to other files, or if another commit replaced them too.
 
-    ``seen``: id of the snapshot that was read. Old values are written again beside new ones, so a replacement by
-    another commit since ``seen`` would be undone.
+    ``snapshot_id``: the id of the snapshot that was read. Old values are written again with the new ones, so a
+    replacement by another commit since that snapshot would be undone.
     """
     existing = {(e.partition, e.file.first_row_id, e.file.row_count) for e in live}
-    late = [e for e in live if seen is not None and e.file.max_sequence_number > seen]
+    late = [e for e in live if snapshot_id is not None and e.file.max_sequence_number > snapshot_id]
     for entry in changes.entries:
         file = entry.file
         if entry.kind != ADD or file.first_row_id is None:
             continue
         if (entry.partition, file.first_row_id, file.row_count) not in existing:
-            return Conflict(f"the files of rows {file.first_row_id} and on were replaced meanwhile: read again")
-        others = (e.file for e in late if e.partition == entry.partition and overlap(e.file, file))
-        if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in others):
-            return Conflict(f"columns of rows {file.first_row_id} and on were replaced meanwhile: read again")
+            return Conflict(f"another commit replaced the files of the rows from id {file.first_row_id}: read again")
+        other_files = (e.file for e in late if e.partition == entry.partition and overlap(e.file, file))
+        if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in other_files):
+            return Conflict(f"another commit replaced columns of the rows from id {file.first_row_id}: read again")
     return range_conflict(changes, live)
 
 
@@ -263,7 +263,7 @@ def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: 
     for entries in levels.values():
         low, high = key_ranks([e.file for e in entries], key_schema)
         ranges = sorted(zip(low.tolist(), high.tolist(), (e.file.file_name for e in entries), strict=True))
-        for (_, end, one), (start, _, other) in itertools.pairwise(ranges):
+        for (_, end, first), (start, _, second) in itertools.pairwise(ranges):
             if start <= end:
-                return Conflict(f"files {one} and {other} of one level would overlap: another compaction came first")
+                return Conflict(f"files {first} and {second} of one level would overlap: another compaction came first")
     return None

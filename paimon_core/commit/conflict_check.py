@@ -1,4 +1,4 @@
-"""The conflict check of a commit: read what others committed meanwhile, and decide with `commit.conflict`.
+"""The conflict check of a commit: read what other commits have changed, and decide with `commit.conflict`.
 
 The decisions are pure functions; this module only fetches the snapshots and manifest entries that they need.
 """
@@ -29,15 +29,15 @@ from paimon_core.store.file_store import FileStore
 
 
 class ConflictCheck:
-    """A check of changes against the snapshot they would follow (behaviour 7.5)."""
+    """A check of changes against the snapshot that they would follow (behaviour 7.5)."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
 
     def find(self, changes: Changes, base: Snapshot | None) -> Conflict | None:
-        """Return the conflict of ``changes`` with ``base``, the newest snapshot; ``None``: they can follow it.
+        """Return the conflict of ``changes`` with ``base``. ``None``: they can follow it.
 
-        ``base`` None: the table has no snapshot.
+        ``base``: the newest snapshot. ``None``: the table has no snapshot.
         """
         started = changes.started_from
         conflict = None if started is None else self._history_conflict(started, base)
@@ -45,21 +45,21 @@ class ConflictCheck:
             return conflict
         if base is None:
             deletes = any(e.kind == DELETE for e in changes.entries)
-            return Conflict("it deletes files of a table that holds none") if deletes else None
+            return Conflict("it deletes files of an empty table") if deletes else None
         conflict = None if started is None else self._guarded_conflict(changes, started, base)
         if conflict is not None:
             return conflict
-        seen = started.snapshot_id if started is not None and Guard.LAYOUT in started.guards else None
+        snapshot_id = started.snapshot_id if started is not None and Guard.LAYOUT in started.guards else None
         if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
-            return self._cross_partition_conflict(base, seen)
-        if seen is not None:
-            conflict = bucket_conflict(changes, self._added_since(seen, base))
+            return self._cross_partition_conflict(base, snapshot_id)
+        if snapshot_id is not None:
+            conflict = bucket_conflict(changes, self._added_since(snapshot_id, base))
             if conflict is not None:
                 return conflict
         if changes.replaces_columns:
             partitions = {e.partition for e in changes.entries}
-            found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
-            return column_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
+            current = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
+            return column_conflict(changes, [e for e in current.live if e.partition in partitions], snapshot_id)
         return self._replacement_conflict(changes, base) if changes.needs_check else None
 
     def _history_conflict(self, started: StartedFrom, base: Snapshot | None) -> Conflict | None:
@@ -77,7 +77,7 @@ class ConflictCheck:
         return None
 
     def _guarded_conflict(self, changes: Changes, started: StartedFrom, base: Snapshot) -> Conflict | None:
-        """Check that other commits have left alone what the guards of ``started`` name."""
+        """Check that other commits have not changed what the guards of ``started`` protect."""
         if Guard.ROWS in started.guards:
             conflict = self._read_conflict(changes, started.snapshot_id, base, by_key=Guard.KEYS in started.guards)
             if conflict is not None:
@@ -85,7 +85,7 @@ class ConflictCheck:
         return self._statement_conflict(started.snapshot_id, base) if Guard.STATEMENT in started.guards else None
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
-        """Check replaced data files and deletion vectors against the live files of the buckets they belong to."""
+        """Check replaced data files and deletion vectors against the live files of their buckets."""
         touched = {e.bucket_ref for e in (*changes.entries, *changes.new_indexes)}
         live = live_entries(self._store, base, buckets=touched, with_stats=False).live
         return replacement_conflict(
@@ -100,18 +100,18 @@ class ConflictCheck:
     def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot, *, by_key: bool) -> Conflict | None:
         """Check that the rows read at snapshot ``read_at`` are unchanged in the buckets that the changes write to.
 
-        ``by_key``: changes of other keys do not matter.
+        ``by_key``: True to ignore changes of other keys.
 
-        Raises UnsupportedError if postponed rows wait there: the reader has not seen them.
+        Raises UnsupportedError if postponed rows wait in these buckets, because the reader has not seen them.
         """
         waiting = {e.bucket_ref for e in changes.entries if e.bucket == POSTPONED}
         if waiting and live_entries(self._store, base, buckets=waiting, with_stats=False).live:
             raise UnsupportedError(
-                f"what was read of {self._store.root} lacks the rows that wait in bucket {POSTPONED}: compact() first"
+                f"rows of {self._store.root} that wait in bucket {POSTPONED} were not read: compact() first"
             )
         for snapshot, entries in self._deltas(range(read_at + 1, base.id + 1), lambda _: True):
             if snapshot is None:
-                return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
+                return Conflict(f"commits since snapshot {read_at} have expired: read again")
             conflict = row_conflict(changes, snapshot, entries)
             if conflict is not None and not (by_key and no_key_in_common(self._store, changes, entries)):
                 return conflict
@@ -121,26 +121,26 @@ class ConflictCheck:
         """Check that no other statement has changed rows since snapshot ``read_at``."""
         for snapshot in map(self._snapshot, range(read_at + 1, base.id + 1)):
             if snapshot is None:
-                return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
+                return Conflict(f"commits since snapshot {read_at} have expired: read again")
             conflict = statement_conflict(snapshot)
             if conflict is not None:
                 return conflict
         return None
 
-    def _cross_partition_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
-        """Check that nobody wrote rows since snapshot ``seen``: keys of this table may move between partitions."""
-        if seen is None:
+    def _cross_partition_conflict(self, base: Snapshot, snapshot_id: int | None) -> Conflict | None:
+        """Check that no rows were written since this snapshot: keys of this table may move between partitions."""
+        if snapshot_id is None:
             raise InvalidInputError(
-                f"keys of {self._store.root} may move between partitions: a commit must say which snapshot its writer "
-                "looked at (started_from=writer.started_from)"
+                f"keys of {self._store.root} may move between partitions: a commit must name the snapshot that its "
+                "writer read (started_from=writer.started_from)"
             )
-        for snapshot in map(self._snapshot, range(seen + 1, base.id + 1)):
+        for snapshot in map(self._snapshot, range(snapshot_id + 1, base.id + 1)):
             if snapshot is None or snapshot.commit_kind != CommitKind.COMPACT:
-                return Conflict("rows were written meanwhile, and may have moved the same keys: write again")
+                return Conflict("another commit wrote rows, which may have moved the same keys: write again")
         return None
 
-    def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
-        """Return the entries added after snapshot ``seen`` by commits that can change a partition's bucket count.
+    def _added_since(self, snapshot_id: int, base: Snapshot) -> list[ManifestEntry]:
+        """Return the entries added after this snapshot by commits that can change a partition's bucket count.
 
         If one of these commits has expired, return all live entries instead.
         """
@@ -148,7 +148,7 @@ class ConflictCheck:
         by_partition = store.schema.bucket == POSTPONED  # the first writer of a partition decides
         entries = []
         for snapshot, added in self._deltas(
-            range(seen + 1, base.id + 1), lambda s: s.commit_kind == CommitKind.OVERWRITE or by_partition
+            range(snapshot_id + 1, base.id + 1), lambda s: s.commit_kind == CommitKind.OVERWRITE or by_partition
         ):
             if snapshot is None:
                 return live_entries(store, base, with_stats=False).live
@@ -158,7 +158,7 @@ class ConflictCheck:
     def _deltas(
         self, ids: Iterable[int], reads_delta: Callable[[Snapshot], bool]
     ) -> Iterator[tuple[Snapshot | None, list[ManifestEntry]]]:
-        """Yield every snapshot with its delta entries, or with none unless ``reads_delta``; None for an expired one."""
+        """Yield each snapshot with its delta entries, if ``reads_delta`` is True for it. ``None``: it has expired."""
         manifests = self._store.manifests
 
         def read(number: int) -> tuple[Snapshot | None, list[ManifestEntry]]:

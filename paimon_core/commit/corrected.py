@@ -9,11 +9,11 @@ from paimon_core.store.file_store import FileStore
 
 
 def publish_corrected(store: FileStore, corrected: Callable[[Snapshot], Changes | None]) -> Snapshot | None:
-    """Publish the newest snapshot again, in a COMPACT, with corrected metadata; return it; `None`: nothing is wrong.
+    """Publish the newest snapshot again, as a COMPACT with corrected metadata. `None`: nothing to correct.
 
     Args:
         store: the table to correct.
-        corrected: returns, for the base of every attempt, changes with `Corrections`; `None`: nothing is wrong.
+        corrected: a function from the base of an attempt to changes with `Corrections`. `None`: nothing to correct.
     """
     publisher = Publisher(store)
 

@@ -8,7 +8,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
 
-_FEW = 16  # so many snapshots are read one by one, without a listing
+_FEW = 16  # up to this number, snapshots are read one by one, without a listing
 
 
 class AlreadyCommitted(Exception):
@@ -20,9 +20,9 @@ class AlreadyCommitted(Exception):
 
 
 class HistoryExpired(Exception):
-    """Some snapshots that an earlier run could have created have expired, and none of the remaining ones is it.
+    """Snapshots that an earlier run could have created have expired, and no remaining snapshot is from the commit.
 
-    So nobody can decide whether the commit was done. ``attempted``: this run may have published a snapshot by now.
+    It is therefore unknown if the commit was done. ``attempted``: True if this run may have published a snapshot.
     """
 
     def __init__(self, after: int, attempted: bool) -> None:
@@ -32,11 +32,11 @@ class HistoryExpired(Exception):
 
 @dataclass(slots=True)
 class CommitSearch:
-    """The search of one commit for its own snapshot; every call continues where the one before ended.
+    """The search of one commit for its own snapshot. Each call continues where the previous call ended.
 
-    Once a rollback has replaced the snapshots that were checked, all are checked again.
+    If a rollback has replaced snapshots that were checked, all are checked again.
 
-    ``checked_until``: id of the newest snapshot that need not be checked. ``None``: no snapshot that exists at the
+    ``checked_until``: the id of the newest snapshot that need not be checked. ``None``: no snapshot that exists at the
     first call can be ours. ``fingerprint``: the fingerprint of this snapshot; ``None``: unknown.
     """
 
@@ -50,35 +50,35 @@ class CommitSearch:
     @staticmethod
     def of(identity: Identity, kind: str, checked_until: int | None) -> "CommitSearch":
         """Return the search for the snapshot of a commit, as the attributes say."""
-        known = checked_until is not None and checked_until == identity.after
-        return CommitSearch(identity, kind, checked_until, identity.after_fingerprint if known else None)
+        is_known = checked_until is not None and checked_until == identity.after
+        return CommitSearch(identity, kind, checked_until, identity.after_fingerprint if is_known else None)
 
     def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
-        """Return the snapshot of this commit if one up to ``latest`` is; ``None``: no snapshot so far is.
+        """Return the snapshot of this commit, searched up to ``latest``. ``None``: not committed so far.
 
-        If an earlier run can have made the commit from other files (``identity.after``), its snapshot raises
-        AlreadyCommitted; HistoryExpired is raised if some snapshots that could be it have expired.
+        An earlier run may have made the commit from other files (``identity.after``). Raises AlreadyCommitted if its
+        snapshot is found, and HistoryExpired if snapshots that could be it have expired.
         """
         after = 0 if self._rolled_back(snapshots, latest) else self.checked_until
         self.checked_until, self.fingerprint = (0, None) if latest is None else (latest.id, latest.fingerprint)
         if latest is None or after is None or after >= latest.id:
             return None
-        found = 0
+        count = 0
         for snapshot in parallel_map(snapshots.find, _ids(snapshots, after, latest.id)):
             if snapshot is None:
                 continue
-            found += 1
+            count += 1
             if self._matches(snapshot):
                 if self.identity.after is not None and snapshot.delta_manifest_list not in self.own_manifest_lists:
                     raise AlreadyCommitted(snapshot)
                 return snapshot
-        self.some_expired = self.some_expired or found < latest.id - after
+        self.some_expired = self.some_expired or count < latest.id - after
         if self.identity.after is not None and self.some_expired:
             raise HistoryExpired(after, bool(self.own_manifest_lists))
         return None
 
     def _rolled_back(self, snapshots: Snapshots, latest: Snapshot | None) -> bool:
-        """Return True if the last snapshot that was checked has left the history by other means than expiry."""
+        """Return True if the last checked snapshot has left the history, other than by expiry."""
         after = self.checked_until
         if not after or latest is None:
             return False
@@ -88,13 +88,13 @@ class CommitSearch:
         return now is not None and self.fingerprint not in (None, now.fingerprint)
 
     def _matches(self, snapshot: Snapshot) -> bool:
-        """Return True if the snapshot is of this commit, and of the kind that is searched for.
+        """Return True if the snapshot is from this commit, and of the kind that is searched for.
 
-        A commit may make two snapshots: one of its rows, one of their compaction.
+        A commit may publish two snapshots: one with its rows, one with their compaction.
         """
-        ours, found = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
+        ours, author = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
         has_compaction = CommitKind.COMPACT in (self.kind, snapshot.commit_kind)
-        return found == (ours.user, ours.identifier) and (not has_compaction or snapshot.commit_kind == self.kind)
+        return author == (ours.user, ours.identifier) and (not has_compaction or snapshot.commit_kind == self.kind)
 
 
 def _ids(snapshots: Snapshots, after: int, until: int) -> Sequence[int]:

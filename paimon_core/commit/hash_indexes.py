@@ -1,7 +1,7 @@
-"""Hash indexes of dynamic buckets in a commit: merge those of several writers, and keep every key in one bucket.
+"""Hash indexes of dynamic buckets in a commit: merge the indexes of several writers, and keep each key in one bucket.
 
-A message lists as deleted the index of its bucket that routed its rows. It lists as new either the whole index that
-replaces it (HASH), or hashes to add to the index that the bucket has at the commit (HASH_PART).
+The deleted index of a message is the index of its bucket that routed its rows. The new index is either the whole index
+that replaces it (HASH), or the hashes to add to the index that the bucket has at the commit (HASH_PART).
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,24 +29,28 @@ def routes_by_hash(messages: Sequence[CommitMessage]) -> bool:
 
 
 def with_hash_indexes(
-    store: FileStore, base: Snapshot | None, changes: Changes, messages: Sequence[CommitMessage], seen: int | None
+    store: FileStore,
+    base: Snapshot | None,
+    changes: Changes,
+    messages: Sequence[CommitMessage],
+    snapshot_id: int | None,
 ) -> Changes:
     """Return ``changes`` with one whole hash index for each bucket that got new keys, to follow ``base``.
 
     Index files that this function writes are listed in ``written_indexes``.
 
     Args:
-        store: of the table.
-        base: the snapshot that the changes will follow; ``None``: the table is empty.
-        changes: of the messages.
-        messages: of all writers of the job.
-        seen: id of the snapshot that the writers read, 0: an empty table, ``None``: unknown.
+        store: the table to commit to.
+        base: the snapshot that the changes will follow. ``None``: the table is empty.
+        changes: the changes of the messages.
+        messages: the messages of all writers of the job.
+        snapshot_id: the id of the snapshot that the writers read. 0: an empty table; ``None``: unknown.
 
-    Raises CommitConflictError if the routing of rows is no longer valid: another writer gave one of their keys another
-    bucket, or the bucket was overwritten.
+    Raises CommitConflictError if the routing of rows is no longer valid: another writer put one of their keys into
+    another bucket, or the bucket was overwritten.
     """
     merge = _IndexMerge(store, messages)
-    present, read = hash_entries(store, base), _read_indexes(store, base, seen)
+    present, read = hash_entries(store, base), _read_indexes(store, base, snapshot_id)
     try:
         for partition in merge.partitions:
             current = present.get(partition, {})
@@ -55,18 +59,18 @@ def with_hash_indexes(
     except BaseException:
         delete_indexes(store, merge.written)
         raise
-    others = tuple(e for e in changes.new_indexes if e.index_type not in (HASH, HASH_PART))
-    return replace(changes, new_indexes=(*others, *merge.entries), written_indexes=tuple(merge.written))
+    other_indexes = tuple(e for e in changes.new_indexes if e.index_type not in (HASH, HASH_PART))
+    return replace(changes, new_indexes=(*other_indexes, *merge.entries), written_indexes=tuple(merge.written))
 
 
-def delete_merged(store: FileStore, messages: Sequence[CommitMessage], made: Snapshot) -> None:
-    """Delete the index files of messages that the snapshot made of them does not name.
+def delete_merged(store: FileStore, messages: Sequence[CommitMessage], snapshot: Snapshot) -> None:
+    """Delete the index files of the messages that the committed snapshot does not name.
 
-    A failure is only logged: the commit itself succeeded, and a file that remains costs nothing but space.
+    A failure is only logged: the commit itself succeeded, and a file that remains only takes space.
     """
     merged = [e for m in messages for e in m.new_indexes if e.index_type in (HASH, HASH_PART)]
     with best_effort("deleting merged hash indexes", Exception):
-        current = [] if made.index_manifest is None else store.manifests.read_index(made.index_manifest)
+        current = [] if snapshot.index_manifest is None else store.manifests.read_index(snapshot.index_manifest)
         named = {e.file_name for e in current}
         delete_indexes(store, [e for e in merged if e.file_name not in named])
 
@@ -74,12 +78,12 @@ def delete_merged(store: FileStore, messages: Sequence[CommitMessage], made: Sna
 def delete_indexes(store: FileStore, entries: Sequence[IndexManifestEntry]) -> None:
     """Delete index files. REQUIRES: no snapshot names them."""
     for entry in entries:
-        with best_effort(f"deleting {entry.file_name}"):  # a file that remains costs nothing but space
+        with best_effort(f"deleting {entry.file_name}"):  # a file that remains only takes space
             store.delete_index(entry)
 
 
 class _IndexMerge:
-    """The merge of hash indexes: those that messages bring for each bucket, and the entries that the table gets."""
+    """The merge of the hash indexes of messages, per bucket, into the entries that the table gets."""
 
     def __init__(self, store: FileStore, messages: Sequence[CommitMessage]) -> None:
         self._store = store
@@ -100,10 +104,10 @@ class _IndexMerge:
     def merge_partition(self, partition: bytes, current: _Entries, *, changed: bool) -> None:
         """Merge the indexes of one partition with its ``current`` ones.
 
-        ``changed``: the current indexes may differ from those that the writers read.
+        ``changed``: True if the current indexes may differ from the indexes that the writers read.
         """
         sets: dict[int, np.ndarray] = {}
-        several = False
+        shared = False
         for bucket, new in self._new[partition].items():
             index, routed = current.get(bucket), self._routed_by[partition][bucket]
             self._check_superset(routed, index, partition)
@@ -113,10 +117,10 @@ class _IndexMerge:
             if len(new) == 1 and whole:
                 self.entries.append(replace(new[0], index_type=HASH))
                 continue
-            several = several or len(new) > 1
+            shared = shared or len(new) > 1
             parts = [*new, *([] if index is None else [index])]
             sets[bucket] = distinct(np.sort(np.concatenate([read_hashes(self._store, e) for e in parts])))
-        if changed or several:
+        if changed or shared:
             self._check_disjoint(partition, sets, current)
         for bucket, hashes in sets.items():
             entry = write_hashes(self._store, BucketRef(partition, bucket), hashes)
@@ -149,7 +153,7 @@ class _IndexMerge:
         ]
         hashes = np.sort(np.concatenate(all_sets)) if all_sets else np.empty(0, np.int32)
         if (hashes[1:] == hashes[:-1]).any():
-            raise self._conflict(partition, "another writer gave keys that were new to both another bucket")
+            raise self._conflict(partition, "another writer put the same new keys into another bucket")
 
     def _conflict(self, partition: bytes, problem: str) -> CommitConflictError:
         path = self._store.partition_path(partition)
@@ -161,21 +165,23 @@ class _IndexMerge:
 
 def hash_entries(store: FileStore, snapshot: Snapshot | None) -> dict[bytes, dict[int, IndexManifestEntry]]:
     """Return the hash indexes of a snapshot, by partition and bucket."""
-    found: dict[bytes, dict[int, IndexManifestEntry]] = {}
+    indexes: dict[bytes, dict[int, IndexManifestEntry]] = {}
     if snapshot is not None and snapshot.index_manifest is not None:
         for entry in store.manifests.read_index(snapshot.index_manifest):
             if entry.index_type == HASH:
-                found.setdefault(entry.partition, {})[entry.bucket] = entry
-    return found
+                indexes.setdefault(entry.partition, {})[entry.bucket] = entry
+    return indexes
 
 
 def _read_indexes(
-    store: FileStore, base: Snapshot | None, seen: int | None
+    store: FileStore, base: Snapshot | None, snapshot_id: int | None
 ) -> dict[bytes, dict[int, IndexManifestEntry]] | None:
     """Return the hash indexes that the writers read; ``None``: unknown, or expired by now."""
-    if not seen:
-        return None if seen is None else {}
+    if not snapshot_id:
+        return None if snapshot_id is None else {}
     try:
-        return hash_entries(store, base if base is not None and base.id == seen else store.snapshots.get(seen))
-    except (OutOfRangeError, FileNotFoundError, CorruptedError):  # expired meanwhile
+        return hash_entries(
+            store, base if base is not None and base.id == snapshot_id else store.snapshots.get(snapshot_id)
+        )
+    except (OutOfRangeError, FileNotFoundError, CorruptedError):  # it has expired
         return None

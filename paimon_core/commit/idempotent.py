@@ -1,6 +1,6 @@
-"""Idempotent commits: their source numbers them, and each number is committed once, even if a rerun has other files.
+"""Idempotent commits: their source numbers them, and each number is committed once, even if a rerun wrote other files.
 
-Why this is exact:
+Each number is committed exactly once, because:
 
 - Before an attempt at number ``n`` publishes anything, it reads the newest snapshot id, then the intent of ``n``. If
   the intent is missing, the attempt creates it with that snapshot as base.
@@ -8,10 +8,10 @@ Why this is exact:
   intent, no snapshot of ``n`` is at or below the base of the intent.
 - Every attempt checks all snapshots after the base, up to the one it builds on. Snapshot ids are taken one at a time,
   so of two processes that commit ``n``, the later one finds the snapshot of the other.
-- A number below the newest intent is committed, because its source begins a number only after the one before. A number
-  with a ``landed-<n>`` file is committed too.
-- If a process died before it wrote that file, and snapshots after the base have expired since, nobody can decide
-  whether ``n`` is committed. Then ``on_unknown`` decides.
+- A number below the newest intent is committed, because its source begins a number only after the previous number is
+  committed. A number with a ``landed-<n>`` file is committed too.
+- If a process died before it wrote that file, and snapshots after the base have expired since, it is unknown if ``n``
+  is committed. Then ``on_unknown`` decides.
 """
 
 import logging
@@ -44,13 +44,13 @@ class IdempotentCommits:
     """Numbered commits of one user to one table. Numbers grow; a number is repeated only until it is committed.
 
     Args:
-        store: of the table.
-        user: of the commits.
-        consecutive: numbers count up from 0 one by one, so a gap is an error. Otherwise a number below the last one is
-            taken for a commit that was done before.
-        source: the name of who numbers the commits, if several sources share one user. A number that another source
-            has used is no repetition, and is refused.
-        on_unknown: the action if nobody can decide whether a number is committed: fail, commit it, or skip it.
+        store: the table to commit to.
+        user: the commit user.
+        consecutive: True if numbers count up from 0 one by one, so that a gap is an error. False: a number below the
+            last one counts as already committed.
+        source: the name of the job that numbers the commits, if several jobs share one user. A number that another
+            source has used is not a repetition, and is refused. `None`: the sources are not compared.
+        on_unknown: the action if it is unknown whether a number is committed: fail, commit it, or skip it.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class IdempotentCommits:
         self._intents = Intents(store.io, store.branch_root, user)
 
     def last(self) -> int | None:
-        """Return the number of the last commit begun; ``None``: the user has begun none."""
+        """Return the number of the last commit begun. ``None``: the user has begun no commit."""
         return max(self._intents.numbers(), default=None)
 
     def is_committed(self, number: int) -> bool:
-        """Return True if this commit is certainly in the table, so that nothing need be written for it.
+        """Return True if this commit is certainly in the table, so that its rows need not be written.
 
-        Changes nothing.
+        Writes nothing.
         """
         begun = self._intents.numbers()
         if begun and begun[-1] > number:
@@ -101,8 +101,8 @@ class IdempotentCommits:
         if intent is not None and intent.source is not None and self._source not in (None, intent.source):
             raise InvalidInputError(
                 f"this is commit {number} of {self._user!r} from {self._source}, but the table at {self._store.root} "
-                f"has the commits up to {last} from {intent.source}, so it is no repetition. Was the query started "
-                "with a new checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
+                f"has the commits up to {last} from {intent.source}, so it is not a repetition. If the query was "
+                "started with a new checkpointLocation, give it another app_id (txnAppId)"
             )
 
     def commit(
@@ -115,23 +115,23 @@ class IdempotentCommits:
     ) -> Snapshot | None:
         """Commit like `TableCommit.commit`, at most once for this number.
 
-        Without any change no snapshot is made, unless `makes_empty_snapshot` says so. The files of the messages are
-        deleted if an earlier run committed its own files, and after any error but CommitUnknownError.
+        Without changes, no snapshot is published unless the options or a due tag require one. The files of the messages
+        are deleted if an earlier run committed its own files, and after any error except CommitUnknownError.
 
         Args:
-            messages: of all writers of the job.
-            number: of the commit, from 0 to 2^63 - 2.
-            started_from: the snapshot that the writers read; `None`: they read none.
+            messages: the messages of all writers of the job.
+            number: the number of the commit, from 0 to 2^63 - 2.
+            started_from: the snapshot that the writers read; `None`: they read no snapshot.
             watermark: epoch milliseconds to store in the snapshot.
 
-        Return the snapshot made now or by an earlier run; ``None``: there is none, or it has expired.
+        Returns the snapshot of this run or of an earlier run. ``None``: no snapshot, or it has expired.
         """
         shows = makes_empty_snapshot(self._store, False) or self._tag_is_due()
         empty = all(m.is_empty for m in messages) and not shows
         return self._write_once(_Write(tuple(messages), number, watermark, started_from=started_from, empty=empty))
 
     def _tag_is_due(self) -> bool:
-        """Return True if a tag of a period is to be created, for which there may be no snapshot yet."""
+        """Return True if an automatic tag is due, and needs a snapshot that may not exist yet."""
         rule = AutomaticTags.of(self._store.options)
         store = self._store
         return rule is not None and rule.wants_snapshot(store.now(), store.snapshots.latest(), store.tags.list())
@@ -188,7 +188,7 @@ class IdempotentCommits:
         Raises _Skipped if the commit is certainly done.
         """
         if not 0 <= number < BATCH:
-            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
+            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, but this is number {number}")
         now = self._intent_now()  # REQUIRES: read before the intents (module docstring)
         begun = self._intents.numbers()
         last = begun[-1] if begun else self._last_in_snapshots(number)
@@ -213,7 +213,7 @@ class IdempotentCommits:
         return intent
 
     def _last_in_snapshots(self, number: int) -> int:
-        """Return the last number in the snapshots of a user without intents; ``-1``: none, as before number 0."""
+        """Return the last number in the snapshots of a user without intents. ``-1``: no number."""
         if number == 0:
             return -1
         ours = (s.commit_identifier for s in self._store.snapshots.all() if s.commit_user == self._user)
@@ -227,21 +227,21 @@ class IdempotentCommits:
                 raise _Skipped
 
     def _out_of_order(self, number: int, last: int) -> InvalidInputError:
-        seen = "has none of its batches" if last < 0 else f"has its batches up to {last}"
-        why = "the checkpoint is an older one" if number < last else "the table was made anew, or restored"
+        batches = "has no batch of it" if last < 0 else f"has its batches up to {last}"
+        why = "the checkpoint is older" if number < last else "the table was created again or restored"
         return InvalidInputError(
-            f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {seen}: either "
-            f"{why}, or the checkpoint belongs to another table. Start the query with a new checkpointLocation, or, if "
-            f"the batch is known to be missing in the table, once with the option {ON_UNKNOWN_OPTION} = commit"
+            f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {batches}: either "
+            f"{why}, or the checkpoint belongs to another table. Start the query with a new checkpointLocation. If "
+            f"the batch is certainly missing from the table, start it once with the option {ON_UNKNOWN_OPTION} = commit"
         )
 
     def _history_expired(self, number: int, base: int) -> str:
         return (
             f"batch {number} of {self._user} is repeated, and it is unknown whether it is in the table at "
-            f"{self._store.root}: its snapshot would be after snapshot {base}, and some of these have expired. Check "
-            f"whether its rows are there, then start it once with the option {ON_UNKNOWN_OPTION} = skip if they are, "
-            "or = commit if they are not. To prevent this, keep snapshots for longer than writers are down "
-            "(snapshot.time-retained)"
+            f"{self._store.root}: its snapshot would come after snapshot {base}, and some later snapshots have "
+            f"expired. Check if its rows are in the table, then start it once with the option {ON_UNKNOWN_OPTION} = "
+            "skip if they are, or = commit if they are not. To prevent this, keep snapshots for longer than writers "
+            "are down (snapshot.time-retained)"
         )
 
 
@@ -259,4 +259,4 @@ class _Write:
 
 
 class _Skipped(Exception):
-    """A signal that nothing is to be done for a commit."""
+    """A signal that a commit needs no work."""

@@ -1,4 +1,4 @@
-"""Index files of a snapshot: the files of its base, with those that a commit adds, replaces and drops (format 8.1).
+"""Index files of a snapshot: the files of its base, with the additions and removals of a commit (format 8.1).
 
 An index manifest lists every live index file, so a commit that changes no index file reuses the manifest of its base.
 
@@ -34,11 +34,11 @@ def apply_indexes(
     Args:
         base: the index files of the base snapshot.
         added: index files that the commit adds.
-        deleted: index files that the commit removes; of files of deletion vectors only the listed ranges.
-        cleared_buckets: buckets (partition, bucket number) whose files are all replaced, their indexes included.
-        gone: names of data files that are removed, their deletion vectors included.
-        one_a_bucket: an added hash index, or file of deletion vectors, replaces the one of its bucket. False for tables
-            without buckets, which have many files of deletion vectors.
+        deleted: index files that the commit removes. For deletion vector files, only the listed ranges are removed.
+        cleared_buckets: buckets (partition, bucket number) whose files are all replaced, including indexes.
+        removed_files: names of data files that are removed, including their deletion vectors.
+        single_index: True if an added deletion vector file replaces the previous file of its bucket. False for tables
+            without buckets, which have many of these files. An added hash index always replaces the previous one.
     """
     replaced = {(e.bucket_ref, e.index_type) for e in added if single_index or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
@@ -60,7 +60,7 @@ def _vectors_of(entries: Sequence[IndexManifestEntry]) -> set[_VectorRef]:
 def _without(
     entry: IndexManifestEntry, removed_files: Collection[str], replaced: Collection[_VectorRef]
 ) -> IndexManifestEntry | None:
-    """Return the entry without the vectors of removed data files and the ``replaced`` ones; ``None``: none is left."""
+    """Return the entry without the vectors of removed data files and ``replaced`` vectors. ``None``: it is empty."""
     if entry.index_type != DELETION_VECTORS or entry.deletion_ranges is None:
         return entry
     remaining = tuple(
@@ -76,34 +76,34 @@ def vector_conflict(
 ) -> Conflict | None:
     """Return a conflict if a delete would be lost, or if deleted rows would come back.
 
-    A replaced vector must still be in ``base``. A removed file must have no other vector than the commit replaces. A
-    file whose vector is new, or grows, must be live. (Java 1.4.2 may leave vectors of files that it compacted: these
-    are ignored.)
+    A replaced vector must still be in ``base``. A removed file must have no vector that the commit does not
+    replace. A file whose vector is new, or grows, must be live. (Java 1.4.2 may leave vectors of files that it
+    compacted: these are ignored.)
 
     Args:
-        changes: of the commit.
+        changes: the changes of the commit.
         base: the index files of the base snapshot.
-        live: names of data files, at least all of the buckets of ``changes``.
-        one_a_bucket: as in `apply_indexes`.
+        live: names of live data files, at least of all files in the buckets of ``changes``.
+        single_index: as in `apply_indexes`.
     """
     existing, replaced_vectors = _vectors_of(base), _vectors_of(changes.deleted_indexes)
-    for _, found in replaced_vectors - existing:
-        return Conflict(f"which rows of the file {found.data_file} are deleted has changed meanwhile")
+    for _, vector in replaced_vectors - existing:
+        return Conflict(f"another commit changed the deleted rows of the file {vector.data_file}")
     added = [e for e in changes.new_indexes if e.index_type == DELETION_VECTORS]
-    marked = [found.data_file for e in added for found in e.deletion_ranges or ()]
+    marked = [vector.data_file for e in added for vector in e.deletion_ranges or ()]
     buckets = {e.bucket_ref for e in added} if single_index else set()
     touched = {*changes.removed_files, *marked}
     for entry in base:
-        for found in entry.deletion_ranges or ():
-            ours = found.data_file in touched or entry.bucket_ref in buckets
-            if ours and (entry.file_name, found) not in replaced_vectors:
-                return Conflict(f"rows of the file {found.data_file} were deleted by another commit meanwhile")
+        for vector in entry.deletion_ranges or ():
+            ours = vector.data_file in touched or entry.bucket_ref in buckets
+            if ours and (entry.file_name, vector) not in replaced_vectors:
+                return Conflict(f"rows of the file {vector.data_file} were deleted by another commit")
     live_after = (set(live) | changes.added) - changes.removed_files
     carried = {(r.data_file, r.cardinality) for _, r in replaced_vectors if r.cardinality is not None}
     grown = [r.data_file for e in added for r in e.deletion_ranges or () if (r.data_file, r.cardinality) not in carried]
     not_live = next((name for name in grown if name not in live_after), None)
     if not_live is not None:
-        return Conflict(f"rows of the file {not_live} are to be deleted, which is no longer part of the table")
+        return Conflict(f"it deletes rows of the file {not_live}, which is no longer part of the table")
     if len(set(marked)) < len(marked):
         return Conflict("it gives a data file two deletion vectors")
     return None

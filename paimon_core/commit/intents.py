@@ -5,9 +5,9 @@ snapshot of commit ``n`` is newer than ``base``. ``"fingerprint"`` identifies th
 its id to another snapshot. An optional ``"maker"`` names the source of the number, if several sources share one user.
 The file is created exclusively and never changed, so two processes that commit the same number use the same base.
 
-``landed-<n>`` beside it is written as soon as the snapshot of the commit is known, and saves later attempts the search.
-The files of lower numbers are deleted when a new number is begun. Other engines ignore the directory, because it is
-none of those that hold files of the table.
+``landed-<n>`` next to it is written as soon as the snapshot of the commit is known, and saves later attempts the
+search. The files of lower numbers are deleted when a new number begins. Other engines ignore the directory, because
+files of the table are never stored there.
 """
 
 import json
@@ -27,8 +27,8 @@ _DIRECTORY, _BEGUN, _FINISHED = "intent", "batch-", "landed-"
 class Intent:
     """The intent of one commit.
 
-    ``base``: id of the newest snapshot that no attempt of the commit can have made. ``source``: who numbered the
-    commit; ``None``: the user has one source only. ``fingerprint``: the fingerprint of the base; ``None``:
+    ``base``: the id of the newest snapshot that no attempt of the commit can have made. ``source``: the job that
+    numbered the commit; ``None``: the user has a single source. ``fingerprint``: the fingerprint of the base; ``None``:
     unknown, or the table had no snapshot.
     """
 
@@ -38,7 +38,7 @@ class Intent:
 
 
 def newest_open(io: FileIO, root: str) -> int | None:
-    """Return when the newest intent was written whose commit is not known to be done (epoch ms); ``None``: none is.
+    """Return the time (epoch ms) of the newest intent whose commit may be unfinished. ``None``: no open intent.
 
     ``root``: the directory of a table or branch.
     """
@@ -60,11 +60,11 @@ class Intents:
     user: str
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the commits begun last, ascending: one or two; none for a new user."""
+        """Return the numbers of the last one or two commits begun, ascending. Empty for a new user."""
         return self._files.ids()
 
     def find(self, number: int) -> Intent | None:
-        """Return the intent of this commit; ``None``: it has none. Raises CorruptedError for an unreadable intent."""
+        """Return the intent of this commit. ``None``: no intent. Raises CorruptedError for an unreadable intent."""
         path = self._files.path(number)
         try:
             data = self.io.read(path)
@@ -75,15 +75,15 @@ class Intents:
             version, base, source = record["version"], record["base"], record.get("maker")
             fingerprint = record.get("fingerprint")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
+            raise CorruptedError(f"{path} is not an intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
-            raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")
+            raise CorruptedError(f"{path} is an intent of version {version!r}, but this engine supports {_VERSION}")
         return Intent(base, source, fingerprint)
 
     def begin(self, number: int, intent: Intent) -> Intent | None:
-        """Create the intent of ``number`` if it is absent; return the intent that is valid, as `find` does.
+        """Create the intent of ``number`` if it is absent. Return the valid intent, as `find` does.
 
-        This is another than ``intent`` if another process has begun the same commit.
+        The result differs from ``intent`` if another process has begun the same commit.
         """
         optional = {"maker": intent.source, "fingerprint": intent.fingerprint}
         record = {"version": _VERSION, "base": intent.base} | {key: text for key, text in optional.items() if text}
@@ -92,7 +92,7 @@ class Intents:
 
     def finish(self, number: int, snapshot_id: int) -> None:
         """Store the id of the snapshot of the commit, best effort."""
-        with best_effort(f"noting that commit {number} is done"):  # then later attempts have to search
+        with best_effort(f"noting that commit {number} is done"):  # without the file, later attempts search
             self.io.write(self._finished.path(number), b"%d" % snapshot_id)
 
     def is_finished(self, number: int) -> bool:
@@ -102,9 +102,7 @@ class Intents:
     def forget(self, number: int) -> None:
         """Delete the files of a commit, best effort."""
         for files in (self._files, self._finished):
-            with best_effort(
-                f"deleting the intent of commit {number}"
-            ):  # a file of a lower number costs nothing but space
+            with best_effort(f"deleting the intent of commit {number}"):  # a file that remains only takes space
                 self.io.delete(files.path(number))
 
     @property

@@ -1,4 +1,4 @@
-"""The keys that two commits have written to the same buckets of a table with a primary key."""
+"""Compare the keys that two commits wrote to the same buckets of a table with a primary key."""
 
 from collections.abc import Sequence
 
@@ -14,27 +14,27 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 
 _MOST_ROWS = 1 << 20
-"""The most rows whose keys are compared: with more, any change of a bucket is a conflict."""
+"""The maximum number of rows whose keys are compared. With more, any change of a bucket is a conflict."""
 
 
-def no_key_in_common(store: FileStore, changes: Changes, others: Sequence[ManifestEntry]) -> bool:
-    """Return True if it is sure that another commit has changed no row with a key of the changes.
+def no_key_in_common(store: FileStore, changes: Changes, other_entries: Sequence[ManifestEntry]) -> bool:
+    """Return True if another commit certainly changed no row with a key of the changes.
 
-    It is not sure for a commit that removes files, for postponed rows, for keys with floating-point columns, for files
-    that have expired, and for very many rows.
+    Return False in uncertain cases: a commit that removes files, postponed rows, keys with floating-point columns,
+    expired files, or more than `_MOST_ROWS` rows.
 
     Args:
-        store: of the table.
-        changes: to commit.
-        others: the delta of the other commit.
+        store: the table to commit to.
+        changes: the changes to commit.
+        other_entries: the delta of the other commit.
     """
-    ours, theirs = group_by_bucket(changes.entries), group_by_bucket(others)
+    ours, theirs = group_by_bucket(changes.entries), group_by_bucket(other_entries)
     common = [bucket for bucket in theirs if bucket in ours]
     compared = [entry for bucket in common for entry in (*ours[bucket], *theirs[bucket])]
     keys = store.schema.key_fields
     unsure = (
         any(entry.kind != ADD for entry in compared)
-        or any(entry.bucket == POSTPONED for entry in (*changes.entries, *others))
+        or any(entry.bucket == POSTPONED for entry in (*changes.entries, *other_entries))
         or any(pa.types.is_floating(field.type) for field in arrow_schema(keys))
         or not keys
         or sum(entry.file.row_count for entry in compared) > _MOST_ROWS
@@ -42,7 +42,7 @@ def no_key_in_common(store: FileStore, changes: Changes, others: Sequence[Manife
     if unsure:
         return False
     try:
-        return not any(_meet(_keys(store, b, ours[b]), _keys(store, b, theirs[b])) for b in common)
+        return not any(_share_a_row(_keys(store, b, ours[b]), _keys(store, b, theirs[b])) for b in common)
     except CorruptedError:  # the file of a commit that has expired
         return False
 
@@ -53,7 +53,7 @@ def _keys(store: FileStore, bucket: BucketRef, entries: Sequence[ManifestEntry])
     return pa.Table.from_batches(batches, arrow_schema(fields))
 
 
-def _meet(one: pa.Table, other: pa.Table) -> bool:
+def _share_a_row(first: pa.Table, second: pa.Table) -> bool:
     """Return True if the tables have a row in common."""
-    names = one.column_names
-    return bool(one.join(other, names, names, join_type="inner").num_rows)
+    names = first.column_names
+    return bool(first.join(second, names, names, join_type="inner").num_rows)

@@ -1,4 +1,4 @@
-"""Measurements of commits, derived from their changes and the course of their attempts."""
+"""Metrics of commits and compactions, computed from their changes and attempts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,28 +25,28 @@ class CommitReport:
     """The report of one commit to the listeners: its changes and its snapshot, or the error that ended it.
 
     Args:
-        store: of the table.
-        identity: of the commit.
-        kind: of the snapshot to make.
-        messages: of the writers, which measured their work.
+        store: the table to commit to.
+        identity: the identity of the commit.
+        kind: the commit kind of the snapshot.
+        messages: the messages of the writers, with the measurements of their work.
     """
 
     def __init__(self, store: FileStore, identity: Identity, kind: str, messages: Sequence[CommitMessage]) -> None:
         self._store, self._identity, self._kind, self._messages = store, identity, kind, messages
 
-    def published(self, attempts: CommitAttempts, made: Snapshot) -> None:
-        """Report the snapshot ``made``, unless an earlier run of the commit has made it."""
+    def published(self, attempts: CommitAttempts, snapshot: Snapshot) -> None:
+        """Report the snapshot, unless an earlier run of the commit published it."""
         if attempts.last is not None and listening(CommitMetrics):
             received = sum(m.rows_received for m in self._messages)
-            found = {"snapshot_id": made.id, "total_rows": made.total_record_count, "rows_received": received}
-            emit(self._metrics(attempts, **found, **_changed(*attempts.last)))
+            counts = {"snapshot_id": snapshot.id, "total_rows": snapshot.total_record_count, "rows_received": received}
+            emit(self._metrics(attempts, **counts, **_changed(*attempts.last)))
 
     def failed(self, attempts: CommitAttempts, error: Exception) -> None:
-        """Report the error, unless it says that an earlier run made the commit, or may have made it."""
+        """Report the error, unless it means that an earlier run made the commit, or may have made it."""
         if not isinstance(error, AlreadyCommitted | HistoryExpired) and listening(CommitMetrics):
             emit(self._metrics(attempts, error=type(error).__name__))
 
-    def _metrics(self, attempts: CommitAttempts, **found: Any) -> CommitMetrics:
+    def _metrics(self, attempts: CommitAttempts, **counts: Any) -> CommitMetrics:
         return CommitMetrics(
             table=hide_secrets(self._store.root),
             branch=self._store.branch,
@@ -58,18 +58,20 @@ class CommitReport:
             attempts=attempts.begun,
             lost_attempts=attempts.lost,
             write_seconds=sum(m.write_seconds for m in self._messages),
-            **found,
+            **counts,
         )
 
 
-def report_compaction(store: FileStore, made: Snapshot | None, valid: Sequence[CommitMessage], rejected: int) -> None:
+def report_compaction(
+    store: FileStore, snapshot: Snapshot | None, valid: Sequence[CommitMessage], rejected: int
+) -> None:
     """Report the compactions of messages to the listeners.
 
     Args:
-        store: of the table.
-        made: the snapshot that published them; `None`: all were rejected.
+        store: the table to commit to.
+        snapshot: the snapshot that published the compactions; `None`: all were rejected.
         valid: the messages whose compactions were published.
-        rejected: the number of compactions that were not.
+        rejected: the number of rejected compactions.
     """
     if not listening(CompactionMetrics):
         return
@@ -84,7 +86,7 @@ def report_compaction(store: FileStore, made: Snapshot | None, valid: Sequence[C
         CompactionMetrics(
             table=hide_secrets(store.root),
             branch=store.branch,
-            snapshot_id=None if made is None else made.id,
+            snapshot_id=None if snapshot is None else snapshot.id,
             seconds=sum(m.compact_seconds for m in compactions),
             buckets=len({m.bucket_ref for m in compactions}),
             rejected=rejected,
@@ -104,9 +106,9 @@ def report_compaction(store: FileStore, made: Snapshot | None, valid: Sequence[C
 
 
 def operation_metrics(store: FileStore, snapshot: Snapshot) -> dict[str, int]:
-    """Return what a snapshot of any engine changed, by the names of the fields of `CommitMetrics`.
+    """Return counts of what a snapshot of any engine changed, by field name of `CommitMetrics`.
 
-    These are the counts of data files and changelog files, which manifests tell. Cost: two manifest lists and their
+    Only data files and changelog files are counted, because manifests list them. Cost: two manifest lists and their
     manifests. Raises OutOfRangeError if the snapshot has expired.
     """
     with raise_if_expired(store, snapshot):
@@ -121,7 +123,7 @@ def _entries(store: FileStore, manifest_list: str) -> list[ManifestEntry]:
 
 
 def _changed(changes: Changes, prepared: PreparedSnapshot) -> dict[str, int]:
-    """Return the counts of the changes, their indexes and their manifests by the name of their field."""
+    """Return the counts of the changes, their indexes and their manifests, by field name."""
     touched = [*changes.entries, *changes.changelog, *changes.new_indexes]
     return {
         **_counts(changes.entries, changes.changelog),
@@ -135,7 +137,7 @@ def _changed(changes: Changes, prepared: PreparedSnapshot) -> dict[str, int]:
 
 
 def _counts(entries: Sequence[ManifestEntry], changelog_entries: Sequence[ManifestEntry]) -> dict[str, int]:
-    """Return the counts of files, rows and bytes by the name of their field."""
+    """Return the counts of files, rows and bytes, by field name."""
     names = [{(e.bucket_ref, e.file.file_name) for e in entries if e.kind == kind} for kind in (ADD, DELETE)]
     moved = names[0] & names[1]
     added, deleted = (
@@ -170,5 +172,5 @@ def _bytes(files: Iterable[DataFileMeta]) -> int:
 
 
 def _marked(indexes: Iterable[IndexManifestEntry]) -> int:
-    """Return the number of rows that the deletion vectors of index files mark, as far as it is stored."""
+    """Return the number of rows that the deletion vectors of index files mark. Vectors without a count add 0."""
     return sum(r.cardinality or 0 for index in indexes for r in index.deletion_ranges or ())

@@ -23,16 +23,16 @@ Spec = Mapping[str, object]
 def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
     """Return a bound predicate for partitions given as {column: value}; a spec may name only some of the columns.
 
-    Raises InvalidInputError for a column that is no partition column, for an empty spec and for an empty list.
+    Raises InvalidInputError for a column that is not a partition column, for an empty spec and for an empty list.
     """
     keys = store.schema.partition_keys
     if not specs:
-        raise InvalidInputError("no partition was given: give at least one {column: value}")
+        raise InvalidInputError("the list of partitions is empty: give at least one {column: value}")
     for spec in specs:
         unknown = sorted(set(spec) - set(keys))
         if unknown or not spec:
             raise InvalidInputError(
-                f"{dict(spec)} is no partition of {store.root}: its partition columns are "
+                f"{dict(spec)} is not a partition of {store.root}: its partition columns are "
                 f"{listed_names(unknown[0] if unknown else '', keys)}"
             )
     kinds = {field.name: field.type for field in store.schema.partition_fields}
@@ -43,7 +43,7 @@ def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
 
 
 def _is(column: str, value: object, kind: DataType) -> Predicate:
-    """Return the test for a value that names a partition: 0.1 is the FLOAT that prints so, 0 is not -0.0."""
+    """Return the test for a partition value: 0.1 means the FLOAT that prints as 0.1, and 0 is not -0.0."""
     root = kind.root if isinstance(kind, AtomicType) else ""
     if root in ("FLOAT", "DOUBLE") and isinstance(value, int | float | np.floating) and not isinstance(value, bool):
         with np.errstate(over="ignore"):
@@ -52,21 +52,21 @@ def _is(column: str, value: object, kind: DataType) -> Predicate:
 
 
 def check_inside(
-    store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], asked: Spec | Predicate
+    store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], target: Spec | Predicate
 ) -> None:
     """Raise InvalidInputError unless all messages belong to the partitions being overwritten.
 
     Args:
-        store: of the table.
-        messages: of the writers.
+        store: the table to overwrite.
+        messages: the messages of the writers.
         inside: the partitions being overwritten, serialised.
-        asked: the {column: value} or the predicate that the user gave, for the error.
+        target: the user's {column: value} or predicate, for the error message.
     """
-    text = f"the rows where {asked}" if isinstance(asked, Predicate) else f"partition {dict(asked)}"
+    text = f"the rows where {target}" if isinstance(target, Predicate) else f"partition {dict(target)}"
     for message in messages:
         if message.partition not in inside:
             raise InvalidInputError(
-                f"an overwrite of {text} was given rows of "
+                f"an overwrite of {text} cannot write rows of "
                 f"{store.partition_path(message.partition)}: leave them out, or overwrite that partition too"
             )
 
@@ -76,15 +76,15 @@ def indexed_buckets(
 ) -> frozenset[BucketRef]:
     """Return the buckets with index files in partitions that match ``where``, and are in ``only`` if it is not empty.
 
-    A bucket may have an index and no data file: if all its rows were deleted, compaction drops the files.
+    A bucket may have an index but no data file: compaction drops the files if all rows are deleted.
     """
     if base is None or base.index_manifest is None:
         return frozenset()
-    found = {e.bucket_ref for e in store.manifests.read_index(base.index_manifest)}
-    inside = {bucket.partition for bucket in found}
+    buckets = {e.bucket_ref for e in store.manifests.read_index(base.index_manifest)}
+    inside = {bucket.partition for bucket in buckets}
     if where is not None:
         inside = PartitionFilter(where, store.schema.partition_arrow).matching(inside)
-    return frozenset(b for b in found if b.partition in inside and (not only or b.partition in only))
+    return frozenset(b for b in buckets if b.partition in inside and (not only or b.partition in only))
 
 
 def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | None) -> tuple[set[object], set[str]]:

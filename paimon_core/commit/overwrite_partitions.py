@@ -39,9 +39,9 @@ def overwrite_partitions(
 ) -> CommitResult:
     """Replace the whole table, some partitions, or the partitions of the messages.
 
-    All rows that are live when the snapshot is made are replaced, including rows that others committed since the
-    messages were written. A dynamic overwrite without new files changes nothing; any other makes a snapshot even if it
-    is empty.
+    All rows that are live when the snapshot is published are replaced, including rows that other writers committed
+    after the messages were written. A dynamic overwrite without new files changes nothing. Any other overwrite
+    publishes a snapshot, even an empty one.
 
     Args:
         publisher: the publisher of the table and the user.
@@ -55,8 +55,8 @@ def overwrite_partitions(
     """
     identity = publisher.identity() if identity is None else identity
     with collect() as metrics:
-        done = _overwrite(publisher, identity, messages, partition)
-    return replace(done, metrics=metrics)
+        result = _overwrite(publisher, identity, messages, partition)
+    return replace(result, metrics=metrics)
 
 
 def _overwrite(
@@ -100,14 +100,14 @@ def replace_files(
     read_at: Snapshot | None = None,
     identity: Identity | None = None,
 ) -> CommitResult:
-    """Replace the live files of partitions by the files of the messages, and publish the compactions of these.
+    """Replace the live files of partitions with the files of the messages, then publish the messages' compactions.
 
     Args:
         publisher: the publisher of the table and the user.
         where: a bound predicate on partition columns; ``None``: all partitions.
         messages: the messages of the writers; empty: the rows are removed.
-        only: partitions, serialised; empty: all that match ``where``.
-        read_at: the snapshot whose files must still be the live ones; ``None``: any files are replaced.
+        only: the partitions to replace, serialised; empty: all partitions that match ``where``.
+        read_at: the snapshot whose files must still be live; ``None``: any files are replaced.
         identity: the commit; ``None``: a batch commit.
 
     Raises CommitConflictError if the files have changed since ``read_at``, and as `Publisher.publish`.
@@ -134,12 +134,12 @@ def replace_files(
         )
 
     with compacted_deleted_on_interrupt(store, messages):
-        made = publisher.publish(identity, decide, CommitKind.OVERWRITE, messages)
-    if made is not None and routes_by_hash(messages):
-        delete_merged(store, messages, made)
-    if made is None or not messages:
-        return CommitResult(made)
-    return compact_after(publisher, made, identity, messages)
+        snapshot = publisher.publish(identity, decide, CommitKind.OVERWRITE, messages)
+    if snapshot is not None and routes_by_hash(messages):
+        delete_merged(store, messages, snapshot)
+    if snapshot is None or not messages:
+        return CommitResult(snapshot)
+    return compact_after(publisher, snapshot, identity, messages)
 
 
 def drop_partitions(publisher: Publisher, specs: Sequence[Spec]) -> Snapshot | None:

@@ -21,9 +21,9 @@ from paimon_core.store.file_store import FileStore
 class Identity:
     """The identity of a commit: equal in all its attempts, so that a commit whose response was lost can be recognised.
 
-    ``watermark``: epoch milliseconds. ``after``: id of the newest snapshot that no earlier run of the commit, with
-    other files, can have made; ``None``: no run can have had other files. ``after_fingerprint``: its fingerprint;
-    ``None``: unknown, or the table had no snapshot.
+    ``watermark``: epoch milliseconds. ``after``: the id of the newest snapshot that an earlier run of the commit, with
+    other files, cannot have made; ``None``: no run can have had other files. ``after_fingerprint``: the fingerprint of
+    that snapshot; ``None``: unknown, or the table had no snapshot.
     """
 
     user: str
@@ -44,7 +44,7 @@ class PreparedSnapshot:
     indexes: tuple[IndexManifestEntry, ...] = ()  # index files rewritten with their remaining deletion vectors
     added: frozenset[str] = frozenset()  # names of the data files that the snapshot adds
     manifests_written: int = 0  # for the changes
-    manifests_merged: int = 0  # manifests of the base that others have replaced
+    manifests_merged: int = 0  # manifests of the base that merged manifests replaced
 
     def paths(self, store: FileStore) -> list[str]:
         """Return the paths of the metadata and index files that this attempt wrote."""
@@ -58,11 +58,11 @@ class PreparedSnapshot:
 
 
 def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> PreparedSnapshot:
-    """Write manifests and lists for ``changes`` on ``base``; return the snapshot, which is not published yet.
+    """Write manifests and lists for ``changes`` on ``base``. Return the snapshot, which is not published yet.
 
-    Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
-    whatever the size of the table, plus the merging of manifests when it is due. Raises as `current_schema_id`. After
-    an error no file is left.
+    Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes for
+    any table size, plus the merging of manifests when it is due. Raises as `current_schema_id` does. After an error the
+    written files are deleted.
     """
     manifests = store.manifests
     base_files: list[str] = []
@@ -136,10 +136,10 @@ def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written
 
 
 def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: list[IndexManifestEntry]) -> str | None:
-    """Return the name of the new index manifest, or the one of the base if no index changes; ``None``: no index.
+    """Return the name of the new index manifest, or the base's if no index changes. ``None``: no index.
 
-    If only some vectors of a file remain, they are written to a new file, which is appended to ``written``: other
-    engines read such files from end to end, whatever ranges their entries list.
+    If only some vectors of a file remain, they are written to a new file, which is appended to ``written``. Other
+    engines read a vector file from end to end, not only the ranges that its entry lists.
     """
     name = None if base is None else base.index_manifest
     if changes.corrections is not None:
@@ -175,6 +175,6 @@ def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> 
         store.delete_index(entry)
 
 
-def _latest_known(one: int | None, other: int | None) -> int | None:
-    known = [w for w in (one, other) if w is not None]
-    return max(known) if known else None
+def _latest_known(first: int | None, second: int | None) -> int | None:
+    watermarks = [w for w in (first, second) if w is not None]
+    return max(watermarks) if watermarks else None

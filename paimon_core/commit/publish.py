@@ -19,47 +19,47 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
-_ATTEMPTS = 5  # attempts to read a following snapshot, which may expire meanwhile
+_ATTEMPTS = 5  # attempts to read a following snapshot, which may expire before it is read
 SELF_DELETION_SECONDS = 5.0
-"""A committer deletes its own orphan only this long after it created it; later others may have replaced the file."""
+"""A committer deletes its own orphan only within this time: later, another process may have replaced the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The outcome that the snapshot is visible, and follows its base."""
+    """The snapshot is visible, and follows its base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The outcome that the snapshot provably does not exist: another commit has its id, or its base was removed."""
+    """The snapshot provably does not exist: another commit has its id, or its base was removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The outcome that a snapshot that was built on another history has the id: ours provably does not exist."""
+    """A snapshot that was built on another history has the id: ours provably does not exist."""
 
     orphan: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The outcome that the storage did not answer: the snapshot may exist, or may still appear."""
+    """The storage did not answer: the snapshot may exist, or may still appear."""
 
     cause: Exception
 
 
 @dataclass(frozen=True, slots=True)
 class Indeterminate:
-    """The outcome that the snapshots which could have decided are gone: another attempt might commit twice."""
+    """The snapshots that could have decided no longer exist: another attempt might commit twice."""
 
 
 Outcome = Published | Lost | Blocked | Unknown | Indeterminate
 
 
 def still_newest(store: FileStore, base: Snapshot | None) -> bool:
-    """Return True if ``base``, which was the newest snapshot, still exists; it may have expired since others committed.
+    """Return True if ``base``, which was the newest snapshot, still exists. After other commits it may have expired.
 
-    ``base`` None: the table had no snapshot.
+    ``base``: `None`: the table had no snapshot.
     """
     if base is None:
         return True
@@ -68,19 +68,19 @@ def still_newest(store: FileStore, base: Snapshot | None) -> bool:
 
 
 def publish(store: FileStore, snapshot: Snapshot, base: Snapshot | None, added: frozenset[str]) -> Outcome:
-    """Create the snapshot's file unless one of its id exists, and check that the snapshot follows its base.
+    """Create the snapshot file if it is absent, and check that the snapshot follows its base.
 
     Args:
-        store: the table.
+        store: the table to commit to.
         snapshot: the snapshot to publish.
-        base: the snapshot that it was built on; `None`: it is the first one.
+        base: the snapshot that it was built on; `None`: it is the first snapshot.
         added: names of the data files that it adds.
     """
     started = time.monotonic()
     try:
         if not store.io.create_exclusive(store.snapshots.path(snapshot.id), snapshot.to_json()):
             other = store.snapshots.get(snapshot.id)
-            # A storage client may repeat a request whose first answer was lost, and then meet its own file.
+            # A storage client may repeat a request whose response was lost, and then find its own file.
             if not is_ours(other, snapshot):
                 return Lost() if other.was_built_on(base) else Blocked(other)
         return _check_base(store, snapshot, base, added, started)
@@ -110,8 +110,8 @@ def _check_base(
 def _withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
     """Delete a snapshot that does not follow its base; return Lost if nothing can have been built on it.
 
-    Its file is deleted only if it is still ours and has no successor. If the file is gone, another process has moved or
-    dropped the table with our snapshot in it, or has rolled it back.
+    Its file is deleted only if it is still ours and has no successor. If the file no longer exists, another process has
+    moved or dropped the table with our snapshot in it, or has rolled it back.
     """
     existing = store.snapshots.find(ours.id)
     if existing is None:
@@ -127,15 +127,15 @@ def _withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
 def _follows(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
     """Return the outcome if neither the base nor an older snapshot exists, but later ones do.
 
-    Snapshots expire oldest first, so the base has expired. A following snapshot decides whether the id of ours had been
-    used before: it contains ours if its base lists the added files. An orphan is deleted.
+    Snapshots expire oldest first, so the base has expired. A following snapshot decides if our id had been used before:
+    it contains our snapshot if its base lists the added files. An orphan is deleted.
     """
     following = None
     for _ in range(_ATTEMPTS):
-        newer = [number for number in store.snapshots.ids() if number > ours.id]
-        if not newer:
+        ids = [number for number in store.snapshots.ids() if number > ours.id]
+        if not ids:
             return Published()
-        following = store.snapshots.find(newer[0])
+        following = store.snapshots.find(ids[0])
         if following is None:
             continue
         if following.id == ours.id + 1 and following.parent_delta_manifest_list == ours.fingerprint:
@@ -160,7 +160,7 @@ def _added(store: FileStore, snapshot: Snapshot) -> set[str]:
 
 
 def is_ours(published: Snapshot, ours: Snapshot) -> bool:
-    """Return True if a published snapshot is of this very attempt: names of manifest lists are unique."""
+    """Return True if a published snapshot is from this attempt: names of manifest lists are unique."""
     return (
         published.delta_manifest_list == ours.delta_manifest_list
         and published.base_manifest_list == ours.base_manifest_list

@@ -2,7 +2,7 @@
 
 One attempt (behaviour 7.2):
 
-1. Read the newest snapshot. If an earlier attempt of this commit made it, or a snapshot before it, return that one.
+1. Read the newest snapshot. If it, or an older snapshot, is from an earlier attempt of this commit, return that one.
 2. Check that the changes can follow it (`commit.conflict_check`), and that the table still has the schema they fit
    (`commit.schema_check`).
 3. Write the manifests.
@@ -41,17 +41,17 @@ from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
 Decide = Callable[[Snapshot | None], Changes | None]
-"""A function from the base snapshot, if there is one, to the changes to commit on it; ``None``: nothing to commit."""
+"""A function from the base snapshot, if any, to the changes to commit on it; ``None``: nothing to commit."""
 
 ORPHAN_SECONDS = 10.0
-"""A snapshot that was built on another history is deleted after this long: its committer has deleted it, or died."""
+"""The time after which a snapshot of another history is deleted: its committer would have deleted it, or has died."""
 
 
 class Publisher:
-    """The commits of one user to one table.
+    """A publisher of the commits of one user to one table.
 
     Args:
-        store: the table. Its schema is the one that the rows to commit were written with.
+        store: the table to commit to, with the schema that the rows were written with.
         user: the commit user. A user who may repeat a commit after a crash passes the same name again, and gets the
             snapshot of the first run; `None`: a new name.
     """
@@ -93,7 +93,7 @@ class Publisher:
     def publish(
         self, identity: Identity, decide: Decide, kind: str, messages: Sequence[CommitMessage] = ()
     ) -> Snapshot | None:
-        """Publish one snapshot; return it, or the one that an earlier run made; ``None``: nothing to commit.
+        """Publish one snapshot. Return it, or the snapshot of an earlier run. ``None``: nothing to commit.
 
         Args:
             identity: the commit, as `identity` returns it.
@@ -107,22 +107,22 @@ class Publisher:
         attempts = CommitAttempts(CommitSearch.of(identity, kind, self._checked_until(identity, kind)), self._retry)
         report = CommitReport(self.store, identity, kind, messages)
         try:
-            made = self._attempt_until_published(identity, decide, attempts)
+            snapshot = self._attempt_until_published(identity, decide, attempts)
         except Exception as error:
             with best_effort("reporting a failed commit", Exception):  # ``error`` is the one to raise
                 report.failed(attempts, error)
             raise
-        if made is not None:
+        if snapshot is not None:
             with best_effort("reporting a commit", Exception):  # the files are in the table: no error may delete them
-                report.published(attempts, made)
+                report.published(attempts, snapshot)
             sync_after_change(self.store)
-        return made
+        return snapshot
 
     @contextmanager
     def publishing(self, messages: Sequence[CommitMessage]) -> Iterator[None]:
-        """Delete the files of the messages if the block fails and provably nothing of them was published.
+        """Delete the files of the messages if the block fails and provably published nothing.
 
-        This holds after an interrupt (Ctrl-C) too, unless a snapshot may have been published by then.
+        This also applies to an interrupt (Ctrl-C), unless a snapshot may have been published by then.
         """
         self.may_exist = 0
         try:
@@ -147,20 +147,20 @@ class Publisher:
             while True:
                 with attempts.phase("plan"):
                     base = self.store.snapshots.latest()
-                    found = attempts.search.find(self.store.snapshots, base)
-                if found is not None:
-                    return found
+                    earlier = attempts.search.find(self.store.snapshots, base)
+                if earlier is not None:
+                    return earlier
                 if attempts.exhausted or (attempts.unknown is not None and attempts.search.some_expired):
                     break
-                made = None
+                snapshot = None
                 with ignore_if_expired(self.store, base):  # the base expired, so others committed: try again
                     with attempts.phase("plan"):
                         changes = decide(base)
                     if changes is None:
                         return None
-                    made = self._attempt(changes, base, identity, attempts)
-                if made is not None:
-                    return made
+                    snapshot = self._attempt(changes, base, identity, attempts)
+                if snapshot is not None:
+                    return snapshot
                 attempts.wait_for_next()
         except (OSError, PaimonError) as error:
             if attempts.unknown is None:
@@ -176,7 +176,7 @@ class Publisher:
     def _attempt(
         self, changes: Changes, base: Snapshot | None, identity: Identity, attempts: CommitAttempts
     ) -> Snapshot | None:
-        """Try once; return ``None`` if the snapshot provably does not exist, or if the outcome is unknown."""
+        """Try once. Return ``None`` if the snapshot provably does not exist, or if the outcome is unknown."""
         attempts.begun += 1
         try:
             with attempts.phase("check"):
@@ -236,7 +236,7 @@ class Publisher:
             self.store.io.delete(self.store.snapshots.path(orphan.id))
 
     def _make_durable(self, prepared: PreparedSnapshot, changes: Changes, attempts: CommitAttempts) -> None:
-        """Sync the files that this snapshot is the first to name; every file once over all attempts."""
+        """Sync the files that this snapshot is the first to name, each file once in all attempts."""
         store, replaced = self.store, [e.file for e in changes.entries if e.kind == DELETE]
         removed = {name for file in replaced for name in (file.file_name, *file.extra_files)}
         added = [e for e in changes.entries if e.kind == ADD]
@@ -248,15 +248,15 @@ class Publisher:
 
     def _unknown(self, identity: Identity) -> CommitUnknownError:
         return CommitUnknownError(
-            f"the storage did not say whether the commit to {self.store.root} was done (user {identity.user}, "
+            f"the storage did not confirm the commit to {self.store.root}, which may be done (user {identity.user}, "
             f"identifier {identity.identifier}): look for that user in the table's snapshots before writing again; "
             "no file was deleted"
         )
 
     def _checked_until(self, identity: Identity, kind: str) -> int | None:
-        """Return the id of the last snapshot that cannot be this commit; ``None``: no existing snapshot can be.
+        """Return the id of the last snapshot that cannot be from this commit. ``None``: no existing snapshot can be.
 
-        If the caller named the user, an earlier process may have committed: then all snapshots are searched, once.
+        If the caller named the user, an earlier process may have committed. Then all snapshots are searched, once.
         """
         if identity.after is not None:
             return identity.after

@@ -27,7 +27,7 @@ class RetryPolicy:
     """The limits of the retries of a commit.
 
     ``attempts``: retries after the first attempt. ``min_wait``, ``max_wait``: seconds between two attempts.
-    ``timeout``: seconds for all attempts together, ``None``: no limit.
+    ``timeout``: seconds for all attempts together; ``None``: no limit.
     """
 
     attempts: int
@@ -37,7 +37,7 @@ class RetryPolicy:
 
     @staticmethod
     def of(options: Options) -> "RetryPolicy":
-        """Return the policy that the table's ``commit.*`` options give."""
+        """Return the policy that the table's ``commit.*`` options define."""
         timeout = options.value(COMMIT_TIMEOUT)
         return RetryPolicy(
             options.value(COMMIT_MAX_RETRIES),
@@ -55,7 +55,7 @@ class RetryPolicy:
 
 
 class CommitAttempts:
-    """The attempts of one commit: their number, their time, their search, and their unknown outcomes."""
+    """The attempts of one commit: their number, time, search and unknown outcomes."""
 
     def __init__(self, search: CommitSearch, policy: RetryPolicy) -> None:
         self._started, self._policy = time.monotonic(), policy
@@ -64,7 +64,7 @@ class CommitAttempts:
         self.unknown: Exception | None = None
         """The error of an attempt whose outcome is unknown; ``None``: every outcome is known."""
         self.synced: set[str] = set()
-        """Paths that were synced to disk already."""
+        """Paths that are already synced to disk."""
         self.begun = 0
         """Attempts that found something to commit."""
         self.lost = 0
@@ -72,7 +72,7 @@ class CommitAttempts:
         self.last: tuple[Changes, PreparedSnapshot] | None = None
         """The last attempt that was to be published."""
         self.blocked_since: dict[str, float] = {}
-        """When (monotonic seconds) an orphan was first met that has the snapshot id of this commit, by fingerprint."""
+        """The time (monotonic seconds) when an orphan with this commit's snapshot id was first seen, by fingerprint."""
         self.phase_seconds: dict[str, float] = {}
         """Seconds in each phase of all attempts."""
 
@@ -83,12 +83,12 @@ class CommitAttempts:
 
     @property
     def exhausted(self) -> bool:
-        """True if no further attempt may start."""
+        """True if no more attempts may start."""
         late = self._policy.timeout is not None and self.seconds > self._policy.timeout
         return self.count > 0 and (late or self.count > self._policy.attempts)
 
     def wait_for_next(self) -> None:
-        """Count an attempt, and wait for the next one if there is one."""
+        """Count an attempt, and wait before the next one if it may start."""
         self.count += 1
         if not self.exhausted:
             with self.phase("wait"):
@@ -108,13 +108,13 @@ def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:
     """Call ``attempt`` up to ``times`` times until it has no conflict, and return its result.
 
     An attempt reads the newest snapshot. It is repeated if another commit changed the same rows, or if the snapshot
-    expired meanwhile. Raises the CommitConflictError or OutOfRangeError of the last attempt, and a TableChangedError at
-    once: the attempts use the table as it was opened.
+    expired. Raises the CommitConflictError or OutOfRangeError of the last attempt. A TableChangedError is raised at
+    once, because the attempts use the table as it was opened.
     """
-    for left in reversed(range(times)):
+    for remaining in reversed(range(times)):
         try:
             return attempt()
         except (CommitConflictError, OutOfRangeError) as error:  # noqa: PERF203
-            if not left or isinstance(error, TableChangedError):
+            if not remaining or isinstance(error, TableChangedError):
                 raise
     raise AssertionError("times is at least 1")

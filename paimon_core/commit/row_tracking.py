@@ -1,4 +1,4 @@
-"""Row ids: a commit gives them to the rows it adds, and rows keep them for life (format 11)."""
+"""Row ids: a commit assigns them to the rows it adds, and rows keep them for life (format 11)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,13 +19,13 @@ def with_row_ids(
 
     New rows get the snapshot id as their sequence number. Blob files share the row ids of the data file before them,
     each blob column from the first row of that file on. Rows that compaction moves, or that come from another table,
-    keep their ids. If the table does not track rows, the changes are returned as they are.
+    keep their ids. If the table does not track rows, the changes are returned unchanged.
 
     Args:
-        options: of the table.
-        changes: of the commit.
-        snapshot_id: of the new snapshot.
-        next_row_id: the first id to give; ``None``: 0.
+        options: the options of the table.
+        changes: the changes of the commit.
+        snapshot_id: the id of the new snapshot.
+        next_row_id: the first id to assign; ``None``: 0.
     """
     if not options.value(ROW_TRACKING_ENABLED) or changes.kind == CommitKind.COMPACT:
         return changes, next_row_id
@@ -52,7 +52,7 @@ def with_row_ids(
 
 
 def _by_partition(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the entries grouped by partition; partitions in the order of their first entries."""
+    """Return the entries grouped by partition, in the order of the partitions' first entries."""
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.partition, []).append(entry)
@@ -62,7 +62,7 @@ def _by_partition(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
 def _with_sequence(file: DataFileMeta, snapshot_id: int) -> DataFileMeta:
     """Return the file with the snapshot id as sequence number of its new rows.
 
-    A minimum of 0 means that all rows are new; a maximum of 0 with another minimum, that some of them are.
+    A minimum of 0 means that all rows are new. A maximum of 0 with another minimum means that some are.
     """
     if file.min_sequence_number == 0:
         return replace(file, min_sequence_number=snapshot_id, max_sequence_number=snapshot_id)

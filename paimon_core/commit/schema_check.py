@@ -1,4 +1,4 @@
-"""Checks that the table which a writer opened is still the table at that place, with columns that its rows fit."""
+"""Check that the table at a path is still the table that a writer opened, and that the writer's rows fit it."""
 
 from paimon_core.errors import NotFoundError, TableChangedError
 from paimon_core.schema.continuity import why_not_continued
@@ -29,15 +29,15 @@ def current_schema_id(store: FileStore) -> int:
 
 
 def is_same_table(store: FileStore) -> bool:
-    """Return True if the schema that the writer opened is still at its place: the table was not dropped or moved."""
+    """Return True if the schema that the writer opened is still at its path: the table was not dropped or moved."""
     stored = _stored(store)
     return stored is not None and stored.time_millis == store.schema.time_millis
 
 
 def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:
-    """Raise TableChangedError if rows of ``snapshot`` may have columns that ``store.schema`` does not know.
+    """Raise TableChangedError if rows of ``snapshot`` may have columns that ``store.schema`` does not have.
 
-    A commit that writes rows again, as an UPDATE does, would lose the values of these columns.
+    A commit that rewrites rows, as an UPDATE does, would lose the values of these columns.
     """
     if snapshot is not None and snapshot.schema_id > store.schema.id:
         raise TableChangedError(
@@ -47,7 +47,7 @@ def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:
 
 
 def _stored(store: FileStore) -> TableSchema | None:
-    """Return the version of the schema that the writer opened, as it is stored now; `None`: it is gone."""
+    """Return the version of the schema that the writer opened, as it is stored now. `None`: it no longer exists."""
     try:
         return store.schemas.read(store.schema.id)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""Commits: turn messages of writers into snapshots, exactly once, whatever other committers do at the same time."""
+"""Commits: turn messages of writers into snapshots, exactly once, concurrently with other committers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,8 +16,8 @@ from paimon_core.store.file_store import FileStore
 class TableCommit:
     """A committer of one user to one table.
 
-    ``user`` (default: a new one) together with the identifier of a commit makes a repeated commit recognisable. A
-    caller that may repeat a commit after a crash passes both, and gets the snapshot of its first run.
+    ``user``: the commit user; `None`: a new name. The user and the identifier of a commit make a repeated commit
+    recognisable. A caller that may repeat a commit after a crash passes both, and gets the snapshot of its first run.
     """
 
     def __init__(self, store: FileStore, user: str | None = None) -> None:
@@ -33,19 +33,19 @@ class TableCommit:
         watermark: int | None = None,
         started_from: StartedFrom | None = None,
     ) -> Snapshot | None:
-        """Publish the messages of writers; return the last snapshot made, ``None``: there was nothing to commit.
+        """Publish the messages of writers. Return the last snapshot published. ``None``: nothing to commit.
 
         Args:
             messages: the messages of all writers of the job.
             identifier: the number of this commit, unique for its user. A commit that was published before is returned,
-                not repeated.
+                not repeated. `None`: a batch commit, which has no number.
             properties: texts to store in the snapshot.
             watermark: epoch milliseconds to store in the snapshot.
-            started_from: the snapshot that the writers read (`TableWrite.started_from`), and what other commits must
-                not have changed since; `None`: the writers read none.
+            started_from: the snapshot that the writers read (`TableWrite.started_from`), with guards on what other
+                commits must not have changed since; `None`: the writers read no snapshot.
 
         Raises CommitConflictError (nothing changed), TableChangedError (the same, and the table must be opened again)
-        or CommitUnknownError (files kept: check before retrying). See `commit_messages` for the snapshots made.
+        or CommitUnknownError (files kept: check before retrying). See `commit_messages` for the published snapshots.
         """
         identity = self.publisher.identity(identifier, properties, watermark)
         return commit_messages(self.publisher, messages, identity, started_from).snapshot
@@ -59,7 +59,7 @@ class TableCommit:
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """Replace the whole table, one partition, or the partitions of the messages; return the last snapshot made.
+        """Replace the whole table, one partition, or the partitions of the messages. Return the last snapshot.
 
         Args:
             messages: the messages of all writers of the job; their files replace the rows.
@@ -69,13 +69,13 @@ class TableCommit:
             properties: as in `commit`.
             watermark: as in `commit`.
 
-        Raises as `overwrite_partitions`, which says what is replaced.
+        Raises as `overwrite_partitions` does, which defines the rows that are replaced.
         """
         identity = self.publisher.identity(identifier, properties, watermark)
         return overwrite_partitions(self.publisher, messages, partition, identity).snapshot
 
     def compact(self, messages: Sequence[CommitMessage]) -> tuple[Snapshot | None, list[CommitMessage]]:
-        """Publish compactions as one snapshot; return it, and the messages that were rejected.
+        """Publish compactions as one snapshot. Return it, and the messages that were rejected.
 
         See `commit_compactions`.
         """

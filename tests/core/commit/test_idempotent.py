@@ -144,7 +144,7 @@ def test_expiry_before_a_batch_changes_no_decision(io):
 
 
 @pytest.mark.parametrize(
-    ("done", "number", "why"), [(0, 3, "has none of its batches"), (5, 3, "an older one"), (2, 7, "up to 1")]
+    ("done", "number", "why"), [(0, 3, "has no batch of it"), (5, 3, "the checkpoint is older"), (2, 7, "up to 1")]
 )
 def test_batches_that_do_not_follow_are_refused(io, done, number, why):
     for n in range(done):
@@ -269,7 +269,7 @@ def test_the_number_of_another_source_is_no_repetition(io):
         batch(io, 0, rows=[7], source="query b")
     store = table_at(io).store
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1, "query a"))
-    with pytest.raises(InvalidInputError, match="no repetition"):
+    with pytest.raises(InvalidInputError, match="not a repetition"):
         batch(io, 1, rows=[7], source="query b")
     assert batch(io, 1, source="query a").id == 2
     assert batch(io, 2, source="query b").id == 3

@@ -75,10 +75,10 @@ def test_a_commit_that_knows_all_vectors_may_replace_them(held):
         (changes(new=[index("v2", "a")]), "file a were deleted"),
         (changes(removed_files=["c"]), "file c were deleted"),
         (changes(removed_files=["c"], old=[index("v0", "a")]), "file c were deleted"),
-        (changes(new=[index("v2", "a")], old=[index("v9", "a")]), "file a are deleted has changed"),
-        (changes(new=[index("v2", "c")], old=[index("v0", "c")]), "file c are deleted has changed"),
-        (changes(new=[index("v2", "e")]), "file e are to be deleted"),
-        (changes(new=[index("v2", "d")], removed_files=["d"]), "file d are to be deleted"),
+        (changes(new=[index("v2", "a")], old=[index("v9", "a")]), "deleted rows of the file a"),
+        (changes(new=[index("v2", "c")], old=[index("v0", "c")]), "deleted rows of the file c"),
+        (changes(new=[index("v2", "e")]), "it deletes rows of the file e"),
+        (changes(new=[index("v2", "d")], removed_files=["d"]), "it deletes rows of the file d"),
         (changes(new=[index("v2", "d"), index("v3", "d")]), "two deletion vectors"),
     ],
 )
@@ -94,7 +94,7 @@ def test_vectors_of_missing_files_are_kept_and_do_not_grow():
     grown = replace(index("v2", "d"), deletion_ranges=(DeletionRange("dead", 1, 24, 3),))
     conflict = vector_conflict(changes(new=[grown], old=base), base, LIVE, single_index=True)
     assert conflict is not None
-    assert "file dead are to be deleted" in conflict.reason
+    assert "it deletes rows of the file dead" in conflict.reason
 
 
 def test_where_a_bucket_has_one_file_of_vectors_its_writer_must_know_all_of_it():

@@ -38,9 +38,9 @@ def test_partitions_become_a_predicate(table, specs, text):
 @pytest.mark.parametrize(
     ("specs", "error"),
     [
-        ([], "no partition was given"),
-        ([{}], r"{} is no partition of .*: its partition columns are p"),
-        ([{"p": "x"}, {"v": 1}], r"{'v': 1} is no partition"),
+        ([], "list of partitions is empty"),
+        ([{}], r"{} is not a partition of .*: its partition columns are p"),
+        ([{"p": "x"}, {"v": 1}], r"{'v': 1} is not a partition"),
     ],
 )
 def test_other_columns_are_refused(table, specs, error):
@@ -51,7 +51,7 @@ def test_other_columns_are_refused(table, specs, error):
 def test_messages_of_other_partitions_are_refused(table):
     messages = table.messages("write +a(in x) +b(in y)")
     check_inside(table.store, messages, {partition(table, "x"), partition(table, "y")}, {"p": "x"})
-    with pytest.raises(InvalidInputError, match=r"partition {'p': 'x'} was given rows of p=y"):
+    with pytest.raises(InvalidInputError, match=r"partition {'p': 'x'} cannot write rows of p=y"):
         check_inside(table.store, messages, {partition(table, "x")}, {"p": "x"})
 
 

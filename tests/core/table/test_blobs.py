@@ -249,7 +249,7 @@ def test_a_late_replacement_of_blobs_is_a_conflict(tmp_path, monkeypatch, theirs
         return self.publish(*arguments)
 
     monkeypatch.setattr(Publisher, "publish", late)
-    with pytest.raises(CommitConflictError, match="meanwhile"):
+    with pytest.raises(CommitConflictError, match="another commit"):
         replaced(table, row=[1], b=[b"mine"])
     assert b"theirs" in by_id(table).values()
     monkeypatch.setattr(Publisher, "publish", late)

@@ -157,7 +157,7 @@ def test_changes_of_the_same_rows_by_others_are_a_conflict(table, monkeypatch, w
         "compaction": lambda: table.compact(full=True),
         "overwrite": lambda: table.overwrite(orders((9, "z", 9))),
     }
-    with pytest.raises(CommitConflictError, match="meanwhile"):
+    with pytest.raises(CommitConflictError, match="another commit"):
         interrupted(table, monkeypatch, others[what])
     assert "mine" not in table.to_arrow(["v"]).column(0).to_pylist()
     table.update_columns(values(row=[table.to_arrow(["_ROW_ID"]).column(0)[0].as_py()], v=["again"]))

@@ -188,7 +188,7 @@ def test_partitions_are_chosen(tmp_path):
     assert table.store.partition_values(task.partition) == ("a",)
     commit(table, [task])
     assert sorted(f.row_count for f in live(table)) == [1] * 10 + [5]
-    with pytest.raises(InvalidInputError, match="no partition of"):
+    with pytest.raises(InvalidInputError, match="not a partition of"):
         plan_append(table.store, PlanRequest(partitions=partition_choice(table.store, [{"id": 1}], None)))
 
 

@@ -478,7 +478,7 @@ def test_a_delete_that_always_loses_raises_a_conflict(tmp_path, monkeypatch):
     table.write(orders((1, "old", 1)))
     monkeypatch.setattr("paimon_core.operations.row_changes.delete.TableWrite", Meddler)
     monkeypatch.setattr(Meddler, "others", [lambda: table.write(orders((1, "old", 2)))] * 20)
-    with pytest.raises(CommitConflictError, match="has changed rows where these were read"):
+    with pytest.raises(CommitConflictError, match="has changed rows in a bucket that was read"):
         table.delete("v = 'old'")
     assert len(Meddler.others) == 10
     assert ids(table) == [1]

@@ -80,13 +80,13 @@ def test_statements_exclude_each_other_but_no_appends(tmp_path):
     made = remove(table, positions, read_at)
     assert made.properties == {"paimon.row-level-statement": "true"}
     files = sorted(files_below(table.path))
-    with pytest.raises(CommitConflictError, match=f"snapshot {made.id} is of another statement"):
+    with pytest.raises(CommitConflictError, match=f"snapshot {made.id} is the result of another statement"):
         remove(table, positions_of(table, "k = 101"), read_at)
     writer = table.writer()
     writer.write(pa.table({"k": [501], "p": ["a"]}, ROWS))
     inserted = table.committer().commit(writer.prepare_commit(), started_from=StartedFrom.of(made, Guard.STATEMENT))
     assert inserted.commit_kind == "APPEND"
-    with pytest.raises(CommitConflictError, match=f"snapshot {inserted.id} is of another statement"):
+    with pytest.raises(CommitConflictError, match=f"snapshot {inserted.id} is the result of another statement"):
         remove(table, positions_of(table, "k = 101"), made.id)
     rewritten = {path for path in set(files_below(table.path)) - set(files) if "/data-" in path}
     assert len(rewritten) == 1  # of the row inserted: a statement that conflicts leaves no file
