@@ -859,7 +859,7 @@ class Table:
         predicate = bound_filter(filter, store.schema.fields)
         fields = project(store.schema, columns, metadata=True)
         scan = TableScan(store, snapshot, predicate, _checked(limit), self._read_optimized)
-        return scan, TableRead(store, fields, predicate, forgiving=True)
+        return scan, TableRead(store, fields, predicate, skip_bad_files=True)
 
     def _expired(self, made: Snapshot | None) -> Snapshot | None:
         """Expire as the options say after a commit, and return the snapshot of the commit."""

@@ -150,7 +150,7 @@ class PaimonReader(DataSourceReader):
 
     def batches(self, splits: Sequence[DataSplit], store: FileStore | None = None) -> Iterator[pa.RecordBatch]:
         """Read splits, in batches of at most ``read.arrow-batch-rows`` rows; ``store``: their branch."""
-        read = TableRead(store or self._scan.store, self._read_fields, self._scan.predicate, forgiving=True)
+        read = TableRead(store or self._scan.store, self._read_fields, self._scan.predicate, skip_bad_files=True)
         narrowed = evolve(self._read_fields, self._fields)
         rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):

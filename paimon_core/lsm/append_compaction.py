@@ -1,4 +1,4 @@
-"""The choice of the files of an append bucket to compact (behaviour 3.6): pure functions on metadata."""
+"""Choice of the files of an append bucket to compact (behaviour 3.6): pure functions on metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,13 +57,13 @@ class AppendCompactionPolicy:
     def unordered(
         self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE
     ) -> list[Group]:
-        """Group the files to compact of a bucket without row order, smallest file first.
+        """Group the files to compact in a bucket without row order, smallest file first.
 
         Files are picked if they are small, or if their ratio of deleted rows exceeds
         ``compaction.delete-ratio-threshold`` (``full``: if any row is deleted). ``full`` under
         ``compaction.force-rewrite-all-files`` picks every file. A group has at least twice the target size. The
-        remaining files form a group if they are ``min_files``; with ``full`` two files suffice, or one with deleted
-        rows.
+        remaining files form a group if there are at least ``min_files``; with ``full`` two files suffice, or one file
+        with deleted rows.
         """
         rewrite_all = full and self.rewrite_all
         ratio = 0 if full else self.delete_ratio
@@ -78,8 +78,8 @@ class AppendCompactionPolicy:
             if len(current) > 1 and weight >= 2 * self.target_size:
                 groups.append(tuple(current))
                 current, weight = [], 0
-        one_suffices = rewrite_all or any(f.file_name in sparse for f in current)
-        least = 1 if one_suffices else 2 if full else max(2, self.min_files)
+        single_suffices = rewrite_all or any(f.file_name in sparse for f in current)
+        least = 1 if single_suffices else 2 if full else max(2, self.min_files)
         return [*groups, tuple(current)] if len(current) >= least else groups
 
     def ordered(self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE) -> list[Group]:
@@ -88,9 +88,9 @@ class AppendCompactionPolicy:
         return self._all_but_leading(in_order, deleted) if full else self._adjacent(in_order)
 
     def _all_but_leading(self, files: list[DataFileMeta], deleted: Mapping[str, int]) -> list[Group]:
-        """Return all files after the leading large files without deleted rows.
+        """Return all files after the leading large files without deleted rows, as one group.
 
-        No group: less than half of these files are small, and none has deleted rows.
+        Return no group if none of these files has deleted rows and they are too few, or at most half of them are small.
         """
         if self.rewrite_all:
             return [tuple(files)] if files else []
@@ -102,9 +102,9 @@ class AppendCompactionPolicy:
         return [tuple(rest)] if len(rest) >= _MIN_FILES_OF_FULL_PICK and 2 * small > len(rest) else []
 
     def _adjacent(self, files: list[DataFileMeta]) -> list[Group]:
-        """Group ``min_files`` adjacent files of less than twice the target size together, repeatedly.
+        """Group ``min_files`` adjacent files with a total below twice the target size, repeatedly.
 
-        A group then takes further files up to the target size: a second compaction of its small result would do so too.
+        A group then takes more files up to the target size, which a second compaction of its small result would do too.
         """
         groups: list[list[DataFileMeta]] = []
         current: list[DataFileMeta] = []

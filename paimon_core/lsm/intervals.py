@@ -31,17 +31,17 @@ def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[
 
 
 def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.ndarray, np.ndarray]:
-    """Return int64 ranks of the files' smallest keys, and of their largest keys, that compare as the keys do."""
-    found = ranks(decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema))
-    return found[: len(files)], found[len(files) :]
+    """Return int64 ranks of the files' smallest and largest keys, which compare like the keys."""
+    key_rank = ranks(decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema))
+    return key_rank[: len(files)], key_rank[len(files) :]
 
 
 def ranks(rows: pa.RecordBatch) -> np.ndarray:
-    """Return int64 ranks that compare as the rows do, column by column."""
-    found = np.zeros(rows.num_rows, np.int64)
-    for column in rows.columns:  # the rank so far breaks no tie of an earlier column
-        found = dense_ranks(found * (rows.num_rows + 1) + _column_ranks(column))
-    return found
+    """Return int64 ranks, which compare like the rows, column by column."""
+    result = np.zeros(rows.num_rows, np.int64)
+    for column in rows.columns:  # a later column decides only between rows whose earlier columns are equal
+        result = dense_ranks(result * (rows.num_rows + 1) + _column_ranks(column))
+    return result
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:

@@ -14,7 +14,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The files of one bucket: ``files[n]`` are those of level n.
+    """The files of one bucket; ``files[n]`` are the files of level n.
 
     Level 0 is ordered newest first by sequence numbers, the order that the compaction policy needs. Other levels are
     in key order without overlap. ``files`` ends with the last level that has files; ``max_level`` is the highest level
@@ -27,20 +27,20 @@ class Levels:
 
     @staticmethod
     def of(files: Iterable[DataFileMeta], key_schema: pa.Schema, num_levels: int) -> "Levels":
-        """Order the files of a bucket. There are ``num_levels`` levels, but at least two, and more if files need them.
+        """Order the files of a bucket, with at least ``num_levels`` levels, at least two, and more if files need them.
 
         REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
         Raises CorruptedError if files of a level above 0 overlap.
         """
-        given = tuple(files)
-        deepest = max((f.level for f in given), default=0)
-        levels: list[list[DataFileMeta]] = [[] for _ in range(deepest + 1)]
-        for file in given:
+        files = tuple(files)
+        highest = max((f.level for f in files), default=0)
+        levels: list[list[DataFileMeta]] = [[] for _ in range(highest + 1)]
+        for file in files:
             levels[file.level].append(file)
         newest_first = sorted(levels[0], key=_newest_first)
         return Levels(
             (tuple(newest_first), *(_in_key_order(level, key_schema) for level in levels[1:])),
-            max(num_levels, 2, deepest + 1) - 1,
+            max(num_levels, 2, highest + 1) - 1,
             tuple(levels[0]),
         )
 
@@ -51,7 +51,7 @@ class Levels:
 
     @property
     def max_sequence_number(self) -> int:
-        """The sequence number of the newest row. -1: the bucket is empty."""
+        """The sequence number of the newest row; -1: the bucket is empty."""
         return max((file.max_sequence_number for file in self.all_files), default=-1)
 
     @property
@@ -75,11 +75,11 @@ class Levels:
         return tuple(sorted(files, key=lambda file: (-file.level, position.get(file.file_name, 0))))
 
     def drops_deletes(self, output_level: int) -> bool:
-        """Return True if a compaction of the newest runs into this level may drop deletes: no higher one has files."""
+        """Return True if compacting the newest runs into this level may drop deletes: no higher level has files."""
         return 0 < output_level >= len(self.files) - 1
 
     def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":
-        """Return the levels after a compaction replaced the files ``removed`` by ``added``."""
+        """Return the levels after a compaction replaced the files ``removed`` with ``added``."""
         dropped = {(file.level, file.file_name) for file in removed}
         current = [*(file for level in self.files[1:] for file in level), *self.committed]
         remaining = [file for file in current if (file.level, file.file_name) not in dropped]
@@ -98,9 +98,9 @@ def _in_key_order(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple
     clash = np.flatnonzero(high[order][:-1] >= low[order][1:])
     ordered = tuple(files[i] for i in order.tolist())
     if clash.size:
-        one, other = ordered[clash[0]], ordered[clash[0] + 1]
+        first, second = ordered[clash[0]], ordered[clash[0] + 1]
         raise CorruptedError(
-            f"the files {one.file_name} and {other.file_name} of level {one.level} overlap in their keys, "
-            f"although files of a level above 0 must not: two compactions of the bucket were both committed"
+            f"the files {first.file_name} and {second.file_name} of level {first.level} overlap in their keys, "
+            f"which is not allowed above level 0: two compactions of the bucket were both committed"
         )
     return ordered

@@ -10,12 +10,12 @@ RowRangeFiles = tuple[DataFileMeta, ...]
 
 
 def is_blob(file: DataFileMeta) -> bool:
-    """Return True for a blob file: it holds the values of one BLOB column, for a part of a row range or all of it."""
+    """Return True for a blob file, which holds the values of one BLOB column for all or part of a row range."""
     return file.file_name.endswith(".blob")
 
 
 def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
-    """Group files by the rows that they hold, in order of row ids. A file without row ids is a group of its own.
+    """Group files by their row ranges, in order of row ids. A file without row ids is a group of its own.
 
     Raises CorruptedError if files share some of their rows but not all.
     """
@@ -35,8 +35,8 @@ def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
 def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRangeFiles:
     """Return the blob files of one column that hold the values of all rows of the group, consecutive by row id.
 
-    A newer file hides older files that begin within its rows. Raises CorruptedError if rows are missing then, or if a
-    newer file begins within an older one.
+    A newer file hides older files that begin within its rows. Raises CorruptedError if the other files leave rows
+    uncovered, or if a newer file begins within an older file.
     """
     end, chosen = _first(group[0]), list[DataFileMeta]()
     for file in sorted(files, key=lambda f: (_first(f), -f.max_sequence_number)):
@@ -49,13 +49,13 @@ def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRa
         if end == _end(group[0]):
             return tuple(chosen)
     names = ", ".join(f"{f.file_name} ({f.row_count} from {f.first_row_id})" for f in files)
-    raise CorruptedError(f"files of blobs do not follow one another in the rows of {group[0].file_name}: {names}")
+    raise CorruptedError(f"the blob files do not cover the rows of {group[0].file_name} one after the other: {names}")
 
 
-def overlap(one: DataFileMeta, other: DataFileMeta) -> bool:
-    """Return True if the files hold the same columns or different columns of at least one common row."""
-    known = one.first_row_id is not None and other.first_row_id is not None
-    return known and _first(one) < _end(other) and _first(other) < _end(one)
+def overlap(left: DataFileMeta, right: DataFileMeta) -> bool:
+    """Return True if the files have a row in common, whether they hold the same or different columns of it."""
+    have_row_ids = left.first_row_id is not None and right.first_row_id is not None
+    return have_row_ids and _first(left) < _end(right) and _first(right) < _end(left)
 
 
 def _first(file: DataFileMeta) -> int:
@@ -70,5 +70,5 @@ def _in_order(files: Sequence[DataFileMeta]) -> RowRangeFiles:
     data = sorted((f for f in files if not is_blob(f)), key=lambda f: -f.max_sequence_number)
     if len({(f.first_row_id, f.row_count) for f in data}) != 1:
         names = ", ".join(f"{f.file_name} ({f.row_count} from {f.first_row_id})" for f in data or files)
-        raise CorruptedError(f"files must hold the same rows or none in common, but these share some: {names}")
+        raise CorruptedError(f"files must hold the same rows or no common row, but these files share some: {names}")
     return (*data, *sorted(filter(is_blob, files), key=_first))

@@ -10,7 +10,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 class SortedRun:
     """Files sorted by key whose key ranges do not overlap. ``level`` is the highest of the files' levels.
 
-    ``ages[i]`` is the position of ``files[i]`` in the order of commits, the oldest file first. Empty: no other file
+    ``ages[i]`` is the position of ``files[i]`` in the order of commits, the oldest file first. Empty if no other file
     can hold a row with an equal sequence number.
     """
 
@@ -45,7 +45,7 @@ def files_by_age(runs: Iterable[SortedRun]) -> list[DataFileMeta]:
     A file of a higher level is older. Files of one level keep the order of their commits.
     """
     aged = [(-file.level, age, file) for run in runs for file, age in zip(run.files, _ages(run), strict=True)]
-    return [file for _, _, file in sorted(aged, key=lambda found: found[:2])]
+    return [file for _, _, file in sorted(aged, key=lambda entry: entry[:2])]
 
 
 def _ages(run: SortedRun) -> Sequence[int]:

@@ -53,7 +53,7 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day, ``start`` to before ``end``, in which the size ratio is ``ratio`` percent higher."""
+    """Hours of the local day, ``start`` (inclusive) to ``end``, in which the size ratio is ``ratio`` percent higher."""
 
     start: int = -1
     end: int = -1
@@ -70,7 +70,7 @@ class OffPeak:
 
 @dataclass(frozen=True, slots=True)
 class EarlyFull:
-    """Reasons for a full compaction that do not depend on the sizes of the runs. `None`: the reason is off."""
+    """Reasons for a full compaction before the sizes of the runs require one; `None`: the reason is off."""
 
     interval: int | None = None
     """Milliseconds since the last full compaction."""
@@ -96,13 +96,13 @@ class EarlyFull:
 class UniversalCompaction:
     """The policy of universal compaction: few runs, each larger than all newer runs together.
 
-    ``max_size_amplification``: the size of all newer runs together that is allowed, in percent of the oldest run.
-    ``size_ratio``: a compaction includes the next run if this run is at most so many percent larger than those before.
-    ``run_trigger``: with fewer runs no compaction is due. ``force_level_0``: every n-th call that finds no other reason
-    compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files. ``consecutive``: rows that are
-    merged must be consecutive versions of their key, because a merged row may differ from each of them.
-    ``full_with_deletes``: runs with deletes are merged with all older runs: merged with newer rows only, a -D would no
-    longer hide older rows.
+    ``max_size_amplification``: the allowed total size of all newer runs, in percent of the oldest run.
+    ``size_ratio``: a compaction includes the next run if it is at most this many percent larger than all runs before
+    it. ``run_trigger``: with fewer runs no compaction is due. ``force_level_0``: every n-th call that finds no other
+    reason compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files. ``consecutive``: merged
+    rows must be consecutive versions of their key, because the merged row may differ from each of them.
+    ``full_with_deletes``: runs with deletes are merged with all older runs. If a -D were merged with newer rows only,
+    it would no longer hide older rows.
     """
 
     max_size_amplification: int = 200
@@ -150,10 +150,10 @@ class UniversalCompaction:
             calls: number of calls for this bucket, including this one.
         """
         runs = levels.runs
-        known = [moment for moment in (last_full, levels.last_full) if moment is not None]
+        full_compaction_times = [time for time in (last_full, levels.last_full) if time is not None]
         unit = (
             self._unit(runs, levels.max_level, len(runs))
-            if self.early.due(runs, levels.max_level, clock, max(known, default=None))
+            if self.early.due(runs, levels.max_level, clock, max(full_compaction_times, default=None))
             else self._by_size(runs, levels.max_level, clock)
         )
         if unit is None and self.force_level_0 and calls % self.force_level_0 == 0:
@@ -174,7 +174,7 @@ class UniversalCompaction:
         return None if unit.changes_nothing else unit
 
     def _by_size(self, runs: Sequence[SortedRun], max_level: int, clock: int) -> CompactUnit | None:
-        """Return the compaction that the number and sizes of the runs require; `None`: none is due."""
+        """Return the compaction that the number and sizes of the runs require; `None`: no compaction is due."""
         if runs and len(runs) >= self.run_trigger:
             *newer, oldest = (run.size for run in runs)
             if sum(newer) * 100 > self.max_size_amplification * oldest:
@@ -188,7 +188,7 @@ class UniversalCompaction:
     def _extended(
         self, runs: Sequence[SortedRun], max_level: int, count: int, clock: int, *, triggered: bool = False
     ) -> CompactUnit | None:
-        """Return the first ``count`` runs, and each next run not much larger than all runs before it together."""
+        """Return the compaction of the first ``count`` runs and each next run not much larger than all before it."""
         count = min(count, len(runs))
         ratio = 100.0 + self.size_ratio + self.off_peak.at(clock)
         size = sum(run.size for run in runs[:count])
@@ -202,9 +202,10 @@ class UniversalCompaction:
         return self._unit(runs, max_level, count) if triggered else None
 
     def _unit(self, runs: Sequence[SortedRun], max_level: int, count: int) -> CompactUnit:
-        """Return the compaction of the first ``count`` runs into the level just before the next run's.
+        """Return the compaction of the first ``count`` runs into the level just below the next run's level number.
 
-        More runs are included if this level would be 0, to be ``consecutive``, and all runs ``full_with_deletes``.
+        More runs are included if this level would be 0 or ``consecutive`` requires them, and all runs if
+        ``full_with_deletes`` does.
         """
         level = max_level if count == len(runs) else max(0, runs[count].level - 1)
         while level == 0 and count < len(runs):
@@ -221,14 +222,14 @@ class UniversalCompaction:
 
 def num_levels(options: Options) -> int:
     """Return the minimum number of levels of a bucket, level 0 included."""
-    given = options.value(NUM_LEVELS)
-    return int(options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) + 1 if given is None else given)
+    configured = options.value(NUM_LEVELS)
+    return int(options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) + 1 if configured is None else configured)
 
 
 def stop_trigger(options: Options) -> int:
     """Return the number of sorted runs above which a writer must compact."""
-    trigger, given = options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER), options.value(NUM_SORTED_RUN_STOP_TRIGGER)
-    return int(trigger + 3 if given is None else max(trigger, given))
+    trigger, configured = options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER), options.value(NUM_SORTED_RUN_STOP_TRIGGER)
+    return int(trigger + 3 if configured is None else max(trigger, configured))
 
 
 def needs_lookup(options: Options) -> bool:
@@ -244,7 +245,7 @@ def needs_lookup(options: Options) -> bool:
 def _calls_between_forced(options: Options) -> int:
     """Return the number of calls between forced compactions of level 0 (0: never).
 
-    They are needed in tables whose readers skip level 0, or look rows up by level.
+    Tables whose readers skip level 0, or look up rows by level, need them.
     """
     if options.value(COMPACTION_FORCE_UP_LEVEL_0):
         return 1
@@ -252,14 +253,14 @@ def _calls_between_forced(options: Options) -> int:
         return 0
     if options.value(LOOKUP_COMPACT) == "radical":
         return 1
-    given = options.value(LOOKUP_COMPACT_MAX_INTERVAL)
-    return max(1, int(2 * options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) if given is None else given))
+    configured = options.value(LOOKUP_COMPACT_MAX_INTERVAL)
+    return max(1, int(2 * options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) if configured is None else configured))
 
 
 def _consecutive(runs: Sequence[SortedRun], count: int) -> int:
-    """Return how many runs to compact, at least ``count``: no remaining run may have rows between the compacted ones.
+    """Return how many runs to compact, at least ``count``: no remaining run may have rows between compacted rows.
 
-    Of equal sequence numbers the one in the remaining run is older (decision 13).
+    Of two rows with equal sequence numbers, the row in the remaining run is older (decision 13).
     """
     least = min(run.min_sequence_number for run in runs[:count])
     for number, run in enumerate(runs[count:], count + 1):

@@ -1,6 +1,6 @@
-"""Merging: sorted runs to one run, rows of one key to one row. Knows Arrow and column names, no files.
+"""Merge sorted runs into one run, and the rows of a key into one row. Works on Arrow data, without files.
 
-The registry of merge engines: an engine is a module with its :class:`EngineType`, and a line here.
+``MERGE_ENGINES`` registers the merge engines: a new engine is a module with its :class:`EngineType`, and a line here.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,6 +32,6 @@ def merge_engine(options: Options, fields: Sequence[DataField], key: Collection[
 
     Raises InvalidInputError for an unknown name and for options that contradict each other.
     """
-    engine = engine_type(options)
-    made = engine.make(options, fields, key)
-    return replace(made, keeps_rows=engine.keeps_rows, skips_level_0=engine.skips_level_0)
+    kind = engine_type(options)
+    engine = kind.make(options, fields, key)
+    return replace(engine, keeps_rows=kind.keeps_rows, skips_level_0=kind.skips_level_0)

@@ -1,4 +1,4 @@
-"""The aggregation engine: every column has an aggregate function, and rows of kind -U and -D are taken back."""
+"""The aggregation engine: every column has an aggregate function, and rows of kind -U and -D retract values."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -22,10 +22,11 @@ from paimon_core.types.selection import Mask
 
 
 def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> MergeFunction:
-    """Return the fold of each named column by its function; other columns have the value of the last row.
+    """Return a merge function that folds each named column by its function; other columns take the last row's value.
 
     The result of several rows is a +I. With ``remove_on_delete`` a -D removes the record: rows that add after it begin
-    a new one, and without them the result is the -D. Associative if all functions are, and no -D is before other rows.
+    a new record, and without them the result is the -D. Associative if all functions are, and no -D precedes other
+    rows.
     """
 
     def fold(window: Window) -> pa.Table:
@@ -39,9 +40,9 @@ def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = 
 
 
 def _without_removed(window: Window) -> tuple[Window, Mask]:
-    """Return the window without the rows up to a removal that rows follow, and the mask of groups that are copied.
+    """Return the window without the rows up to a removal that other rows follow, and the mask of copied groups.
 
-    A removal at the end is the only row of its group, and is copied.
+    A removal at the end of a group stays as its only row, and is copied.
     """
     kinds, sizes = kinds_of(window), sizes_of(window.starts, window.num_rows)
     removal, follows = last(kinds == DELETE, window.starts), removals(window) >= 0
@@ -62,20 +63,20 @@ def _aggregated(window: Window, opened: Mask, functions: Mapping[str, Aggregate]
     else:
         retract[window.starts[opened]] = False
     inputs = AggregateInput(window.starts, retract, ~all_true(count), opened)
-    made = {
+    columns = {
         name: apply(window, name, function, inputs)
         for name, function in functions.items()
         if name in window.rows.column_names
     }
     index = window.ends - 1
     unchanged = opened & (index == window.starts)
-    return build_result(window, made, index, np.where(unchanged, kinds[index], np.int8(INSERT)))
+    return build_result(window, columns, index, np.where(unchanged, kinds[index], np.int8(INSERT)))
 
 
 def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
     """Return the engine with a function for each column that is not in the key.
 
-    The function is last_value for sequence fields, else the one that the options name, else last_non_null_value.
+    The function is last_value for sequence fields, else the function that the options name, else last_non_null_value.
     """
     remove = options.value(AGGREGATION_REMOVE_RECORD_ON_DELETE)
     functions: dict[str, Aggregate] = {}
@@ -88,13 +89,13 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
         if remove and field.ignore_retract:
             raise InvalidInputError(
                 f"options 'aggregation.remove-record-on-delete' and {field_option(column.name, 'ignore-retract')!r} "
-                "exclude each other: leave one"
+                "exclude each other: set only one of them"
             )
         if not field.ignore_retract and name not in TAKES_BACK:
             reason = (
-                f"column {column.name!r}: the aggregate function {name} cannot take a value back, as a row of kind -U "
-                f"or -D asks; set {field_option(column.name, 'ignore-retract')!r} = 'true' to leave the column as it "
-                "is then, or 'ignore-delete' = 'true' to leave such rows out"
+                f"column {column.name!r}: the aggregate function {name} cannot retract a value, as a row of kind -U "
+                f"or -D requires; set {field_option(column.name, 'ignore-retract')!r} = 'true' to leave the column "
+                "unchanged, or 'ignore-delete' = 'true' to leave these rows out"
             )
             refuses |= dict.fromkeys((UPDATE_BEFORE,) if remove else (UPDATE_BEFORE, DELETE), reason)
     fold = aggregation(functions, remove_on_delete=remove)

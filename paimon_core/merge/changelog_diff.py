@@ -1,4 +1,4 @@
-"""Changelog rows from the rows of some keys before and after a change."""
+"""Changelog rows, computed from the rows of some keys before and after a change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ class RowVersions:
 class ChangelogDiff:
     """The rule of changelog rows: an added row is a +I, a removed row a -D, a changed row a -U (old) and a +U (new).
 
-    ``compared``: a row has changed if one of these columns differs; `None`: a row that was written again
-    has changed.
+    ``compared``: a row has changed if one of these columns differs; `None`: every row that was written again has
+    changed.
     """
 
     compared: Sequence[str] | None = None
 
     def changes(self, before: RowVersions, after: RowVersions) -> pa.Table:
-        """Return the changes in key order, the old row before the new one; the columns are those of ``before``."""
-        one, other = before.keys, after.keys
-        common = np.isin(one, other, assume_unique=True), np.isin(other, one, assume_unique=True)
+        """Return the changes in key order, the old row before the new row, with the columns of ``before``."""
+        old_keys, new_keys = before.keys, after.keys
+        common = np.isin(old_keys, new_keys, assume_unique=True), np.isin(new_keys, old_keys, assume_unique=True)
         old = np.where(common[0], np.int8(UPDATE_BEFORE), np.int8(DELETE))
         new = np.where(common[1], np.int8(UPDATE_AFTER), np.int8(INSERT))
         changed = np.ones(len(old), np.bool_), np.ones(len(new), np.bool_)
@@ -54,7 +54,7 @@ class ChangelogDiff:
         return changed_rows.set_column(changed_rows.column_names.index(VALUE_KIND), VALUE_KIND, kinds)
 
     def _same(self, before: pa.Table, after: pa.Table, rows: tuple[Positions, Positions]) -> Positions:
-        """Return the numbers of the pairs of rows that are equal in all compared columns."""
+        """Return the indexes of the row pairs that are equal in all compared columns."""
         equal = np.arange(len(rows[0]))
         for name in self.compared or ():
             old, new = only_chunk(before, name), only_chunk(after, name)

@@ -1,4 +1,4 @@
-"""The deduplicate engine: the newest row of every key wins. Folding folded parts gives the fold of the whole."""
+"""The deduplicate engine: the newest row of every key wins. The merge is associative."""
 
 from collections.abc import Collection, Sequence
 
@@ -15,9 +15,9 @@ from paimon_core.types.datatype import DataField
 
 
 def deduplicate(*, ignore_delete: bool = False) -> MergeFunction:
-    """Return the fold to the last row of each group, with its kind.
+    """Return a merge function that keeps the last row of each group, with its kind.
 
-    With ``ignore_delete`` the last row that adds wins, if the group has one. A single row passes either way.
+    With ``ignore_delete`` it keeps the last row that adds, if any. A group of one row always passes unchanged.
     """
     return _last_adding if ignore_delete else _last
 
@@ -46,6 +46,6 @@ def _make(options: Options, _fields: Sequence[DataField], _key: Collection[str])
 DEDUPLICATE = EngineType(
     "deduplicate",
     _make,
-    "may differ in older rows of the key, which would come back if the newest row were left out",
+    "may differ in older rows of the key, which would reappear if the newest row were left out",
     key_move=KeyMove.DELETE_OLD,
 )

@@ -1,4 +1,4 @@
-"""Merge engines as other packages use them: the facts of an engine, and an engine made for one table."""
+"""The interface of merge engines: the facts of an engine, and an engine made for one table."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.selection import Positions
 
 MergeFunction: TypeAlias = Callable[[Window], pa.Table]
-"""A function from a window to one row for each group, in key order; the columns are those of the window.
+"""A function from a window to one row for each group, in key order, with the columns of the window.
 
-A group may vanish. A group of one row passes unchanged, its kind and sequence number included. A removed row stays in
-the result as a retracting row (-U, -D): readers and compactions drop it if no older row of its key can exist.
+A group may have no result. A group of one row passes unchanged, its kind and sequence number included. A removed row
+stays in the result as a retracting row (-U, -D): readers and compactions drop it if no older row of its key can exist.
 """
 
 
@@ -33,9 +33,10 @@ class MergeEngine:
     ``needs(names)``: these columns and the columns that their merged values depend on.
     ``keeps_rows``, ``skips_level_0``: as in :class:`EngineType`.
     ``refuses``: kinds of rows (1: -U, 3: -D) that can never be merged, with the reason and the remedy.
-    ``newest_wins``: the result is the row that was written last, whatever older rows hold.
-    ``removals(window)``: for each group the position of the row that removes the record before rows that add follow;
-    -1: no such row. A fold of the group would hide the removal from older rows of other runs. `None`: no row does that.
+    ``newest_wins``: the result is the row that was written last; older rows have no effect.
+    ``removals(window)``: for each group, the position of the row that removes the record if rows that add follow it;
+    -1: no such row. Folding the group would hide this removal from older rows of other runs. `None`: no row removes a
+    record.
     """
 
     fold: MergeFunction
@@ -58,7 +59,7 @@ class EngineMaker(Protocol):
 
 
 class KeyMove(Enum):
-    """The effect of a row whose key is stored in another partition than the row's own."""
+    """The effect of a row whose key is already stored in another partition."""
 
     DELETE_OLD = "the row goes to its own partition, and a row of kind -D to the old one"
     MERGE_INTO_OLD = "the row goes to the old partition"
@@ -69,18 +70,17 @@ class KeyMove(Enum):
 class EngineType:
     """The facts of a merge engine that hold for every table, and the function that makes it for one table.
 
-    ``keeps_rows``: a result is one of its input rows, value for value. Otherwise a result may resemble none of them,
-    and no filter by statistics of values may drop an input row.
-    ``late_filter``: why a filter on columns outside of the key waits for the merge: text that follows their names.
+    ``keeps_rows``: a result is one of its input rows, value for value. Otherwise a result may differ from all of them,
+    so a filter by statistics must not drop input rows.
+    ``late_filter``: the reason why a filter on non-key columns waits for the merge, as text after the column names.
     ``skips_level_0``: batch reads show only compacted rows, so every compaction is a lookup compaction.
     ``key_move``: the effect of a row whose key is stored in another partition.
-    ``delete_options``: options of which one must be set for a row of kind -D to delete its key; `()`: none is needed;
-    `None`: such a row deletes nothing, whatever is set.
-    ``removal_option``: the option with which a row of kind -D removes the record, so that later rows begin a new one;
+    ``delete_options``: a row of kind -D deletes its key if one of these options is set; `()`: always; `None`: never.
+    ``removal_option``: the option that makes a row of kind -D remove the record, so that later rows begin a new one;
     `None`: the engine has no such option.
     ``refused_producers``: values of 'changelog-producer' that the engine refuses.
-    ``refuses_sequence_field``: the reason why option 'sequence.field' is refused; `None`: it is not.
-    ``deletion_vectors``: option 'deletion-vectors.enabled' goes with the engine.
+    ``refuses_sequence_field``: the reason why option 'sequence.field' is refused; `None`: it is accepted.
+    ``deletion_vectors``: the engine supports option 'deletion-vectors.enabled'.
     """
 
     name: str
@@ -101,5 +101,5 @@ class EngineType:
 
     def deletes_rows(self, options: Options) -> bool:
         """Return True if a row of kind -D deletes its key in a table with these options."""
-        needed = self.delete_options
-        return needed is not None and (not needed or any(options.value(option) for option in needed))
+        enabling = self.delete_options
+        return enabling is not None and (not enabling or any(options.value(option) for option in enabling))

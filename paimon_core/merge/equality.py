@@ -1,10 +1,9 @@
 """Equality of the values of two columns, as Java decides it for changelogs.
 
-In columns and in fields of rows NULL equals NULL, NaN equals nothing, and -0.0 equals 0.0. Elements of lists
-and values of maps that are NULL equal nothing. Maps are compared key by key, in any order, and keys as Java's boxes
-are: NaN equals NaN, -0.0 differs from 0.0, bytes differ from all bytes. Numbers as values
-of a map are compared by the identity of their boxes: Java keeps one box of each number from -128 to 127, and none of
-floats.
+In columns and in fields of rows NULL equals NULL, NaN equals nothing, and -0.0 equals 0.0. Elements of lists and values
+of maps that are NULL equal nothing. Maps are compared key by key, in any order, and their keys as Java's boxed objects:
+NaN equals NaN, -0.0 differs from 0.0, and a byte array equals no other. Numbers that are values of a map are compared
+by object identity: Java caches one object for each integer from -128 to 127, and none for floats.
 """
 
 from typing import Any
@@ -20,22 +19,22 @@ from paimon_core.types.selection import take_rows
 Mask = npt.NDArray[np.bool_]
 
 
-def equal_values(one: Column, other: Column, *, exact: bool = False) -> Mask:
+def equal_values(left: Column, right: Column, *, exact: bool = False) -> Mask:
     """Return True for each row where two arrays of one type and length have equal values.
 
-    ``exact``: as Java compares the bytes of rows: NaN equals NaN, -0.0 differs from 0.0, NULL equals NULL inside of
-    values, too, and maps have their entries in one order.
+    ``exact``: compare like the bytes of Java's rows. NaN equals NaN, -0.0 differs from 0.0, NULL equals NULL inside
+    values too, and map entries must be in the same order.
     """
-    if not len(one):
+    if not len(left):
         return np.zeros(0, np.bool_)
-    here, there = _valid(one), _valid(other)
-    both = here & there
-    same = ~here & ~there
+    left_valid, right_valid = _valid(left), _valid(right)
+    both = left_valid & right_valid
+    same = ~left_valid & ~right_valid
     if both.all():
-        same = _compared(one, other, exact)
+        same = _compared(left, right, exact)
     elif both.any():
         rows = pa.array(np.flatnonzero(both))
-        same[both] = _compared(one.take(rows), other.take(rows), exact)
+        same[both] = _compared(left.take(rows), right.take(rows), exact)
     return same
 
 
@@ -44,77 +43,77 @@ def _valid(column: Column) -> Mask:
     return mask
 
 
-def _compared(one: Column, other: Column, exact: bool) -> Mask:
-    """As :func:`equal_values`. REQUIRES: no value is null."""
-    kind: Any = one.type
+def _compared(left: Column, right: Column, exact: bool) -> Mask:
+    """Compare like :func:`equal_values`. REQUIRES: no value is null."""
+    kind: Any = left.type
     if pa.types.is_struct(kind):
-        pairs, alike = zip(one.flatten(), other.flatten(), strict=True), np.ones(len(one), np.bool_)
+        pairs, alike = zip(left.flatten(), right.flatten(), strict=True), np.ones(len(left), np.bool_)
         for a, b in pairs:
             alike &= equal_values(a, b, exact=exact)
         return alike
     if pa.types.is_fixed_size_list(kind):
-        sizes = np.full(len(one), kind.list_size)
-        return _throughout(sizes, equal_values(one.flatten(), other.flatten(), exact=exact))
+        sizes = np.full(len(left), kind.list_size)
+        return _throughout(sizes, equal_values(left.flatten(), right.flatten(), exact=exact))
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        return _lists(one, other, exact)
+        return _lists(left, right, exact)
     if exact and pa.types.is_floating(kind):
-        bits: Mask = _bits(one) == _bits(other)
+        bits: Mask = _bits(left) == _bits(right)
         return bits
-    found: Mask = pc.equal(one, other).to_numpy(zero_copy_only=False)
-    return found
+    matches: Mask = pc.equal(left, right).to_numpy(zero_copy_only=False)
+    return matches
 
 
-def _lists(one: Column, other: Column, exact: bool) -> Mask:
-    sizes, theirs = (np.diff(column.offsets.to_numpy()) for column in (one, other))
-    alike: Mask = sizes == theirs
+def _lists(left: Column, right: Column, exact: bool) -> Mask:
+    sizes, right_sizes = (np.diff(column.offsets.to_numpy()) for column in (left, right))
+    alike: Mask = sizes == right_sizes
     if not alike.any():
         return alike
     sizes = sizes[alike]
-    left, right = (take_rows(column, np.flatnonzero(alike)) for column in (one, other))
+    left_rows, right_rows = (take_rows(column, np.flatnonzero(alike)) for column in (left, right))
     if exact:
         equal = np.ones(int(sizes.sum()), np.bool_)
-        for part in ("keys", "items") if pa.types.is_map(one.type) else ("values",):
-            equal &= equal_values(*(_part_of(lists, part) for lists in (left, right)), exact=True)
-    elif pa.types.is_map(one.type):
-        equal = _entries(left, right, np.repeat(np.arange(len(sizes)), sizes))
+        for part in ("keys", "items") if pa.types.is_map(left.type) else ("values",):
+            equal &= equal_values(*(_part_of(lists, part) for lists in (left_rows, right_rows)), exact=True)
+    elif pa.types.is_map(left.type):
+        equal = _entries(left_rows, right_rows, np.repeat(np.arange(len(sizes)), sizes))
     else:
-        equal = _members(left.flatten(), right.flatten())
+        equal = _members(left_rows.flatten(), right_rows.flatten())
     alike[alike] = _throughout(sizes, equal)
     return alike
 
 
 def _part_of(lists: Any, part: str) -> Column:
     """Return the elements, keys or values of all lists or maps. REQUIRES: no list is null."""
-    found: Column = lists.flatten() if part == "values" else getattr(lists, part)
-    return found
+    elements: Column = lists.flatten() if part == "values" else getattr(lists, part)
+    return elements
 
 
-def _members(one: Column, other: Column) -> Mask:
-    return equal_values(one, other) & _valid(one)
+def _members(left: Column, right: Column) -> Mask:
+    return equal_values(left, right) & _valid(left)
 
 
-def _entries(one: Column, other: Column, maps: npt.NDArray[np.int64]) -> Mask:
+def _entries(left: Column, right: Column, maps: npt.NDArray[np.int64]) -> Mask:
     """Compare maps of equal sizes entry by entry, in the order of their keys; ``maps[i]``: the map of entry i."""
-    codes = _codes(one.keys, other.keys)
+    codes = _codes(left.keys, right.keys)
     orders = [np.lexsort((code, maps)) for code in codes]
     keys = [code[order] for code, order in zip(codes, orders, strict=True)]
-    here, there = (take_rows(column.items, order) for column, order in zip((one, other), orders, strict=True))
+    ours, theirs = (take_rows(column.items, order) for column, order in zip((left, right), orders, strict=True))
     same: Mask = keys[0] == keys[1]
-    return same & _members(here, there) & _one_box(here)
+    return same & _members(ours, theirs) & _one_box(ours)
 
 
-def _codes(one: Column, other: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _codes(left: Column, right: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return a number for each key of two columns; equal keys have equal numbers."""
-    kind: Any = one.type
+    kind: Any = left.type
     if pa.types.is_floating(kind):
-        return _bits(one), _bits(other)
+        return _bits(left), _bits(right)
     if pa.types.is_binary(kind):
-        return np.zeros(len(one), np.int64), np.ones(len(other), np.int64)
-    if pa.types.is_nested(kind):  # Java fails on these, or not, as the file has it: the order counts
-        number = np.arange(len(one))
-        return number, np.where(equal_values(one, other), number, -1)
-    codes = pa.concat_arrays([one, other]).dictionary_encode().indices.to_numpy()
-    return codes[: len(one)], codes[len(one) :]
+        return np.zeros(len(left), np.int64), np.ones(len(right), np.int64)
+    if pa.types.is_nested(kind):  # Java fails on these for some files; for the others the stored order counts
+        number = np.arange(len(left))
+        return number, np.where(equal_values(left, right), number, -1)
+    codes = pa.concat_arrays([left, right]).dictionary_encode().indices.to_numpy()
+    return codes[: len(left)], codes[len(left) :]
 
 
 def _bits(floats: Column) -> npt.NDArray[np.int64]:

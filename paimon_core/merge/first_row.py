@@ -1,4 +1,4 @@
-"""The first-row engine: the oldest row of every key stays. Folding folded parts gives the fold of the whole."""
+"""The first-row engine: the oldest row of every key stays. The merge is associative."""
 
 from collections.abc import Collection, Sequence
 
@@ -21,9 +21,10 @@ _REFUSED = (
 
 
 def first_row(*, ignore_delete: bool = False) -> MergeFunction:
-    """Return the fold to the first row of each group; with ``ignore_delete`` to the first that adds, if there is one.
+    """Return a merge function that keeps the first row of each group.
 
-    Without ``ignore_delete`` the fold raises InvalidInputError for a row that retracts.
+    With ``ignore_delete`` it keeps the first row that adds, if any; without, it raises InvalidInputError for a row that
+    retracts.
     """
 
     def fold(window: Window) -> pa.Table:
@@ -48,7 +49,7 @@ def _make(options: Options, _fields: Sequence[DataField], _key: Collection[str])
 FIRST_ROW = EngineType(
     "first-row",
     _make,
-    "may differ in later rows of the key, which would come up if the first row were left out",
+    "may differ in later rows of the key, which would appear if the first row were left out",
     skips_level_0=True,
     key_move=KeyMove.DROP_ROW,
     delete_options=None,

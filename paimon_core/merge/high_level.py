@@ -1,7 +1,7 @@
-"""The rule of lookup levels (behaviour 8.5): which rows of a key are merged in a table with lookups.
+"""The rows of a key that are merged in a table with lookups (behaviour 8.5).
 
-A lookup compaction merges older rows of higher levels into the row it writes. So above level 0 only a key's row of the
-smallest level is merged: with the older rows again, sums would be too large.
+A lookup compaction merges older rows from higher levels into the row that it writes. So above level 0, only a key's row
+at the smallest level is merged: merging the older rows again would make sums too large.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ def levels_of(window: Window) -> npt.NDArray[np.int8]:
 
 
 def pick_high_level(window: Window) -> Window:
-    """Return the rows to merge: of every key those of level 0, and above it only the one of the smallest level.
+    """Return the rows to merge: each key's rows at level 0 and, above level 0, only its row at the smallest level.
 
-    A group that had several rows is merged even if one is left.
+    A group that had several rows is merged even if only one row is left.
     """
     if window.num_groups == window.num_rows:
         return window

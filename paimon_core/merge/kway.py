@@ -1,10 +1,10 @@
-"""Merging sorted runs: cut every run at one key, concatenate the parts, sort, mark groups, fold.
+"""Merge sorted runs: cut every run at the same key, concatenate the parts, sort, mark groups, fold.
 
 Each run keeps a few buffered batches. The smallest of the buffered last keys is the bound: later keys of every run
 are larger than its own last key, so all rows at or below the bound are buffered. These rows are a window. Every window
-empties a buffer, so there are at most as many windows as batches. Memory: two batches a run, because another thread
-reads the runs and cuts the next window while this one is sorted and folded. Python compares keys only at the edges of
-windows.
+empties a buffer, so the number of windows never exceeds the number of batches. Memory: two batches a run, because
+another thread reads the runs and cuts the next window while this one is sorted and folded. Python compares keys only at
+the edges of windows.
 """
 
 import itertools
@@ -31,12 +31,12 @@ __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
 Key: TypeAlias = tuple[Any, ...]
 RunBatches: TypeAlias = list[list[pa.RecordBatch]]
-"""The rows of a window: a list of batches for each run that has some."""
+"""The rows of a window: a list of batches for each run that has rows in it."""
 
-_BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
-_BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them,
-_ALL_BUFFERED = 32 << 20  # nor with many runs
-_SINGLE_RUN_ROWS = 4_096  # from this many consecutive rows of one run on, the rows are a window of their own
+_BUFFERED_ROWS = 16_384  # a run with fewer buffered rows refills, so that tiny batches do not make tiny windows
+_BUFFERED_BYTES = 4 << 20  # but not at this size: with long rows, a window of many runs would be too large
+_ALL_BUFFERED = 32 << 20  # upper limit for all runs together, which lowers the limit of each run
+_SINGLE_RUN_ROWS = 4_096  # at least this many consecutive rows of one run are a window of their own
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
 
@@ -51,16 +51,16 @@ def merge_runs(
     """Merge runs into folded tables in key order; tables are never empty.
 
     REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
-    size; another thread reads them. Memory: two batches a run, more only of batches under 16 384 rows.
+    size; another thread reads them. Memory: two batches a run, more only if batches have under 16 384 rows.
     Raises CorruptedError if a batch does not start above the last key of the batch before, InvalidInputError for a
     null in a key.
 
     Args:
-        runs: the oldest first.
-        order: the order of rows.
+        runs: batches of each sorted run, the oldest run first.
+        order: the columns to merge by.
         fold: the merge function.
         repeated: a run may hold a key several times, in merge order and in one batch.
-        waited: called with the seconds that the merge waits for rows. `None`: nobody asks.
+        waited: called with the seconds that the merge waits for rows; `None`: not measured.
     """
     cut = ahead(_window_bounds(runs, order))
     for batches in cut if waited is None else timed(cut, waited):
@@ -89,7 +89,7 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
 
 
 def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[RunBatches]:
-    """Yield complete rows cut from the front of the runs: for each run that has some a list of batches."""
+    """Yield the complete rows at the front of the runs: a list of batches for each run that has such rows."""
     share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
     heads = [_RunCursor(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
@@ -101,7 +101,7 @@ def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) 
 
 
 def _single_run_rows(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
-    """Cut off the rows of one run that are below all other runs, if they are many or no other run is left."""
+    """Cut off the rows of one run that are below all other runs, if there are many or no other run is left."""
     if len(heads) == 1:
         return heads[0].take_all()
     lowest, second = sorted(heads, key=lambda head: head.first_key)[:2]
@@ -127,7 +127,7 @@ def _single_run_window(rows: pa.RecordBatch) -> Window:
 
 
 def _window(batches: RunBatches, order: MergeOrder) -> Window:
-    """Return the complete rows of several runs. Runs written one after the other keep that order and need no sort."""
+    """Return the complete rows of several runs. Runs whose sequence numbers do not overlap need no sort by them."""
     aged = None if order.sequence_fields else batches if order.by_run else _by_age(batches)
     rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(aged or batches)))
     ends = np.cumsum([sum(batch.num_rows for batch in run) for run in aged or batches])
@@ -139,7 +139,7 @@ def _window(batches: RunBatches, order: MergeOrder) -> Window:
 
 
 def _by_age(batches: RunBatches) -> RunBatches | None:
-    """Return the runs from older to newer if their ranges of sequence numbers do not overlap; else `None`."""
+    """Return the runs from oldest to newest; `None` if their ranges of sequence numbers overlap."""
     if SEQUENCE_NUMBER not in batches[0][0].schema.names:
         return None
     numbers = [[batch.column(SEQUENCE_NUMBER).to_numpy() for batch in run] for run in batches]
@@ -151,7 +151,7 @@ def _one_chunk(table: pa.Table) -> pa.Table:
     combined = table.combine_chunks()
     if any(column.num_chunks > 1 for column in combined.columns):
         raise InvalidInputError(
-            f"A column of {table.num_rows} rows to sort holds over 2 GiB: "
+            f"A column of {table.num_rows} rows to sort exceeds 2 GiB: "
             "use a smaller write-buffer-size or read.batch-size."
         )
     return combined
@@ -257,7 +257,7 @@ class _RunCursor:
         return self._take(self.count_through(bound))
 
     def take_before(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
-        """Cut off the rows below the bound if they are ``at_least`` so many; else none."""
+        """Cut off the rows below the bound; no rows if there are fewer than ``at_least``."""
         count = self._count(bound, bisect_left)
         return self._take(count) if count >= at_least else []
 

@@ -6,7 +6,7 @@ their length (it distinguishes ``a`` from ``a\\0``). A word is computed only for
 long string costs nothing if its head decides.
 
 Order of values: numbers by value with -0.0 equal to 0.0 and NaN largest, instants and dates by time, false before
-true, strings and binary by unsigned bytes. Floating keys are passed as integers, which distinguish the zeros.
+true, strings and binary by unsigned bytes. Callers pass floating keys as integers, which distinguish the zeros.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from paimon_core.types.selection import Positions, take_rows
 
 U64: TypeAlias = npt.NDArray[np.uint64]
 KeyWord: TypeAlias = Callable[[Positions | None], U64]
-"""A function that returns the word of the given rows; `None`: of all rows, without a copy."""
+"""A function from rows to their words; `None`: the words of all rows, without a copy."""
 Column: TypeAlias = Any
 """A ``pyarrow.Array``, whose type stubs are too narrow to compute with."""
 
-_PACKED_WORDS = 8  # bytes beyond 64 behind the prefix are ranked instead: rare, and bounded work for long strings
+_PACKED_WORDS = 8  # values longer than this past the prefix are also ranked: rare, and it bounds the work per value
 _SIGN = np.uint64(1 << 63)
 
 
@@ -81,7 +81,7 @@ def nullable_key_words(column: Column, name: str, *, descending: bool = False) -
 
 
 def _zero(kind: pa.DataType) -> Any:
-    """Return a value to fill nulls with; any value is right."""
+    """Return an arbitrary value to fill nulls with."""
     return pa.scalar({pa.binary(): b"", pa.bool_(): False}.get(kind, 0), kind)
 
 
@@ -144,7 +144,7 @@ def _binary(column: Column, extremes: Positions | None) -> list[KeyWord]:
 
 
 def _common_prefix(column: Column, extremes: Positions | None) -> int:
-    """Return the number of leading bytes that all values share: those that the smallest and the largest share."""
+    """Return the number of leading bytes that all values share, found from the smallest and the largest value."""
     if extremes is None:
         ends: Any = pc.min_max(column)
         least, largest = ends["min"].as_py(), ends["max"].as_py()
@@ -156,9 +156,9 @@ def _common_prefix(column: Column, extremes: Positions | None) -> int:
 
 
 def _even_bytes(content: npt.NDArray[np.uint8], start: int, count: int, length: int, at: int) -> KeyWord:
-    """Return bytes `at:at+8` of values of one length >= 8, by a strided view.
+    """Return bytes `at:at+8` of values that all have the same length >= 8, by a strided view.
 
-    If fewer bytes are left, the view reads the last eight and shifts.
+    If fewer bytes are left, the view reads the last eight and shifts them.
     """
     late = max(0, at + 8 - length)
     strided: npt.NDArray[Any] = np.ndarray((count,), ">u8", content.data, offset=start + at - late, strides=(length,))
@@ -173,7 +173,7 @@ def _even_bytes(content: npt.NDArray[np.uint8], start: int, count: int, length: 
 def _ragged_bytes(
     content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], at: int
 ) -> KeyWord:
-    """Return bytes `at:at+8` of values of any length, zero padded behind their end."""
+    """Return bytes `at:at+8` of values of any length, padded with zeros."""
     end = len(content) - 8
     every: npt.NDArray[Any] = np.ndarray((end + 1,), ">u8", content.data, strides=(1,))
 

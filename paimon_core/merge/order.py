@@ -1,4 +1,4 @@
-"""The order in which rows are merged: by key, and within a key from the oldest row to the newest."""
+"""The merge order: rows are sorted by key, and within a key from the oldest row to the newest."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,10 +19,15 @@ from paimon_core.types.selection import Positions, only_chunk
 class MergeOrder:
     """Names of the columns to merge by.
 
-    Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, even if
-    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then ``FILE_AGE`` if the rows have it,
-    then rows that retract before rows that add, then their run, older runs first. With ``by_run`` the run follows
-    ``sequence_fields`` directly, and the rows need no ``_SEQUENCE_NUMBER``.
+    Rows are grouped by ``key``. Within a key they are ordered by, in this order:
+
+    1. ``sequence_fields``; nulls are smallest, even if ``descending`` inverts the comparison of values.
+    2. ``_SEQUENCE_NUMBER``.
+    3. ``FILE_AGE``, if the rows have it.
+    4. The kind: rows that retract come before rows that add.
+    5. The run: older runs come first.
+
+    With ``by_run`` the run follows ``sequence_fields`` directly, and the rows need no ``_SEQUENCE_NUMBER``.
     """
 
     key: tuple[str, ...]
@@ -32,7 +37,7 @@ class MergeOrder:
 
 
 def ascending_order(spans: Sequence[tuple[int, int]]) -> list[int] | None:
-    """Return the order in which the spans (least, largest) ascend without overlap; `None`: two of them overlap."""
+    """Return the order in which the spans (least, largest) ascend without overlap; `None` if two spans overlap."""
     order = sorted(range(len(spans)), key=spans.__getitem__)
     if any(spans[later][0] <= spans[earlier][1] for earlier, later in itertools.pairwise(order)):
         return None
@@ -60,8 +65,8 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
 
 
 def sequence_words(rows: pa.Table, order: MergeOrder) -> list[KeyWord]:
-    """Return the words of the sequence fields. InvalidInputError for NaN, which Java takes for equal to everything."""
-    found: list[KeyWord] = []
+    """Return the words of the sequence fields. InvalidInputError for NaN, which equals every value in Java's order."""
+    sorted_by: list[KeyWord] = []
     for name in order.sequence_fields:
         column = only_chunk(rows, name)
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
@@ -69,19 +74,19 @@ def sequence_words(rows: pa.Table, order: MergeOrder) -> list[KeyWord]:
                 f"column {name!r} orders rows ('sequence.field') and holds NaN, which is neither older nor newer than "
                 "anything; store NULL, which is older than everything"
             )
-        found += nullable_key_words(column, name, descending=order.descending)
-    return found
+        sorted_by += nullable_key_words(column, name, descending=order.descending)
+    return sorted_by
 
 
 def age_words(rows: pa.Table) -> list[KeyWord]:
-    """Return the words of sequence number, age of the file and kind, as far as the rows have these columns."""
-    found: list[KeyWord] = []
+    """Return the words of sequence number, file age and kind; columns that the rows lack are skipped."""
+    sorted_by: list[KeyWord] = []
     if SEQUENCE_NUMBER in rows.column_names:
-        found += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
+        sorted_by += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
     if FILE_AGE in rows.column_names:
         ages = only_chunk(rows, FILE_AGE).to_numpy()
-        found.append(lambda at: (ages if at is None else ages[at]).astype(np.uint64))
+        sorted_by.append(lambda at: (ages if at is None else ages[at]).astype(np.uint64))
     if VALUE_KIND in rows.column_names:
         adds = ~is_retract_batch(rows.column(VALUE_KIND))
-        found.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))
-    return found
+        sorted_by.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))
+    return sorted_by

@@ -50,10 +50,10 @@ _WIDEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """Columns versioned together by ordering columns, nulls smallest.
+    """Columns that are versioned together by ordering columns, nulls smallest.
 
-    ``columns``: the aggregate of each column; `None`: its newest value. ``removes``: a -D that is newest in this group
-    removes the record.
+    ``columns``: the aggregate function of each column; `None`: the column's newest value. ``removes``: a -D that is the
+    newest row of this group removes the record.
     """
 
     ordering: tuple[str, ...]
@@ -63,24 +63,24 @@ class SequenceGroup:
 
 @dataclass(frozen=True, slots=True)
 class PartialUpdate:
-    """A fold: the result of a group is the last non-null value of each column.
+    """A merge function: the result of a group is the last non-null value of each column.
 
-    Columns of a sequence group follow the group's newest row, nulls too. The effect of rows that retract depends on
-    the options:
+    Columns of a sequence group follow the group's newest row, nulls included. The effect of rows that retract depends
+    on the options:
 
-    - sequence groups: the newest one clears plain columns; every one takes its values back from aggregates;
+    - sequence groups: the newest retracting row clears plain columns; each retracts its values from aggregates;
     - ``remove_on_delete``: a -D removes the record, and rows that add after it begin a new one; a -U has no effect;
-    - ``ignore_delete``: none.
+    - ``ignore_delete``: they have no effect.
 
-    With sequence groups a row *opens* the record if it is the only row of its key, the first row and retracts, or
-    removes the record by its group; all its values are copied.
+    With sequence groups, a row *opens* the record if it is the only row of its key, a first row that retracts, or a row
+    that removes the record through its group. All values of an opening row are copied.
 
     The result is a -D if the last row removes the record or no row adds, else a +I.
 
     Associative for rows that add, unless an aggregate of a sequence group depends on their order. With
-    ``remove_on_delete`` it is associative if no -D is before other rows. With rows that retract in sequence groups it
-    is not, because a first retract fills the row. Removals by several groups cost one pass for each removal of the key
-    that has most of them.
+    ``remove_on_delete`` it is associative if no -D precedes other rows. With rows that retract in sequence groups it
+    is not, because a retracting first row is copied. If several groups remove records, each removal of the key with the
+    most removals costs one pass.
     """
 
     key: Collection[str] = ()
@@ -116,9 +116,9 @@ class PartialUpdate:
         return state
 
     def _only_adds(self, state: "_State", retract: Mask) -> "_State":
-        """Return the state with the rows that add to the record that is not removed; without them with one other row.
+        """Return the state with only the rows that add after the last removal.
 
-        That is the last -D with ``remove_on_delete``, else the last row.
+        A group without such rows keeps one row: with ``remove_on_delete`` its last -D, if any, else its last row.
         """
         window, starts = state.window, state.window.starts
         removal = last(state.kinds == DELETE, starts) if self.remove_on_delete else np.full(len(starts), -1)
@@ -130,12 +130,12 @@ class PartialUpdate:
         return _State(rest, kinds, retracts_of(kinds), state.single | empty, state.removed, state.seen)
 
     def _removals(self, state: "_State") -> Positions | None:
-        """Return each group's row that removes the record, -1: none; `None`: no group has such a row."""
+        """Return the row of each group that removes the record, -1: no row does; `None` if no group has a removal."""
         starts, delete = state.window.starts, state.kinds == DELETE
         delete[starts[state.single | state.removed]] = False
         removing = [group.ordering for group in self.groups if group.removes]
         triggers = [np.logical_and(*newest(state.window, ordering)) for ordering in removing]
-        choose = last if len(triggers) < 2 else first  # a removal by one group may lower the order of another
+        choose = last if len(triggers) < 2 else first  # a removal by one group may lower the order of another group
         delete &= np.logical_or.reduce(triggers)
         restart = choose(delete, starts)
         return restart if (restart >= 0).any() else None
@@ -143,41 +143,41 @@ class PartialUpdate:
     def _columns(self, state: "_State") -> dict[str, ColumnResult]:
         window, starts = state.window, state.window.starts
         opening, back = state.opening()
-        made: dict[str, ColumnResult] = {}
+        results: dict[str, ColumnResult] = {}
         for group in self.groups:
             if group.ordering[0] not in window.rows.column_names:
                 continue
             has_order, newer = newest(window, group.ordering)
             index = last(opening | (has_order & newer), starts)
-            made.update(dict.fromkeys(group.ordering, index))
+            results.update(dict.fromkeys(group.ordering, index))
             plain = np.where(back[index] & has_order[index], -1, index) if back.any() else index
             inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
             for name, function in group.columns.items():
                 if name not in window.rows.column_names:
                     continue
                 if function is None:
-                    made[name] = plain
+                    results[name] = plain
                 else:
-                    made[name] = apply(window, name, function, replace(inputs, seen=state.seen.get(name)), times)
+                    results[name] = apply(window, name, function, replace(inputs, seen=state.seen.get(name)), times)
         adding = None if state.retract is None else opening | ~state.retract
         newest_of_all = window.ends - 1
         for name in window.rows.column_names:
-            if name in made or name in self.key or name in (VALUE_KIND, SEQUENCE_NUMBER):
+            if name in results or name in self.key or name in (VALUE_KIND, SEQUENCE_NUMBER):
                 continue
             if adding is None and not only_chunk(window.rows, name).null_count:
-                made[name] = newest_of_all
+                results[name] = newest_of_all
             else:
                 mask = is_present(window, name)
-                made[name] = last(mask if adding is None else mask & adding, starts)
-        return made
+                results[name] = last(mask if adding is None else mask & adding, starts)
+        return results
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
     """A window during the fold.
 
-    ``single``: groups that had one row from the start. ``removed``: groups that begin with a row that removes the
-    record. ``seen``: by column, groups whose first-value function had a value before that row.
+    ``single``: mask of groups that had one row from the start. ``removed``: mask of groups that begin with a row that
+    removes the record. ``seen``: by column, mask of groups whose first-value function had a value before that row.
     """
 
     window: Window
@@ -196,7 +196,7 @@ class _State:
         return _State(window, kinds, retracts_of(kinds), self.single, removed, {**self.seen, **seen})
 
     def opening(self) -> tuple[Mask, Mask]:
-        """Return masks of the rows that are copied whole and of the rows to take back.
+        """Return masks of the rows that are copied whole and of the rows to retract.
 
         A first row that retracts is in both, unless it is the only row.
         """
@@ -213,14 +213,14 @@ class _State:
 def _group_inputs(
     state: _State, opening: Mask, back: Mask, has_order: Mask, newer: Mask
 ) -> tuple[AggregateInput, Positions | None]:
-    """Return the input of a sequence group's aggregates, and how often they get each row (`None`: once)."""
+    """Return the input of a sequence group's aggregates, and how often each row is applied (`None`: once)."""
     starts = state.window.starts
     times = (has_order | opening).astype(np.int64) + (opening & back)
     return AggregateInput(starts, back, has_order & ~newer, opening[starts]), None if (times == 1).all() else times
 
 
 def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[tuple[str, Mask]]:
-    """Return (column, seen) of the group's first values, with the rows before ``restart``."""
+    """Return (column, seen) for the group's first-value functions, after the rows before ``restart``."""
     names = [
         (name, function)
         for name, function in group.columns.items()
@@ -257,9 +257,9 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
                     "is neither older nor newer than anything"
                 )
             values = np.where(values == -1, 0, values)  # -0.0 equals 0.0 here
-        there = values if has.all() else values[has]
-        low, high = (int(there.min()), int(there.max())) if len(there) else (0, 0)
-        if (high - low + 2) * width >= _WIDEST:  # too wide for one integer: number the distinct ones
+        present = values if has.all() else values[has]
+        low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
+        if (high - low + 2) * width >= _WIDEST:  # too wide for one integer: number the distinct values
             values, code = (np.unique(x, return_inverse=True)[1] for x in (values, code))
             low, high, width = 0, count, count
         ranks = values.astype(np.int64) - low + 1
@@ -273,18 +273,18 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
 
 
 def sequence_groups(options: Options, fields: Sequence[DataField], key: Collection[str]) -> tuple[SequenceGroup, ...]:
-    """Return the sequence groups of a table. InvalidInputError for columns that are unknown, keys, or in two groups."""
+    """Return the sequence groups of a table. InvalidInputError for unknown columns, keys, and columns in two groups."""
     columns = {field.name: field for field in fields}
     listed = options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)
-    found = [
+    definitions = [
         (option, tuple(parsed[0]), split_list(text))
         for option, text in options.items()
         if (parsed := split_field_option(option)) and parsed[1] == "sequence-group"
     ]
-    orderings = {name for _, ordering, _ in found for name in ordering}
+    orderings = {name for _, ordering, _ in definitions for name in ordering}
     group_of: dict[str, str] = {}
     groups = []
-    for option, ordering, members in found:
+    for option, ordering, members in definitions:
         for name in (*ordering, *members):
             if name not in columns:
                 raise InvalidInputError(f"option {option!r} names column {name!r}, which the table does not have")
@@ -292,7 +292,7 @@ def sequence_groups(options: Options, fields: Sequence[DataField], key: Collecti
                 raise InvalidInputError(f"option {option!r} names {name!r}, which is a primary key column")
             if group_of.setdefault(name, option) != option:
                 raise InvalidInputError(
-                    f"column {name!r} is in two sequence groups: {group_of[name]!r} and {option!r}; leave it in one"
+                    f"column {name!r} is in two sequence groups, {group_of[name]!r} and {option!r}; keep it in one"
                 )
         functions = {name: _group_function(options, columns[name]) for name in members if name not in orderings}
         groups.append(SequenceGroup(ordering, functions, removes=any(name in listed for name in ordering)))
@@ -317,7 +317,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
     )
     if remove and groups:
         raise InvalidInputError(
-            "option 'partial-update.remove-record-on-delete' does not go with sequence groups; list their columns in "
+            "option 'partial-update.remove-record-on-delete' excludes sequence groups; list their ordering columns in "
             "'partial-update.remove-record-on-sequence-group' instead"
         )
     grouped = {name for group in groups for name in group.columns}
@@ -333,9 +333,8 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
         function = FieldOptions(column.name, column.type, options).function
         if function not in (None, "last_non_null_value"):
             raise InvalidInputError(
-                f"column {column.name!r} has the aggregate function {function} and is in no "
-                "sequence group, which merge engine partial-update needs for aggregates: list it in a "
-                "'fields.<column>.sequence-group'"
+                f"column {column.name!r} has the aggregate function {function} but is in no sequence group, which "
+                "merge engine partial-update requires for aggregates: list it in a 'fields.<column>.sequence-group'"
             )
     refuses = {} if ignore or remove or groups else dict.fromkeys((UPDATE_BEFORE, DELETE), _REFUSED)
     fold = PartialUpdate(tuple(key), groups, ignore, remove)
@@ -343,7 +342,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
 
 
 class _Needs:
-    """The columns that a set of columns needs: ordering columns of its groups and of groups that remove records."""
+    """The columns that other columns need: the ordering columns of their groups and of groups that remove records."""
 
     def __init__(self, groups: Sequence[SequenceGroup]) -> None:
         self._always = frozenset(name for group in groups if group.removes for name in group.ordering)
@@ -354,10 +353,10 @@ class _Needs:
         return frozenset(names).union(self._always, *(self._with.get(name, ()) for name in names))
 
 
-def _check_exclusive(given: Mapping[str, bool]) -> None:
-    on = [option for option, value in given.items() if value]
+def _check_exclusive(switches: Mapping[str, bool]) -> None:
+    on = [option for option, value in switches.items() if value]
     if "ignore-delete" in on and len(on) > 1:
-        raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} exclude each other: leave one")
+        raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} exclude each other: set only one of them")
 
 
 PARTIAL_UPDATE = EngineType(

@@ -1,7 +1,7 @@
-"""Record-level expiry: compactions leave out expired rows.
+"""Record-level expiry: compactions drop expired rows.
 
 A row of any kind is expired if `time + record-level.expire-time < now`, in whole seconds; a row without a time never
-is. A compaction leaves it out before it merges rows. Reads of the table show every stored row.
+expires. A compaction drops expired rows before it merges. Reads of the table show every stored row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,9 +30,9 @@ class RecordLevelExpire:
 
     @staticmethod
     def of(options: Options, fields: Sequence[DataField], now_millis: int) -> "RecordLevelExpire | None":
-        """Return the rule of a table's options; `None`: rows do not expire.
+        """Return the rule that a table's options define; `None`: rows do not expire.
 
-        Raises InvalidInputError for a missing column and for a column whose type is no time.
+        Raises InvalidInputError for a missing column and for a column whose type is not a time.
         """
         age = options.value(RECORD_LEVEL_EXPIRE_TIME)
         if age is None:
@@ -40,13 +40,13 @@ class RecordLevelExpire:
         name = options.value(RECORD_LEVEL_TIME_FIELD)
         if name is None:
             raise InvalidInputError("option 'record-level.expire-time' needs 'record-level.time-field'")
-        found = next((field for field in fields if field.name == name), None)
-        if found is None:
+        field = next((f for f in fields if f.name == name), None)
+        if field is None:
             raise InvalidInputError(f"option 'record-level.time-field' names column {name!r}, which does not exist")
         roots = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
-        if not isinstance(found.type, AtomicType) or found.type.root not in roots:
+        if not isinstance(field.type, AtomicType) or field.type.root not in roots:
             raise InvalidInputError(
-                f"option 'record-level.time-field' names {name!r} of type {found.type}: it must be one of "
+                f"option 'record-level.time-field' names {name!r} of type {field.type}: it must be one of "
                 f"{', '.join(roots)}"
             )
         return RecordLevelExpire(name, now_millis // 1000 - int(age.total_seconds()))
@@ -62,8 +62,8 @@ class RecordLevelExpire:
     def reaches(self, least: Any, kind: pa.DataType) -> bool:
         """Return True if a column with this smallest value holds an expired row.
 
-        ``least``: an internal value; `None`: the column is all null. If integers of the column are seconds and
-        milliseconds, the smallest one is judged by its own unit, because milliseconds are larger.
+        ``least``: an internal value; `None`: the column is all null. If the column mixes seconds and milliseconds, the
+        smallest number is in seconds, because milliseconds are larger numbers.
         """
         return bool(pc.less(_seconds(pa.array([least], kind)), self.cutoff)[0].as_py())
 

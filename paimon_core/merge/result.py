@@ -1,4 +1,4 @@
-"""Results of windows: one row for each group, built of new columns and of positions of values."""
+"""Results of a fold: one row for each group, built from new columns and from positions of existing values."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -28,13 +28,13 @@ def kinds_of(window: Window) -> Kinds:
 
 
 def retracts_of(kinds: Kinds) -> Mask | None:
-    """Return the mask of the rows that retract; `None`: no row does."""
+    """Return the mask of the rows that retract; `None`: no row retracts."""
     mask = is_retract(kinds)
     return mask if mask.any() else None
 
 
 def is_present(window: Window, name: str) -> Mask:
-    """Return the mask of the rows where a column is not null, in sorted order. Copies no values."""
+    """Return the mask of the rows where a column is not null, in sorted order, without copying values."""
     column = only_chunk(window.rows, name)
     if not column.null_count:
         return all_true(window.num_rows)
@@ -54,7 +54,7 @@ def apply(
         name: the column.
         function: the column's aggregate function.
         inputs: groups and kinds of the rows.
-        times: how often (0, 1, 2) the function gets each row; `None`: once.
+        times: how often (0, 1, 2) each row is applied; `None`: once.
     """
     if isinstance(function, RowPick):
         mask = is_present(window, name)
@@ -68,13 +68,13 @@ def all_true(count: int) -> Mask:
     return np.ones(count, bool)
 
 
-def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positions, kinds: Kinds) -> pa.Table:
+def build_result(window: Window, results: Mapping[str, ColumnResult], index: Positions, kinds: Kinds) -> pa.Table:
     """Return one row for each group.
 
     Args:
         window: the rows.
-        made: results by column.
-        index: for each group the row of all other columns, as a position in sorted order.
+        results: results by column.
+        index: for each group, the row that all other columns are taken from, as a position in sorted order.
         kinds: the kind of each group's row.
     """
     taken: dict[int, pa.Array] = {}
@@ -82,7 +82,7 @@ def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positi
     def column(name: str) -> Column:
         if name == VALUE_KIND:
             return pa.array(kinds, pa.int8())
-        value = made.get(name, index)
+        value = results.get(name, index)
         if not isinstance(value, np.ndarray):
             return value
         if id(value) not in taken:
@@ -95,14 +95,14 @@ def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positi
 
 
 def removals(window: Window) -> Positions:
-    """Return for each group its last row of kind -D, if a row that adds follows it; else -1."""
+    """Return, for each group, its last row of kind -D if a row that adds follows it, else -1."""
     kinds = kinds_of(window)
     removal = last(kinds == DELETE, window.starts)
     return np.where(last(~is_retract(kinds), window.starts) > removal, removal, -1)
 
 
 def drop_before(window: Window, restart: Positions) -> Window:
-    """Return the window without the rows of each group before its row `restart[g]` (-1: all stay)."""
+    """Return the window without each group's rows before `restart[g]` (-1: all rows stay)."""
     sizes = window.ends - window.starts
     keep = np.arange(window.num_rows) >= np.repeat(restart, sizes)
     order = np.flatnonzero(keep) if window.order is None else window.order[keep]

@@ -12,7 +12,7 @@ from paimon_core.types.selection import bits, filter_rows
 SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
 FILE_AGE = "_FILE_AGE"
-"""A column (int32) of rows to merge: the rank of their file among those of the bucket, the oldest file lowest."""
+"""A column (int32) of rows to merge: the rank of a row's file in its bucket, the oldest file lowest."""
 
 
 def is_retract_batch(kinds: Column) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Groups of consecutive rows, given by the position where each begins: first, last, any and count of a mask.
+"""Groups of consecutive rows, identified by their start positions: first, last, any and count of a mask.
 
 REQUIRES, everywhere: ``starts`` ascends, begins with 0, and every group has rows.
 """
@@ -11,7 +11,7 @@ from paimon_core.types.selection import Mask, Positions
 
 
 def sizes_of(starts: Positions, n: int) -> Positions:
-    """Return the number of rows of each group; ``n`` rows in all."""
+    """Return the number of rows of each group; ``n``: the number of all rows."""
     return np.diff(starts, append=n)
 
 
@@ -23,21 +23,21 @@ def numbered(starts: Positions, n: int) -> Positions:
 
 
 def last(mask: Mask, starts: Positions) -> Positions:
-    """Return the last row of each group where the mask is true; -1: it is true nowhere in the group."""
+    """Return the last row of each group where the mask is true; -1: the mask is false for the whole group."""
     if mask.all():
         return starts + sizes_of(starts, len(mask)) - 1
     running = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))  # twice as fast as reduceat
-    found: Positions = running[starts + sizes_of(starts, len(mask)) - 1]
-    return np.where(found >= starts, found, -1)
+    position: Positions = running[starts + sizes_of(starts, len(mask)) - 1]
+    return np.where(position >= starts, position, -1)
 
 
 def first(mask: Mask, starts: Positions) -> Positions:
-    """Return the first row of each group where the mask is true; -1: it is true nowhere in the group."""
+    """Return the first row of each group where the mask is true; -1: the mask is false for the whole group."""
     if mask.all():
         return starts
     count = len(mask)
-    found = np.minimum.accumulate(np.where(mask, np.arange(count), count)[::-1])[::-1][starts]
-    return np.where(found < starts + sizes_of(starts, count), found, -1)
+    position = np.minimum.accumulate(np.where(mask, np.arange(count), count)[::-1])[::-1][starts]
+    return np.where(position < starts + sizes_of(starts, count), position, -1)
 
 
 def any_of(mask: Mask, starts: Positions) -> Mask:
@@ -45,8 +45,8 @@ def any_of(mask: Mask, starts: Positions) -> Mask:
     if mask.all():
         return np.ones(len(starts), bool)
     so_far = np.cumsum(mask)
-    found: Mask = so_far[starts + sizes_of(starts, len(mask)) - 1] > so_far[starts] - mask[starts]
-    return found
+    result: Mask = so_far[starts + sizes_of(starts, len(mask)) - 1] > so_far[starts] - mask[starts]
+    return result
 
 
 def tally(mask: Mask, starts: Positions) -> Positions:
@@ -57,7 +57,7 @@ def tally(mask: Mask, starts: Positions) -> Positions:
 
 
 def rounds(starts: Positions, n: int, among: Positions | None = None) -> Iterator[tuple[Positions, Positions]]:
-    """Yield (groups, position of their row p) for p = 1, 2, ...: one row of every group at once, strictly in order.
+    """Yield (groups, positions of their row p) for p = 1, 2, ...: one row of every group at once, strictly in order.
 
     Costs a few numpy calls for each row of the largest group. ``among``: numbers of the groups to visit; `None`: all.
     """

@@ -1,9 +1,9 @@
 """Stable sorting and grouping by normalized keys (words): sort a packed prefix, then refine only the rows that tie.
 
-As many leading bits of the words as fit go into one integer a row; bits that are the same in all rows are left out, so
-a composite key, a timestamp or a string of digits mostly fits whole. Rows equal in that integer are tied. The next
-bits are compared for tied rows only, until the rows differ or no bit is left. Exact for any input; the
-packing affects only the speed.
+The leading bits of the words are packed into one integer per row. Bits that are equal in all rows are left out, so a
+composite key, a timestamp or a string of digits usually fits whole. Rows with equal integers are tied. The next bits
+are compared for tied rows only, until the rows differ or no bit is left. The result is exact for any input; the packing
+affects only the speed.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from paimon_core.merge.normalized_keys import U64, KeyWord
 from paimon_core.types.selection import Positions
 
 _WORTH_A_WORD = 8  # with fewer free bits the next word is computed only for rows that are still tied
-_WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays where the word does not fit
-_WORTH_THE_NEXT = 20  # the same where it fits, to make room for the next word
+_WORTH_SQUEEZING = 12  # with this many constant bits inside a word, removing them pays if the word does not fit
+_WORTH_THE_NEXT = 20  # the same if the word fits, to make room for the next word
 
 
 def sort_groups(
@@ -25,14 +25,14 @@ def sort_groups(
 ) -> tuple[Positions | None, Positions]:
     """Return the stable order by (key, then), `None` if the rows are in order, and the start of each distinct key.
 
-    Raises CorruptedError if a run is found to descend.
+    Raises CorruptedError for a run that proves to be out of order.
 
     Args:
         key: words of the key.
         then: words that order the rows of one key.
         count: number of rows, at least one.
-        runs: first rows of a few runs that follow each other, each sorted by key; `None`: rows in any order. This
-            decides the algorithm, never the result.
+        runs: start positions of a few consecutive runs, each sorted by key; `None`: rows in any order. This selects the
+            algorithm and never changes the result.
     """
     ties = _Ties(count, runs)
     ties.refine(key)
@@ -44,7 +44,7 @@ def sort_groups(
 
 
 class _Ties:
-    """A permutation under refinement; `same[i]`: its row i equals the row before in all bits compared so far."""
+    """A permutation under refinement; `same[i]`: its row i equals row i - 1 in all bits compared so far."""
 
     def __init__(self, count: int, runs: Positions | None) -> None:
         self.order: Positions | None = None
@@ -99,12 +99,12 @@ class _Ties:
 
 
 def _check_runs(descents: npt.NDArray[np.bool_], runs: Positions) -> None:
-    """Raise CorruptedError unless every row below the row before it is the first of a run."""
+    """Raise CorruptedError if a row is below the row before it and does not start a run."""
     wrong = np.setdiff1d(np.flatnonzero(descents) + 1, runs)
     if len(wrong):
         first = runs[np.searchsorted(runs, wrong[0], "right") - 1]
         raise CorruptedError(
-            f"One of {len(runs)} runs to merge is not sorted by key: row {wrong[0] - first} of its rows at hand is "
+            f"One of {len(runs)} runs to merge is not sorted by key: row {wrong[0] - first} of its buffered rows is "
             "below the row before it. Every file of a run must be sorted and hold a key once."
         )
 
@@ -128,7 +128,7 @@ def _sorted(prefix: U64) -> tuple[Positions, U64]:
 
 
 class _Packing:
-    """The bits that have been used: all of the words before ``at``, and of word ``at`` the bits from ``low`` up."""
+    """A cursor over the bits of words: words before ``at`` are used, and the bits from ``low`` up of word ``at``."""
 
     def __init__(self, words: Sequence[KeyWord]) -> None:
         self.words, self.at, self.low = words, 0, 64
@@ -141,10 +141,10 @@ class _Packing:
         """Return the group's number followed by the next bits of the words, together at most ``room`` bits.
 
         Args:
-            rows: the rows; `None`: all.
+            rows: positions of the rows; `None`: all rows.
             count: number of rows.
             group: number of each row's tie (`None`: one tie), and its width in bits.
-            room: bits of the result.
+            room: maximum number of bits in the result.
         """
         packed, used = group
         free, seen = room - used, False

@@ -15,8 +15,8 @@ from paimon_core.types.selection import Positions, only_chunk, take_rows
 class Window:
     """Rows to fold. Group i is rows `starts[i]:ends[i]` of the sorted order, oldest first.
 
-    ``rows``: in order of arrival, one chunk a column. ``order``: positions in ``rows`` by key and merge order, possibly
-    not all; `None`: ``rows`` are sorted. A fold copies only the rows of its result, by :meth:`take`.
+    ``rows``: rows in order of arrival, one chunk a column. ``order``: positions in ``rows``, sorted by key and merge
+    order, possibly not all; `None`: ``rows`` are sorted. A fold copies only the rows of its result, by :meth:`take`.
     """
 
     rows: pa.Table
@@ -38,14 +38,14 @@ class Window:
 
     @property
     def ends(self) -> Positions:
-        """Position behind the last row of every group."""
+        """Position after the last row of every group."""
         return np.append(self.starts[1:], self.num_rows)[: len(self.starts)]
 
     @property
     def single(self) -> npt.NDArray[np.bool_]:
-        """Mask of the groups that are one row, which passes unchanged."""
-        one: npt.NDArray[np.bool_] = self.ends - self.starts == 1
-        return one if self.merged is None else one & ~self.merged
+        """Mask of the groups of one row, which passes unchanged."""
+        one_row: npt.NDArray[np.bool_] = self.ends - self.starts == 1
+        return one_row if self.merged is None else one_row & ~self.merged
 
     @property
     def all_single(self) -> bool:
@@ -75,7 +75,7 @@ class Window:
         return rows
 
     def at(self, positions: Positions) -> Positions:
-        """Return the positions in ``rows`` of these positions of the sorted order."""
+        """Convert positions of the sorted order to positions in ``rows``."""
         return positions if self.order is None else self.order[positions]
 
     def column(self, name: str) -> Column:

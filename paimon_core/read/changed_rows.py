@@ -36,12 +36,11 @@ from paimon_core.types.system_fields import ROW_KIND, VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class ChangeRead:
-    """Rows of the splits of a stream: the columns ``fields``, of rows matching ``predicate`` (bound to the store's
-    schema).
+    """A reader of the splits of a stream: the columns ``fields`` of the rows that match ``predicate``.
 
-    With ``kinds``: every changed row, with its kind ("+I", "-U", "+U", "-D") in a first column ``rowkind``. Without
-    ``kinds``: added rows and the new rows of updates. A deleted row then raises UnsupportedError, or is left out with
-    ``ignore_deletes``.
+    ``predicate`` is bound to the store's schema. With ``kinds``, every changed row is read, with its kind ("+I", "-U",
+    "+U", "-D") in a first column ``rowkind``. Without ``kinds``, added rows and the new rows of updates are read: a
+    deleted row raises UnsupportedError, or is left out with ``ignore_deletes``.
     """
 
     store: FileStore
@@ -61,11 +60,11 @@ class ChangeRead:
         return arrow_schema((ROW_KIND, *self.fields) if self.kinds else self.fields)
 
     def to_batches(self, split: BatchSplit) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one split in their order; batches are never empty. Memory: as of a batch read.
+        """Yield the rows of one split in order; batches are never empty. Memory: the same as a batch read.
 
-        If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered one. A
-        key that only the older of two compared snapshots has is no row without ``kinds``.
-        Raises OutOfRangeError if the snapshot expires meanwhile.
+        If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered a bucket.
+        Without ``kinds``, a key that only the older of two compared snapshots has yields no row.
+        Raises OutOfRangeError if the snapshot expires during the read.
         """
         if isinstance(split, DiffSplit):
             yield from self._differences(split)
@@ -102,7 +101,7 @@ class ChangeRead:
     def _may_move_keys(self, units: Sequence[ChangeUnit]) -> bool:
         """Return True if keys may have moved between these buckets.
 
-        Raises UnsupportedError if the files do not give the order of the changes of a key.
+        Raises UnsupportedError if the files do not define the order of a key's changes.
         """
         stored: dict[BucketRef, list[DataFileMeta]] = {}
         for unit in units:
@@ -121,14 +120,16 @@ class ChangeRead:
         return True
 
     def _unit_batches(self, unit: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield ``_VALUE_KIND``, the requested columns, ``keys``, and, to refuse deletes, the filter's columns."""
+        """Yield ``_VALUE_KIND``, the requested columns, ``keys`` and, if deletes are refused, the filter's columns."""
         store, fields = self._without_start, self._read_fields(keys)
         if store.schema.primary_keys and unit.source is RowSource.STORED_KINDS:
-            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).changelog_batches(unit.split)
+            yield from TableRead(store, fields, self._read_predicate(), skip_bad_files=True).changelog_batches(
+                unit.split
+            )
             return
         kind = pa.scalar(DELETE if unit.source is RowSource.DELETED else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
-        for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(unit.split):
+        for batch in TableRead(store, fields, self.predicate, skip_bad_files=True).to_batches(unit.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -137,29 +138,29 @@ class ChangeRead:
         return not self.kinds and not self.ignore_deletes
 
     def _read_fields(self, keys: Sequence[str]) -> tuple[DataField, ...]:
-        """Return the requested columns, then those of the key and of the filter that are needed besides."""
+        """Return the requested columns, then the other columns that the key and the filter need."""
         needed = columns(self.predicate) if self.predicate is not None and self._refuses_deletes else set()
         extra = {*keys, *needed} - {f.name for f in self.fields}
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _read_predicate(self) -> Predicate | None:
-        """Return the predicate to read with: if deletes are refused, only its part on the key.
+        """Return the predicate to read with; if deletes are refused, only its part on the key.
 
-        A deleted row may hold nothing but its key, so a filter on other columns could hide the delete.
+        A deleted row may hold only its key, so a filter on other columns could hide the delete.
         """
         if self.predicate is None or not self._refuses_deletes:
             return self.predicate
         return restrict(self.predicate, set(self.store.schema.primary_keys))
 
     def _with_kinds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their kinds as texts, and the requested columns."""
+        """Return the kinds of the rows as texts, and the requested columns."""
         chosen = batch.columns[1 : 1 + len(self.fields)]
         return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *chosen], schema=self.schema)
 
     def _added_rows(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
         """Return the rows that are added, with the requested columns. UnsupportedError for refused deletes."""
         kinds = batch.column(0).to_numpy()
-        deletes_by_update = self.store.traits.changelog_producer == "none"  # no -U has a +U: it deletes
+        deletes_by_update = self.store.traits.changelog_producer == "none"  # a -U comes without a +U and deletes
         if self._refuses_deletes and (is_retract(kinds) if deletes_by_update else kinds == DELETE).any():
             raise UnsupportedError(
                 f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "
@@ -182,9 +183,9 @@ def changes(store: FileStore, interval: Interval) -> Iterator[pa.RecordBatch]:
     """Yield the changes of an interval.
 
     With a changelog producer these are the rows of its changelog, else the written rows, once per key and commit. They
-    are in the order of snapshots, and within a snapshot in the order of changes of a key. An overwrite yields no rows
-    unless the table's options ask for them. An expired snapshot is read if its changelog exists. In mode ``diff`` they
-    are the difference of the rows of two snapshots, by key. Memory: as of a batch read.
+    are in the order of snapshots, and within a snapshot in the order of each key's changes. An overwrite yields rows
+    only if the table's options ask for them. An expired snapshot is read if its changelog exists. In mode ``diff`` the
+    changes are the difference between the rows of two snapshots, by key. Memory: the same as a batch read.
     """
     source = interval.source(without_start(store))
     read = ChangeRead(source, store.schema.fields, kinds=True)
@@ -193,7 +194,7 @@ def changes(store: FileStore, interval: Interval) -> Iterator[pa.RecordBatch]:
 
 
 def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
-    """Yield one split for each snapshot with changes, in the order of commits; in mode ``diff`` as planned.
+    """Yield one split for each snapshot with changes, in the order of commits; in mode ``diff`` the planned splits.
 
     REQUIRES: ``store`` is the interval's ``source``.
     """
@@ -209,6 +210,6 @@ def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
 
 
 def _snapshots(store: FileStore, interval: Interval) -> Iterator[Snapshot]:
-    """Yield the snapshots of an interval, or their changelogs. OutOfRangeError for one that has expired meanwhile."""
+    """Yield the snapshots of an interval, or their changelogs. OutOfRangeError for an expired snapshot."""
     ids = range(interval.first + 1, interval.last + 1)
     return parallel_map(lambda i: find_change(store, i) or store.snapshots.get(i), ids)

@@ -1,4 +1,4 @@
-"""The order of changes of keys that move between partitions: deletes in the old bucket before inserts in the new one.
+"""Order the changes of keys that move between partitions: deletes in the old bucket precede inserts in the new bucket.
 
 So a consumer never deletes the new row.
 """
@@ -24,7 +24,7 @@ def keys_with_last_kind(
     Args:
         batches: rows in order of ``keys``; the first column holds the kinds (int8).
         keys: columns of the key.
-        alive: the keys to choose.
+        alive: selects the keys whose last row adds; False: the keys whose last row retracts.
     """
     last_key: pa.RecordBatch | None = None
     for batch in batches:
@@ -48,7 +48,7 @@ def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _chosen(rows: pa.RecordBatch, starts: npt.NDArray[np.int64], *, alive: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the chosen keys, which begin at ``starts``; nothing if there are none."""
+    """Yield the rows of the chosen keys; ``starts``: where each key begins. No batch if no key is chosen."""
     ends = np.append(starts[1:], rows.num_rows)
     chosen = is_retract(rows.column(0).to_numpy()[ends - 1]) != alive
     if chosen.any():

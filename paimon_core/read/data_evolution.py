@@ -25,30 +25,30 @@ def read_row_range(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows that the files share, with exactly ``fields``; a column that no file has is null.
 
-    Memory: a batch of each file with one of the columns. Raises CorruptedError if the files differ in length.
+    Memory: one batch for each file that has one of the columns. Raises CorruptedError if the files differ in length.
 
     Args:
         store: the table.
-        bucket: of the files.
+        bucket: the bucket of the files.
         files: the files of one row range.
         fields: columns to read.
-        recorder: measures the read. `None`: nobody asks.
+        recorder: measures the read; `None`: the read is not measured.
     """
     parts: dict[RowRangeFiles, list[DataField]] = {}
     for field in fields:
         parts.setdefault(files_with_column(store, files, field), []).append(field)
-    how = ReadOptions(parallel_files=max(1, len(parts)), counts=None if recorder is None else recorder.counts)
+    options = ReadOptions(parallel_files=max(1, len(parts)), counts=None if recorder is None else recorder.counts)
 
     def stream(holders: RowRangeFiles, columns: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         for file in holders:
-            batches = read_file(store, bucket, file, columns, how)
+            batches = read_file(store, bucket, file, columns, options)
             yield from batches if recorder is None else timed(batches, recorder.spender("decode"))
 
     streams = [stream(holders, columns) for holders, columns in (parts or {files[:1]: []}).items()]
     if len(streams) == 1:
         return streams[0]
     if recorder is not None:
-        streams = [timed(one, recorder.spender("wait")) for one in streams]
+        streams = [timed(batches_of_stream, recorder.spender("wait")) for batches_of_stream in streams]
     joined = _side_by_side(streams, arrow_schema(fields), files)
     return joined if recorder is None else timed(joined, recorder.spender("merge"))
 
@@ -56,7 +56,7 @@ def read_row_range(
 def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) -> RowRangeFiles:
     """Return the file to read a column from, or the files with its blobs, one after another.
 
-    For a column that all files have (a partition column), or that none has, this is any file.
+    For a column that all files have (a partition column) or that no file has, this is an arbitrary file.
     """
     having = [f for f in files if any(column.id == field.id for column in stored_columns(store, f))] or files[:1]
     return blobs_in_order(files, having) if is_blob(having[0]) else (having[0],)
@@ -65,7 +65,7 @@ def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) 
 def _side_by_side(
     streams: Sequence[Iterator[pa.RecordBatch]], schema: pa.Schema, files: RowRangeFiles
 ) -> Iterator[pa.RecordBatch]:
-    """Join streams of the same rows by position: the batches may differ in size. CorruptedError: in length."""
+    """Join streams of the same rows by position; batches may differ in size. CorruptedError if the streams differ."""
     heads: list[pa.RecordBatch | None] = [next(stream, None) for stream in streams]
     while batches := [batch for batch in heads if batch is not None]:
         if len(batches) < len(heads):

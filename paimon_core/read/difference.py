@@ -26,19 +26,19 @@ _BEFORE, _AFTER = 0, 1
 def difference_batches(
     store: FileStore, split: DiffSplit, predicate: Predicate | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the changes that lead from the older rows to the newer ones, in key order.
+    """Yield the changes from the older rows to the newer rows, in key order.
 
-    The first column is ``_VALUE_KIND`` (int8), then all columns of the table: +I for a new key, -D for a key that is
-    gone, -U and +U, side by side, for a key whose row differs in a column. ``predicate``: of its part on the primary
-    key, keys for which it is not true are left out. Memory: as of a merge of the buckets on both sides.
+    The first column is ``_VALUE_KIND`` (int8), then all columns of the table: +I for a new key, -D for a removed key,
+    -U and +U, one after the other, for a key whose row differs in a column. ``predicate``: only its part on the primary
+    key filters, and leaves out keys for which it is not true. Memory: the same as a merge of the buckets of both sides.
     """
     schema = store.schema
     on_keys = None if predicate is None else restrict(predicate, set(schema.primary_keys))
-    read = TableRead(store, schema.fields, on_keys, forgiving=True)
+    read = TableRead(store, schema.fields, on_keys, skip_bad_files=True)
     side = free_name("_SIDE", schema.names)
     runs = [
-        *(_run(read, one, side, _BEFORE) for one in split.before),
-        *(_run(read, one, side, _AFTER) for one in split.after),
+        *(_run(read, bucket_split, side, _BEFORE) for bucket_split in split.before),
+        *(_run(read, bucket_split, side, _AFTER) for bucket_split in split.after),
     ]
     order = MergeOrder(tuple(schema.trimmed_primary_keys), by_run=True)
     for table in merge_runs(runs, order, _Difference(side, tuple(schema.names))):
@@ -55,9 +55,9 @@ def _run(read: TableRead, split: DataSplit, column: str, side: int) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The fold of one or two rows of a key: the rows that differ, with their kinds.
+    """A merge function that reduces the one or two rows of a key to changes, with their kinds.
 
-    ``side``: the name of the column of sides; ``compared``: names of columns.
+    ``side``: name of the column with the side of each row; ``compared``: names of the columns to compare.
     """
 
     side: str
@@ -77,7 +77,7 @@ class _Difference:
         return rows.drop_columns([self.side]).add_column(0, VALUE_KIND.name, pa.array(kinds[changed]))
 
     def _same(self, window: Window, first: np.ndarray) -> np.ndarray:
-        """Return those positions whose row equals the row after it in all compared columns."""
+        """Return the positions whose row equals the next row in all compared columns."""
         for name in self.compared:
             if not len(first):
                 break

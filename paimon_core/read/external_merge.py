@@ -1,4 +1,4 @@
-"""External merge: many sorted runs are merged over local disk, which bounds the memory of open files."""
+"""External merge: merge many sorted runs over local disk, which bounds the memory of open files."""
 
 import itertools
 import tempfile
@@ -17,12 +17,12 @@ from paimon_core.options.option import Options
 from paimon_core.types.selection import Positions
 
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
-"""A function that opens a run; its argument is the number of runs that are read at the same time."""
+"""A function that opens a run; its argument is the number of runs read at the same time."""
 Waited: TypeAlias = Callable[[float], None] | None
-"""A function that takes the seconds that a merge waits for rows; `None`: nobody asks."""
+"""A function that receives the seconds that a merge waits for rows; `None`: not measured."""
 
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
-_TOTAL_BATCH_BYTES = 32 << 20  # of one batch of every run on disk
+_TOTAL_BATCH_BYTES = 32 << 20  # one batch from each run on disk, in total
 
 
 def multi_pass_merge(
@@ -35,16 +35,16 @@ def multi_pass_merge(
 ) -> Iterator[pa.Table]:
     """Merge the runs with at most ``max_open`` of them open at a time.
 
-    REQUIRES: the fold is associative over neighbouring runs. Intermediate runs are stored in a temporary directory,
-    which is deleted with the iterator.
+    REQUIRES: the fold is associative over adjacent runs. Intermediate runs are stored in a temporary directory, which
+    is deleted when the iterator ends.
 
     Args:
-        runs: the oldest first.
-        order: the order of rows.
+        runs: functions that open the runs, the oldest run first.
+        order: the columns to merge by.
         fold: the merge function.
-        max_open: two or more.
-        options: of the table, for the compression of spilled rows.
-        waited: as of `merge_runs`.
+        max_open: number of runs, at least two.
+        options: table options, which define the compression of spilled rows.
+        waited: as in `merge_runs`.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         directory, codec, number = Path(name), spill_codec(options), 0
@@ -68,7 +68,7 @@ def merge_from_disk(
 ) -> Iterator[pa.Table]:
     """Copy the runs (the oldest first) to local disk one by one, and merge the copies, with any fold.
 
-    An open copy needs the memory of one small batch. ``waited``: as of `merge_runs`.
+    An open copy needs the memory of one small batch. ``waited``: as in `merge_runs`.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         codec, size = spill_codec(options), min(_MAX_BATCH_BYTES, _TOTAL_BATCH_BYTES // len(runs))
@@ -87,7 +87,7 @@ def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, waited:
 
 
 def _groups(runs: Sequence[Run], max_open: int) -> Iterator[Sequence[Run]]:
-    """Yield as few groups of adjacent runs as possible, of about equal size."""
+    """Yield the smallest possible number of groups of adjacent runs, of about equal size."""
     count = -(-len(runs) // max_open)
     ends = [len(runs) * i // count for i in range(count + 1)]
     for start, end in itertools.pairwise(ends):
@@ -95,7 +95,7 @@ def _groups(runs: Sequence[Run], max_open: int) -> Iterator[Sequence[Run]]:
 
 
 class SpilledRun:
-    """A run in a temporary file, in batches of about ``batch_bytes``; it may grow, and is read once."""
+    """A run in a temporary file, in batches of about ``batch_bytes``. Rows can be appended; it is read once."""
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
@@ -106,8 +106,8 @@ class SpilledRun:
 
         Args:
             tables: the rows.
-            codec: compression; `None`: none.
-            starts: rows of the one table where a batch may begin; `None`: anywhere.
+            codec: compression; `None`: no compression.
+            starts: row positions at which a batch may begin, if there is a single table; `None`: at any row.
         """
         writer: pa.RecordBatchWriter | None = None
         with pa.OSFile(str(self._path), "ab") as sink:
@@ -134,14 +134,14 @@ class SpilledRun:
         self.delete()
 
     def delete(self) -> None:
-        """Remove the file, if it is still there."""
+        """Remove the file if it still exists."""
         self._path.unlink(missing_ok=True)
 
 
 def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int]]:
     """Yield (begin, end) of parts of a table of ``count`` rows; each part begins at one of ``starts``.
 
-    A part ends at the first of ``starts`` behind ``rows`` rows.
+    Parts end at the first of ``starts`` at or after each multiple of ``rows``.
     """
     next_start = np.searchsorted(starts, np.arange(rows, count, rows))
     cuts = np.unique(starts[next_start[next_start < len(starts)]]).tolist()
@@ -149,7 +149,7 @@ def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int
 
 
 def spill_codec(options: Options) -> pa.Codec | None:
-    """Return the codec of option ``spill-compression`` and its level; `None`: rows on local disk are not compressed."""
+    """Return the codec and level of option ``spill-compression``; `None`: spilled rows are not compressed."""
     name = options.value(SPILL_COMPRESSION)
     if name == "zstd":
         return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))

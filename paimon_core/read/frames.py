@@ -1,6 +1,6 @@
-"""The rows of a read as a stream that can be repeated, and as frames of pandas, Polars and DuckDB.
+"""The rows of a read as a repeatable stream, and as pandas, Polars and DuckDB frames.
 
-The packages of the frames are optional. Each is imported by the function that needs it.
+These packages are optional. Each is imported by the function that needs it.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ class RepeatableRead:
 
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
-    """Return the rows from the first one on; each batch has exactly `schema`."""
+    """Return all rows, from the first; each batch has exactly `schema`."""
 
     def reader(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows, which begins to work at its first batch."""
+        """Return a reader of the rows, which starts the read at its first batch."""
         return pa.RecordBatchReader.from_batches(self.schema, self._started())
 
     def _started(self) -> Iterator[pa.RecordBatch]:
@@ -40,14 +40,16 @@ class RepeatableRead:
 
 
 def pandas_frame(rows: pa.Table, dtype_backend: str | None = None) -> "pd.DataFrame":
-    """Return rows as a pandas DataFrame in which no number has changed.
+    """Return rows as a pandas DataFrame that holds every number unchanged.
 
-    `None`: numpy's types, but pandas' nullable ones for integers and booleans, which numpy could not hold beside NULL.
-    NULL and NaN of a float are both NaN. "numpy_nullable": nullable types for floats and texts as well.
-    "pyarrow": Arrow types for all columns. Nested columns have Arrow types in each case.
+    Args:
+        rows: the rows to convert.
+        dtype_backend: `None`: numpy types, but pandas' nullable types for integers and booleans, which numpy cannot
+            combine with NULL; in float columns NULL and NaN are both NaN. "numpy_nullable": nullable types for floats
+            and texts as well. "pyarrow": Arrow types for all columns. Nested columns always have Arrow types.
     """
     if dtype_backend not in BACKENDS:
-        raise InvalidInputError(f"dtype_backend is None, 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}")
+        raise InvalidInputError(f"dtype_backend must be None, 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}")
     pandas = _pandas()
     exact = {
         pa.bool_(): pandas.BooleanDtype(),
@@ -79,14 +81,15 @@ def polars_frame(rows: pa.Table) -> "pl.DataFrame":
 def duckdb_relation(
     read: RepeatableRead, connection: "duckdb.DuckDBPyConnection | None" = None
 ) -> "duckdb.DuckDBPyRelation":
-    """Return rows as a relation of DuckDB, which reads them anew for each query; `None`: the default connection.
+    """Return rows as a DuckDB relation, which reads them again for each query.
 
-    Raises UnsupportedError for a TIMESTAMP_LTZ with more than 6 digits of a second, which DuckDB would cut.
+    ``connection`` `None`: DuckDB's default connection. Raises UnsupportedError for a TIMESTAMP_LTZ with a precision
+    above 6, which DuckDB would truncate.
     """
     for name in read.schema.names:
         if _has_instants_of_nanoseconds(read.schema.field(name).type):
             raise UnsupportedError(
-                f"column {name!r} has instants with nanoseconds, and DuckDB would cut them to microseconds: "
+                f"column {name!r} has instants with nanoseconds, which DuckDB would truncate to microseconds: "
                 "leave the column out, or use to_polars()"
             )
     module = _duckdb()

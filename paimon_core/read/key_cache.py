@@ -16,10 +16,10 @@ Positions = npt.NDArray[np.int64]
 
 
 class KeyCache:
-    """An LRU cache of up to ``bound`` bytes, safe for threads.
+    """A thread-safe LRU cache of up to ``bound`` bytes.
 
-    The values are the key columns of data files, in row order, by file; of small files all columns read, by (file,
-    columns).
+    A value holds the key columns of a data file in row order, by file. For a small file it holds all requested columns,
+    by (file, columns).
     """
 
     def __init__(self, bound: int) -> None:
@@ -52,19 +52,19 @@ class KeyCache:
 
 
 def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
-    """Return a number for each row, equal if the values in these columns are, and the first row of each number."""
-    found: Positions = np.zeros(rows.num_rows, np.int64)
+    """Number the distinct values of these columns. Return each row's number, and the first row of each number."""
+    code: Positions = np.zeros(rows.num_rows, np.int64)
     for name in names:
         column = in_key_order(rows.column(name).combine_chunks()).dictionary_encode()
-        found = dense_ranks(
-            found * (len(column.dictionary) + 1) + column.indices.fill_null(len(column.dictionary)).to_numpy()
+        code = dense_ranks(
+            code * (len(column.dictionary) + 1) + column.indices.fill_null(len(column.dictionary)).to_numpy()
         )
-    _, first = np.unique(found, return_index=True)
-    return found, first
+    _, first = np.unique(code, return_index=True)
+    return code, first
 
 
 def search_keys(keys: pa.Table, requested: pa.Table) -> tuple[Positions, Positions]:
-    """Match keys as :func:`match_keys` does, in any order. REQUIRES: ``keys`` are sorted and distinct, as in a file."""
+    """Match keys like :func:`match_keys`, in any order. REQUIRES: ``keys`` are sorted and distinct, as in a file."""
     if len(requested.column_names) == 1 and keys.num_rows and _searchable(keys.column(0).type):
         stored, values = keys.column(0).to_numpy(), requested.column(0).to_numpy()
         position = np.minimum(np.searchsorted(stored, values), len(stored) - 1)
@@ -79,16 +79,16 @@ def _searchable(kind: pa.DataType) -> bool:
 
 
 def match_keys(keys: pa.Table, requested: pa.Table) -> tuple[Positions, Positions]:
-    """Return the positions of the rows of ``keys`` that are in ``requested``, and the position of each in the latter.
+    """Return the positions of the rows of ``keys`` that are in ``requested``, and their positions in ``requested``.
 
     REQUIRES: both have the same columns; the rows of ``requested`` are distinct. Exact for any types. Cost: one pass
-    over the first column, and over the remaining rows of the others.
+    over the first column, and one over the still matching rows of each further column.
     """
     keys, requested = _exact(keys), _exact(requested)
     if len(requested.column_names) == 1:
         number = _numbers(keys.column(0), requested.column(0).combine_chunks())
-        found: Positions = np.flatnonzero(number >= 0)
-        return found, number[found]
+        matching: Positions = np.flatnonzero(number >= 0)
+        return matching, number[matching]
     rows: Positions = np.arange(keys.num_rows)
     codes, requested_codes = np.zeros(keys.num_rows, np.int64), np.zeros(requested.num_rows, np.int64)
     for name in requested.column_names:
@@ -114,6 +114,6 @@ def _exact(keys: pa.Table) -> pa.Table:
 
 
 def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Positions:
-    """Return the position of each value among ``values``; -1: it is not among them."""
-    found: Positions = pc.index_in(column, value_set=values).fill_null(-1).to_numpy().astype(np.int64)
-    return found
+    """Return the position of each value in ``values``; -1: not in ``values``."""
+    positions: Positions = pc.index_in(column, value_set=values).fill_null(-1).to_numpy().astype(np.int64)
+    return positions

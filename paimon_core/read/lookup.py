@@ -1,7 +1,7 @@
-"""Lookups of rows by primary key: files that can hold a key are searched by their keys, and other columns are decoded
-only for the rows found.
+"""Lookups of rows by primary key.
 
-The result is the one of a read of the snapshot: the rows found pass through the merge engine like all rows.
+Files that may hold a key are searched by their key columns, and other columns are decoded only for matching rows. The
+result equals a read of the snapshot: matching rows pass through the merge engine like all rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import VALUE_KIND
 
 _SMALL_FILE = 1 << 18  # bytes
-_FEW = 4  # rows that are sliced from a table one by one
-_MOST_INDEX_KEYS = 1_000  # for more keys the indexes of a file are not searched
+_FEW = 4  # up to this many rows are sliced from a table one by one
+_MOST_INDEX_KEYS = 1_000  # for more keys than this, file indexes are not searched
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Bucket(InCountedBucket):
 
 
 class Lookup:
-    """Lookups in one snapshot, whose metadata are read once, on construction; ``cache`` may be shared with others."""
+    """Lookups in one snapshot, whose metadata the constructor reads once; other lookups may share ``cache``."""
 
     def __init__(self, scan: TableScan, cache: KeyCache) -> None:
         self.scan, self._cache = scan, cache
@@ -74,18 +74,18 @@ class Lookup:
         self._key = tuple(schema.trimmed_primary_keys)
         self._needs_lookup = self._store.traits.needs_lookup
         self._engine = self._store.traits.merge_engine()
-        found = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
-        files_of = files_by_bucket(scan.visible(found))
+        entries = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
+        files_of = files_by_bucket(scan.visible(entries))
         self._buckets = [_Bucket(*bucket, tuple(files), schema.key_arrow) for bucket, files in files_of.items()]
         self._vectors = stored_vectors(self._store, vector_entries(self._store, scan.snapshot))
 
     def rows(self, keys: pa.Table, fields: Sequence[DataField]) -> pa.Table:
         """Return the rows of these primary keys, in the order of the keys; keys without a row are left out.
 
-        Opens only files whose key range includes a key, in parallel; if older rows do not count, the newest first.
+        Opens only files whose key range includes a key, in parallel; if older rows have no effect, newest files first.
 
         Args:
-            keys: the columns of the primary key in their Arrow types, without nulls.
+            keys: the primary key columns in their Arrow types, without nulls.
             fields: columns to return.
         """
         schema = self._store.schema
@@ -94,11 +94,11 @@ class Lookup:
         with_keys = (*fields, *(schema.field(k) for k in schema.primary_keys if all(f.name != k for f in fields)))
         read = TableRead(self._store, with_keys)
         by_bucket = [(bucket, chosen) for bucket, chosen in self._by_bucket(distinct) if chosen.num_rows]
-        work = [section for found in parallel_map(lambda item: self._sections(*item), by_bucket) for section in found]
+        work = [section for part in parallel_map(lambda item: self._sections(*item), by_bucket) for section in part]
         results = parallel_map(lambda section: list(self._section_rows(section, read)), work)
-        made = read.schema
-        tables = [pa.Table.from_arrays(t.select(made.names).columns, schema=made) for part in results for t in part]
-        table = pa.concat_tables([made.empty_table(), *tables])
+        arrow = read.schema
+        tables = [pa.Table.from_arrays(t.select(arrow.names).columns, schema=arrow) for part in results for t in part]
+        table = pa.concat_tables([arrow.empty_table(), *tables])
         positions, which = match_keys(table.select(schema.primary_keys), distinct)
         row = np.full(len(first), -1)
         row[which] = positions
@@ -107,7 +107,7 @@ class Lookup:
         return rows
 
     def _by_bucket(self, keys: pa.Table) -> Iterator[tuple[_Bucket, pa.Table]]:
-        """Yield every bucket with the keys that it can hold, by partition and by hash."""
+        """Yield every bucket with the keys that it can hold according to partition and hash."""
         by_partition = self._by_partition(keys)
         numbers: dict[tuple[bytes, int], npt.NDArray[np.int32]] = {}
         hashed = self._store.schema.bucket > 0
@@ -122,7 +122,7 @@ class Lookup:
             yield bucket, chosen.select(self._key)
 
     def _by_partition(self, keys: pa.Table) -> dict[bytes, pa.Table]:
-        """Return the keys that each partition can hold: those that agree in the partition columns of the key."""
+        """Return the keys that each partition can hold: keys that match it in their partition columns."""
         schema = self._store.schema
         partitions = list(dict.fromkeys(b.partition for b in self._buckets))
         shared = [k for k in schema.partition_keys if k in schema.primary_keys]
@@ -131,8 +131,8 @@ class Lookup:
         numbers, first = group_codes(keys, shared)
         number_of = {_hashable(row): n for n, row in enumerate(keys.select(shared).take(pa.array(first)).to_pylist())}
         values = decode_rows(partitions, schema.partition_arrow).select(shared).to_pylist() if partitions else []
-        found = ((p, number_of.get(_hashable(row))) for p, row in zip(partitions, values, strict=True))
-        return {p: keys.filter(pa.array(numbers == n)) for p, n in found if n is not None}
+        number_by_partition = ((p, number_of.get(_hashable(row))) for p, row in zip(partitions, values, strict=True))
+        return {p: keys.filter(pa.array(numbers == n)) for p, n in number_by_partition if n is not None}
 
     def _sections(self, bucket: _Bucket, keys: pa.Table) -> list["_Section"]:
         """Return the files of a bucket whose key range includes a key, as sections of overlapping files."""
@@ -160,9 +160,9 @@ class Lookup:
             yield from self._newest_first(section, aged, (*read.fields, VALUE_KIND))
 
     def _mixes_high_levels(self, runs: Sequence[SortedRun]) -> bool:
-        """Return True if a file of a high level is newer than one of a smaller level above 0: concurrent compactions.
+        """Return True if a file is newer than a file of a smaller level above 0, after concurrent compactions.
 
-        In tables with lookups the newest row is not the result then: above level 0 the smallest level wins.
+        In tables with lookups the newest row is then not the result: above level 0 the smallest level wins.
         """
         above = sorted((f.max_sequence_number, -f.level) for run in runs for f in run.files if f.level)
         return self._needs_lookup and any(a[1] > b[1] for a, b in pairwise(above))
@@ -170,17 +170,17 @@ class Lookup:
     def _newest_first(
         self, section: "_Section", aged: Sequence[SortedRun], fields: Sequence[DataField]
     ) -> Iterator[pa.Table]:
-        """Yield the newest row of each key: a key that is found in a run is not searched in older runs.
+        """Yield the newest row of each key; a key found in a run is not searched in older runs.
 
         REQUIRES: `aged` are the runs of the section, the oldest first; `fields` ends with ``_VALUE_KIND``.
         """
 
-        def found(file: DataFileMeta) -> list[pa.RecordBatch]:
+        def matches(file: DataFileMeta) -> list[pa.RecordBatch]:
             columns = fields if file.may_delete else fields[:-1]
             return list(self._matches(section, file, columns, newest_only=True))
 
         for run in reversed(aged):
-            for batches in parallel_map(found, run.files):
+            for batches in parallel_map(matches, run.files):
                 if batches:
                     rows = pa.Table.from_batches(batches)
                     yield drop_retracts(rows) if VALUE_KIND.name in rows.column_names else rows
@@ -188,7 +188,7 @@ class Lookup:
     def _matches(
         self, section: "_Section", file: DataFileMeta, fields: Sequence[DataField], *, newest_only: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one file that have one of the open keys; ``newest_only`` closes the keys found."""
+        """Yield the rows of one file that have an open key; ``newest_only`` closes the keys that are found."""
         bucket, requested = section.bucket, section.requested
         open_keys = requested.open_keys(file)
         if not open_keys.num_rows:
@@ -218,9 +218,9 @@ class Lookup:
     def _decode_keys(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
     ) -> tuple[pa.Table, pa.Table | None]:
-        """Return the keys of a file, and cache them; of a small file return and cache all its rows too.
+        """Return the keys of a file, and its rows (`None`: the file is not small). Cache what was decoded.
 
-        To open a small file a second time would cost more than to decode its rows. `None`: the file is not small.
+        Opening a small file twice would cost more than decoding its rows.
         """
         key = tuple(self._store.schema.field(k) for k in self._key)
         small = file.file_size <= _SMALL_FILE
@@ -246,7 +246,7 @@ class Lookup:
 
 
 class _RequestedKeys:
-    """Keys requested of one bucket, sorted; a key is open until its newest row is found."""
+    """Keys requested from one bucket, sorted. A key is open until its newest row is found."""
 
     def __init__(self, keys: pa.Table, ranges: Mapping[str, slice]) -> None:
         self._keys, self._ranges = keys, ranges
@@ -254,13 +254,13 @@ class _RequestedKeys:
 
     @staticmethod
     def of(bucket: _Bucket, keys: pa.Table) -> "_RequestedKeys":
-        """Sort the keys, and find those within the key range of each file. REQUIRES: the keys are distinct."""
+        """Sort the keys, and find the keys within each file's key range. REQUIRES: the keys are distinct."""
         count = len(bucket.files)
         together = pa.concat_tables([bucket.bounds, keys.cast(bucket.bounds.schema)]).combine_chunks()
         rank = ranks(together.to_batches()[0])
-        low, high, own = rank[:count], rank[count : 2 * count], rank[2 * count :]
-        order = np.argsort(own)
-        first, last = np.searchsorted(own[order], low, "left"), np.searchsorted(own[order], high, "right")
+        low, high, key_rank = rank[:count], rank[count : 2 * count], rank[2 * count :]
+        order = np.argsort(key_rank)
+        first, last = np.searchsorted(key_rank[order], low, "left"), np.searchsorted(key_rank[order], high, "right")
         bounds = zip(bucket.files, first.tolist(), last.tolist(), strict=True)
         return _RequestedKeys(keys.take(pa.array(order)), {f.file_name: slice(*bound) for f, *bound in bounds})
 
@@ -272,7 +272,7 @@ class _RequestedKeys:
         return self._keys.take(pa.array(self._open_positions(file)))
 
     def close(self, file: DataFileMeta, which: Positions) -> None:
-        """Close keys, given as positions in `open_keys(file)`."""
+        """Close keys; ``which``: their positions in `open_keys(file)`."""
         self._open[self._open_positions(file)[which]] = False
 
     def _open_positions(self, file: DataFileMeta) -> Positions:
@@ -283,7 +283,7 @@ class _RequestedKeys:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Overlapping files of one bucket, as runs; the keys requested of the bucket; deletion vectors by file."""
+    """Overlapping files of one bucket as runs, the keys requested from the bucket, and deletion vectors by file."""
 
     bucket: _Bucket
     runs: Sequence[SortedRun]
@@ -292,7 +292,7 @@ class _Section:
 
 
 def _take(rows: pa.Table, positions: Positions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows at these ascending positions; few rows are sliced, which is many times faster than a take."""
+    """Yield the rows at these ascending positions. A few rows are sliced, which is many times faster than a take."""
     if len(positions) > _FEW:
         yield from rows.take(pa.array(positions)).to_batches()
         return
@@ -316,28 +316,32 @@ def _internal(column: pa.ChunkedArray) -> list[object]:
 
 
 def key_table(schema: TableSchema, keys: Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table) -> pa.Table:
-    """Return keys that a user gave as a table with the columns of the primary key, in their Arrow types.
+    """Convert a user's keys to a table with the columns of the primary key in their Arrow types.
 
     Raises InvalidInputError for a missing or unknown column, a value that does not fit its column, and null.
     """
     names = schema.primary_keys
     if not names:
-        raise InvalidInputError("rows are looked up by primary key, and the table has none: read with a filter instead")
+        raise InvalidInputError(
+            "lookups need a primary key, but the table has no primary key: read with a filter instead"
+        )
     rows = [keys] if isinstance(keys, Mapping) else keys
     columns = []
-    for found in [rows.column_names] if isinstance(rows, pa.Table) else rows:
-        if set(found) != set(names):
-            raise InvalidInputError(f"a key consists of {', '.join(names)}, but {', '.join(map(str, found))} are given")
+    for present in [rows.column_names] if isinstance(rows, pa.Table) else rows:
+        if set(present) != set(names):
+            raise InvalidInputError(
+                f"a key consists of {', '.join(names)}, but the input has {', '.join(map(str, present))}"
+            )
     for name in names:
         field = schema.field(name)
         try:
             if isinstance(rows, pa.Table):
-                given = rows.column(name)
+                values = rows.column(name)
             else:
-                given = pa.array([row[name] for row in rows], to_arrow(field.type))
+                values = pa.array([row[name] for row in rows], to_arrow(field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(f"key column {name!r} is {field.type}: {error}") from error
-        column = coerce_array(given, field.type, name)
+        column = coerce_array(values, field.type, name)
         if column.null_count:
             raise InvalidInputError(f"key column {name!r} holds NULL, which no key has")
         columns.append(column)

@@ -18,24 +18,24 @@ _OF_FILES = (FILE_PATH, ROW_INDEX)
 
 
 def stored_fields(fields: Sequence[DataField]) -> tuple[DataField, ...]:
-    """Return the fields that are no metadata columns."""
+    """Return the fields that are not metadata columns."""
     return tuple(f for f in fields if f not in _OF_FILES and f != BUCKET and not is_partition_field(f))
 
 
 def check_files_known(store: FileStore, fields: Sequence[DataField], split: DataSplit) -> None:
-    """Raise UnsupportedError if path or position in a file are asked of rows that are merged from several files."""
-    asked = [f.name for f in fields if f in _OF_FILES]
-    if asked and not split.raw_convertible:
+    """Raise UnsupportedError if the file path or row position is requested for rows merged from several files."""
+    requested = [f.name for f in fields if f in _OF_FILES]
+    if requested and not split.raw_convertible:
         partition = store.partition_path(split.partition)
         raise UnsupportedError(
-            f"cannot read {' and '.join(asked)} of {store.root}: rows of bucket {split.bucket}"
+            f"cannot read {' and '.join(requested)} of {store.root}: rows of bucket {split.bucket}"
             f"{f' of {partition}' if partition else ''} are merged from several files, so a row has no single file; "
             "compact the table fully, read its view '$ro', or leave the column out"
         )
 
 
 def with_file_path(store: FileStore, split: DataSplit, read: ReadFile) -> ReadFile:
-    """Return ``read`` with a further column ``__paimon_file_path``."""
+    """Return ``read`` with an additional column ``__paimon_file_path``."""
 
     def extended(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
         path = pa.scalar(store.file_path(split.bucket_ref, file), pa.string())

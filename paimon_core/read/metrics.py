@@ -1,9 +1,9 @@
 """Metrics of reads: rows in and out, bytes, and time by phase.
 
-A read measures only if somebody asks: a listener, a collection or a log gets the metrics of each split
-(`paimon_core.metrics`), or a caller gives a `ReadRecorder` to `TableRead`, reads, and takes `ReadRecorder.metrics`. A
-read that nobody asks for tests one reference for each batch; a measured one takes about ten readings of the clock for
-each batch. A caller measures so:
+Reads are measured on request only. Either a listener, a collection or a log receives the metrics of each split
+(`paimon_core.metrics`), or a caller passes a `ReadRecorder` to `TableRead` and calls `ReadRecorder.metrics` after the
+read. A read that is not measured tests one reference per batch; a measured read reads the clock about ten times per
+batch. To measure a read:
 
     recorder = ReadRecorder()
     batches = TableRead(store, fields, recorder=recorder).to_batches(split)   # read them to the end
@@ -26,9 +26,9 @@ from paimon_core.store.file_store import FileStore
 
 
 class ReadRecorder:
-    """A recorder of the reads of one task: splits, one after another. Tasks of several threads take one each.
+    """A recorder of one task, which reads splits one after another. Concurrent tasks need a recorder each.
 
-    The thread that decodes and the thread that merges write different counts.
+    The thread that decodes and the thread that merges update different counts.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class ReadRecorder:
             self._whole += perf_counter() - started
 
     def retracted(self, rows: int) -> None:
-        """Count rows that retract, which the merge left and the read drops."""
+        """Count retracting rows, which the merge yields and the read drops."""
         self._retracted += rows
 
     def compared(self, rows: int) -> None:
@@ -86,9 +86,9 @@ class ReadRecorder:
         self._batches += 1
 
     def metrics(self) -> ReadMetrics:
-        """Return what was measured so far."""
+        """Return the metrics measured so far."""
         counts, seconds = self.counts, dict(self._seconds)
-        seconds["merge"] = max(0.0, seconds["merge"] - seconds["wait"])  # the merge is measured with its waits
+        seconds["merge"] = max(0.0, seconds["merge"] - seconds["wait"])  # the measured time includes waits
         return ReadMetrics(
             **self._read,
             error=self._error,
@@ -112,7 +112,7 @@ class ReadRecorder:
 def reported(read: Callable[[ReadRecorder], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a read of one split, and report its metrics to the listeners at its end.
 
-    ``read``: the function that reads with a recorder. A read that its caller stops is reported, too.
+    ``read``: a function that reads with a recorder. A read that its caller stops early is reported too.
     """
     recorder = ReadRecorder()
     try:

@@ -12,9 +12,9 @@ from paimon_core.types.system_fields import VALUE_KIND
 
 
 def newer_rows(store: FileStore, splits: Iterable[DataSplit]) -> pa.Table:
-    """Return the newest row of each key, with all columns after its kind ``_VALUE_KIND`` (int8): deletes stay.
+    """Return the newest row of each key, deletes included: its kind ``_VALUE_KIND`` (int8), then all columns.
 
-    Memory: all rows; see `base_run` for their bounds. Raises as `TableRead.to_batches`.
+    Memory: all rows; see `base_run` for their limits. Raises the errors of `TableRead.to_batches`.
     """
     fields = store.schema.fields
     read = TableRead(store, fields)

@@ -27,7 +27,7 @@ from paimon_core.read.metrics import ReadRecorder
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-_MAX_OPEN_RUNS = 24  # runs read at a time if option sort-spill-threshold is not set, or the stop trigger if larger
+_MAX_OPEN_RUNS = 24  # runs read at a time if sort-spill-threshold is not set, more if the stop trigger is larger
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
@@ -45,30 +45,30 @@ def file_reader(
 
     Args:
         store: the table.
-        bucket: of the files.
+        bucket: the bucket of the files.
         fields: columns to read.
         predicate: rows for which it is not true may be left out.
         vectors: deletion vectors by data file; their rows are left out.
         part: see :class:`ReadOptions`.
-        recorder: measures the reads. `None`: nobody asks.
+        recorder: measures the reads; `None`: they are not measured.
     """
     counts = None if recorder is None else recorder.counts
 
     def read(meta: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
-        how = ReadOptions(predicate, vectors.get(meta.file_name), parallel_files, part=part, counts=counts)
-        batches = read_file(store, bucket, meta, fields, how)
+        options = ReadOptions(predicate, vectors.get(meta.file_name), parallel_files, part=part, counts=counts)
+        batches = read_file(store, bucket, meta, fields, options)
         return batches if recorder is None else timed(batches, recorder.spender("decode"))
 
     return read
 
 
 def with_levels(read: ReadFile) -> ReadFile:
-    """Return ``read`` with a further column ``_LEVEL`` (int8), the level of each row's file."""
+    """Return ``read`` with an additional column ``_LEVEL`` (int8), the level of each row's file."""
     return _with_column(read, LEVEL, lambda file: pa.scalar(file.level, pa.int8()))
 
 
 def _with_column(read: ReadFile, name: str, value_of: Callable[[DataFileMeta], pa.Scalar]) -> ReadFile:
-    """Return ``read`` with a further column that has one value for all rows of a file."""
+    """Return ``read`` with an additional column that has one value for all rows of a file."""
 
     def extended(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
         for batch in read(file, parallel_files):
@@ -78,10 +78,10 @@ def _with_column(read: ReadFile, name: str, value_of: Callable[[DataFileMeta], p
 
 
 def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
-    """Return the runs from oldest to newest if their ranges of sequence numbers do not overlap; else `None`.
+    """Return the runs from oldest to newest; `None` if their ranges of sequence numbers overlap.
 
-    This needs metadata only. It saves reading the sequence numbers: random numbers in key order are the costliest
-    column of a file to decode.
+    This needs metadata only, and saves reading sequence numbers. In key order they are random, which makes them the
+    most expensive column of a file to decode.
     """
     order = ascending_order(
         [(min(f.min_sequence_number for f in run.files), max(f.max_sequence_number for f in run.files)) for run in runs]
@@ -97,10 +97,10 @@ def merge_section(
     options: Options,
     recorder: ReadRecorder | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the rows of the section in key order, one per key, deletes included.
+    """Yield the rows of the section in key order, one row per key, deletes included.
 
     Rows of one key with equal sequence numbers are ordered by their files, the oldest file first (decision 13).
-    REQUIRES with ``order.by_run``: runs as :func:`by_age` returns them; then only the run orders rows of a key.
+    REQUIRES: with ``order.by_run``, the runs are in the order of :func:`by_age`, which alone orders the rows of a key.
     Memory: two batches per run, 64 MiB in all, and the buffers of each decoder. More runs than ``sort-spill-threshold``
     are merged over local disk: group by group if the engine allows it, else in one merge of copies.
     ``recorder`` measures the merge, and its waits for rows.
@@ -130,7 +130,7 @@ def max_open_runs(options: Options) -> int:
 
 
 def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
-    """Return ``read`` with a further column ``FILE_AGE``: the file's rank among all files of the runs, oldest first."""
+    """Return ``read`` with an additional column ``FILE_AGE``: the file's rank among all files of the runs, by age."""
     rank = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
     return _with_column(read, FILE_AGE, lambda file: pa.scalar(rank[file.file_name], pa.int32()))
 

@@ -12,7 +12,7 @@ from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamS
 
 
 class Stream:
-    """The changes of a table from the start that the table's options name."""
+    """The changes of a table from the start position that the table's options define."""
 
     def __init__(self, scan: StreamScan, reader: ChangeRead) -> None:
         self._scan, self._position = scan, scan.start()
@@ -26,7 +26,7 @@ class Stream:
         return self.reader.schema
 
     def plan(self, limits: Limits = NO_LIMITS) -> list[ChangeSplit]:
-        """Return the splits of the changes since the last plan, as many as ``limits`` allow; empty if there are none.
+        """Return the splits of the changes since the last plan, up to ``limits``; empty if there are no changes.
 
         Raises OutOfRangeError if a snapshot has expired or was rolled back, InvalidInputError if the columns changed.
         """
@@ -42,16 +42,16 @@ class Stream:
     def lag(self) -> StreamLag:
         """Return what is committed and not planned yet: snapshots, rows, bytes and seconds.
 
-        Cost: manifests of the snapshots that no earlier call has counted. Raises as `plan`.
+        Cost: manifests of the snapshots that no earlier call has counted. Raises the errors of `plan`.
         """
         if self._counter is None:
             self._counter = LagCounter(self._scan)
         return self._counter.lag(self._position)
 
     def checkpoint(self) -> dict[str, Any]:
-        """Return the position as a JSON object: everything planned so far is before it."""
+        """Return the position after the last plan as a JSON object."""
         return self._position.to_json()
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """Continue from a checkpoint. InvalidInputError if the object is no checkpoint."""
+        """Continue from a checkpoint. InvalidInputError if the object is not a checkpoint."""
         self._position = Position.from_json(checkpoint)

@@ -39,15 +39,15 @@ from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, SEQUENCE_NUMBE
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """Rows of splits: the columns ``fields``, of rows matching ``predicate`` (bound to the store's schema)."""
+    """A reader of splits: the columns ``fields`` of the rows that match ``predicate`` (bound to the store's schema)."""
 
     store: FileStore
     fields: tuple[DataField, ...]
     predicate: Predicate | None = None
-    forgiving: bool = False
+    skip_bad_files: bool = False
     """True if ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` apply: only for reads by users."""
     recorder: ReadRecorder | None = field(default=None, compare=False, repr=False)
-    """Measures the reads, one split at a time. `None`: the metrics of each split go to the listeners, if there are."""
+    """Measures the reads, one split at a time. `None`: the metrics of each split go to the listeners, if any."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,7 +65,7 @@ class TableRead:
     def _measured(
         self, read: Callable[["TableRead", DataSplit], Iterator[pa.RecordBatch]], split: DataSplit
     ) -> Iterator[pa.RecordBatch]:
-        """Return the batches of a read, which is measured if somebody asks."""
+        """Yield the batches of a read, and measure it if there is a recorder or a listener."""
         if self.recorder is not None:
             with self.recorder.split(self.store, split):
                 yield from read(self, split)
@@ -87,7 +87,7 @@ class TableRead:
     def batches_with_kinds(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split of a table with a primary key, with deletes that no compaction has dropped.
 
-        The first column is ``_VALUE_KIND`` (int8): the kind of the merged row. Raises as `to_batches`.
+        The first column is ``_VALUE_KIND`` (int8): the kind of the merged row. Raises the errors of `to_batches`.
         """
         check_readable(self.store.schema)
         return self._measured(TableRead._with_kinds_of_snapshot, split)
@@ -97,7 +97,7 @@ class TableRead:
             yield from self._changelog_batches(split)
 
     def changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one split of a table with a primary key, with their kinds and with rows that retract.
+        """Yield the rows of one split of a table with a primary key, with their kinds, retracting rows included.
 
         The first column is ``_VALUE_KIND`` (int8). Overlapping files are merged, as if one write had written all rows.
         """
@@ -118,7 +118,7 @@ class TableRead:
         schema: pa.Schema,
         of_bucket: BucketColumns,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that match the predicate, with the columns of ``schema``, which may be ``of_bucket``."""
+        """Yield the rows that match the predicate, with the columns of ``schema``; ``of_bucket`` adds some of them."""
         names = schema.names
         recorder = self.recorder
         for part in read:
@@ -142,7 +142,7 @@ class TableRead:
         return rows if self.predicate is None else filter_rows(rows, evaluate(self.predicate, rows))
 
     def _needed(self) -> tuple[DataField, ...]:
-        """Return the requested columns without metadata columns, then further columns of the predicate."""
+        """Return the requested columns without metadata columns, then additional columns of the predicate."""
         fields = stored_fields(self.fields)
         extra = columns(self.predicate) if self.predicate is not None else set()
         extra -= {f.name for f in fields}
@@ -160,8 +160,8 @@ class TableRead:
         """Yield rows whose columns are stored in several files."""
         if split.vectors:
             raise UnsupportedError(
-                f"cannot read {self.store.root}: rows of columns in several files have deletion vectors, whose "
-                "positions are not defined for them"
+                f"cannot read {self.store.root}: it has deletion vectors for rows whose columns are stored in several "
+                "files, and their positions are not defined"
             )
         for group in group_by_row_range(split.files):
             yield from read_row_range(self.store, split.bucket_ref, group, self._needed(), self.recorder)
@@ -183,13 +183,13 @@ class TableRead:
             return load_vectors(self.store.io, split.vectors)
 
     def _skipping_bad_files(self, split: DataSplit, read: ReadFile) -> ReadFile:
-        """Return ``read`` with a warning instead of an error for missing or corrupt files, if the options allow it.
+        """Return ``read``, made to warn about missing or corrupt files instead of raising, if the options allow it.
 
-        Rows before the corruption are read. A file that is missing because its snapshot has expired is an error.
+        Rows before the corruption are read. A file that is missing because its snapshot has expired is still an error.
         """
         store, options = self.store, self.store.options
         lost, corrupt = options.value(SCAN_IGNORE_LOST_FILES), options.value(SCAN_IGNORE_CORRUPT_FILES)
-        if not self.forgiving or not (lost or corrupt):
+        if not self.skip_bad_files or not (lost or corrupt):
             return read
 
         def skipping(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
@@ -204,7 +204,7 @@ class TableRead:
             except CorruptedError as error:
                 if not corrupt or is_missing(error):
                     raise
-                warn_once(f"{SCAN_IGNORE_CORRUPT_FILES.key!r} leaves out rows of a damaged file: {error}")
+                warn_once(f"{SCAN_IGNORE_CORRUPT_FILES.key!r} leaves out rows of a corrupt file: {error}")
 
         return skipping
 
@@ -215,13 +215,13 @@ class TableRead:
         *,
         kinds: bool = False,
     ) -> Iterator[pa.Table]:
-        """Yield the merged rows of files of one bucket, without deleted rows, not yet filtered, with further columns.
+        """Yield the merged rows of files of one bucket, without deleted rows, unfiltered, with additional columns.
 
         Args:
             files: files of one bucket.
             reading: a function from columns and a predicate to a reader of files; rows for which the predicate is not
                 true may be left out.
-            kinds: deleted rows stay, and ``_VALUE_KIND`` is one of the columns.
+            kinds: keep deleted rows, and yield ``_VALUE_KIND`` as one of the columns.
         """
         store, schema = self.store, self.store.schema
         needed = self._needed()
@@ -261,7 +261,7 @@ class TableRead:
 
 
 def _has_several_high_levels(runs: Sequence[SortedRun]) -> bool:
-    """Return True if the files are of more than one level above 0."""
+    """Return True if the files have more than one level above 0."""
     return len({file.level for run in runs for file in run.files if file.level}) > 1
 
 

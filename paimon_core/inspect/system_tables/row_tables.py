@@ -108,7 +108,7 @@ def _with_kinds(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
         source = store if interval is None else interval.source(without_start(store))
         yield from ChangeRead(source, fields, predicate, kinds=True).to_batches(part)
         return
-    read, schema = TableRead(store, fields, predicate, forgiving=True), arrow_schema((ROW_KIND, *fields))
+    read, schema = TableRead(store, fields, predicate, skip_bad_files=True), arrow_schema((ROW_KIND, *fields))
     if store.schema.primary_keys:
         for batch in read.batches_with_kinds(part):
             yield pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *batch.columns[1:]], schema=schema)
@@ -193,7 +193,7 @@ def _read_tracked(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     fields = tuple(f for f in every if f.name in request.columns)
     names = {f.name for f in request.store.schema.fields}
     predicate = None if request.predicate is None else restrict(request.predicate, names)
-    return TableRead(request.store, fields, predicate, forgiving=True).to_batches(part)
+    return TableRead(request.store, fields, predicate, skip_bad_files=True).to_batches(part)
 
 
 AUDIT_LOG = SystemTableKind("audit_log", _audit_fields, _read_audit, _plan, travels=True, of_rows=True)

@@ -1,7 +1,7 @@
-"""Aggregate functions: the registry of their names.
+"""Registry of the aggregate functions by name.
 
-A function is a module's maker, from the column's :class:`FieldOptions` to an :data:`Aggregate`, and a line here. A
-maker refuses a column of a type it does not take.
+Each function has a maker, which builds an :data:`Aggregate` from a column's :class:`FieldOptions`, and a line here. A
+maker raises InvalidInputError for a column type that the function does not accept.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,18 +55,18 @@ AGGREGATES: Mapping[str, Maker] = {
 TAKES_BACK = frozenset(
     {"sum", "product", "last_value", "last_non_null_value", "primary-key", "collect", "merge_map", "nested_update"}
 )
-"""The functions that can take a value back."""
+"""The functions that can retract a value."""
 
 
 def aggregate(function: str, field: FieldOptions) -> Aggregate:
     """Return the function of this name for a column.
 
-    Raises InvalidInputError for an unknown name and for a type that the function does not take.
+    Raises InvalidInputError for an unknown name and for a column type that the function does not accept.
     """
     maker = AGGREGATES.get(function)
     if maker is None:
         near = nearest_name(function, AGGREGATES)
         hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(AGGREGATES))}."
         raise InvalidInputError(f"column {field.name!r}: there is no aggregate function {function!r}; {hint}")
-    made = maker(field)
-    return ignore_retract(made) if field.ignore_retract else made
+    result = maker(field)
+    return ignore_retract(result) if field.ignore_retract else result

@@ -1,8 +1,8 @@
 """The aggregate functions rbm32 and rbm64: unions of roaring bitmaps. Null has no effect; a single value is unchanged.
 
-The bytes are those of the Java engine: for 32 bits the portable format, for 64 bits the format of :mod:`bitmap64`. A
-container is stored as runs if that is smaller (32 bits: runs of equal size may be stored either way). Values are united
-in a loop, because each is a data structure of its own.
+The bytes equal the Java engine's: the portable format for 32 bits, the format of :mod:`bitmap64` for 64 bits. A
+container is stored as runs if that is smaller (with 32 bits, runs of equal size may be stored either way). A Python
+loop unites the values, because each is a data structure of its own.
 """
 
 import itertools
@@ -25,9 +25,9 @@ def rbm32(field: FieldOptions) -> Aggregate:
     """Make rbm32: union of roaring bitmaps of 32-bit integers. Associative."""
     field.check_root("rbm32", "VARBINARY")
 
-    def union(one: bytes, other: bytes) -> bytes:
-        both = BitMap.deserialize(one)
-        both |= BitMap.deserialize(other)
+    def union(left: bytes, right: bytes) -> bytes:
+        both = BitMap.deserialize(left)
+        both |= BitMap.deserialize(right)
         both.run_optimize()
         return bytes(both.serialize())
 
@@ -38,18 +38,18 @@ def rbm64(field: FieldOptions) -> Aggregate:
     """Make rbm64: union of roaring bitmaps of 64-bit integers. Associative."""
     field.check_root("rbm64", "VARBINARY")
 
-    def union(one: bytes, other: bytes) -> bytes:
-        both = Bitmap64.parse(one)
-        both.update(Bitmap64.parse(other))
+    def union(left: bytes, right: bytes) -> bytes:
+        both = Bitmap64.parse(left)
+        both.update(Bitmap64.parse(right))
         return both.serialize()
 
     return partial(unions, field, "rbm64", union)
 
 
 def unions(field: FieldOptions, function: str, union: Union, column: Column, inputs: AggregateInput) -> Column:
-    """Return the union of each group's values, as `union(so_far, value)`, or `union(value, so_far)` of a late row.
+    """Return the union of each group's values: `union(so_far, value)`, or `union(value, so_far)` for a late row.
 
-    Raises CorruptedError, naming the column, for a value that is no such structure.
+    Raises CorruptedError, naming the column, for a value that cannot be parsed.
     """
     refuse_retract(field, function, inputs)
     values, late_rows = column.to_pylist(), inputs.late.tolist()

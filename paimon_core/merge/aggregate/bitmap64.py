@@ -1,24 +1,22 @@
-"""Roaring64Bitmap (ART), as Java serialises it: roaring bitmaps of 64-bit integers in a radix tree (format 15.2).
+"""Roaring64Bitmap (ART) in Java's serialised form: roaring bitmaps of 64-bit integers in a radix tree (format 15.2).
 
 No library writes this form: pyroaring writes the portable form only, which has a 32-bit bitmap for each upper half.
 Here the upper 48 bits of the integers are the keys of an adaptive radix tree (ART). The leaves of the tree point into a
 table of containers, which hold the lower 16 bits. All numbers are little endian. Sizes in bytes are in parentheses.
 
-A node: kind (1), number of children (2), length of the prefix (1), the prefix, a body by kind, then the children in
-the order of their key bytes.
+A node consists of its kind (1), the number of children (2), the length of the prefix (1), the prefix and a body. The
+children follow in the order of their key bytes. The kind determines the body:
 
-=  ===============  ====================================================================================
-0  to 4 children    their key bytes, ascending, 4 in all
-1  to 16 children   their key bytes, ascending, 16 in all
-2  to 48 children   for each byte the index of its child in order of insertion, or 255; 256 in all
-3  to 256 children  a bit for each byte, 32 in all
-4  leaf             the whole key (6), the index of its container (8)
-=  ===============  ====================================================================================
+- 0, up to 4 children: their key bytes, ascending, padded to 4 bytes.
+- 1, up to 16 children: their key bytes, ascending, padded to 16 bytes.
+- 2, up to 48 children: for each possible byte, the insertion index of its child, or 255; 256 bytes.
+- 3, up to 256 children: one bit for each possible byte; 32 bytes.
+- 4, a leaf: the whole key (6) and the index of its container (8).
 
-Key bytes of kinds 0, 1 and 2 are stored reversed within words of four or eight bytes. The tree follows a 1 and the
-number of keys (8); an empty bitmap is one byte 0. Behind the tree: 1 (4), -2 (1), the capacity of the container table
-(4), each container (1, kind, cardinality, content) or 0 for an unused entry, the number of containers (8), 0 (4), the
-index of the last container (4).
+Key bytes of kinds 0, 1 and 2 are stored reversed within words of four or eight bytes. An empty bitmap is one byte 0.
+Otherwise a 1 and the number of keys (8) precede the tree. After it come 1 (4), -2 (1) and the capacity of the container
+table (4). Each container follows (1, kind, cardinality, content), or 0 for an unused entry. The number of containers
+(8), 0 (4) and the index of the last container (4) end the bitmap.
 """
 
 import struct
@@ -40,7 +38,7 @@ _KEY_BYTES = ((0, 4, 4), (4, 16, 8), (16, 48, 8), (48, 256, 8))  # (fewer childr
 
 @dataclass(slots=True)
 class _Container:
-    """Sorted values of 16 bits. ``runs``: the values are stored as runs."""
+    """Sorted 16-bit values. ``runs``: the values are stored as runs."""
 
     values: Values
     runs: bool
@@ -49,7 +47,7 @@ class _Container:
         return _Container(np.union1d(self.values, other.values), self.runs or other.runs).optimized()
 
     def optimized(self) -> "_Container":
-        """Return the container as runs if that form is smaller; runs also stay runs at about the size of an array."""
+        """Return the container as runs if they are smaller; runs stay runs if an array has about the same size."""
         count, runs = len(self.values), len(self._ends())
         if count > _MAX_ARRAY:
             return _Container(self.values, 2 + 4 * runs < 2 * _MAX_ARRAY)
@@ -94,7 +92,7 @@ class _Node:
 
 @dataclass(slots=True)
 class Bitmap64:
-    """A set of integers of 64 bits. ``room``: the capacity of its container table."""
+    """A set of 64-bit integers. ``room``: the capacity of its container table."""
 
     root: _Node | _Leaf | None
     containers: list[_Container | None]
@@ -102,26 +100,26 @@ class Bitmap64:
 
     @staticmethod
     def parse(data: bytes) -> "Bitmap64":
-        """Return the bitmap of these bytes. ValueError: the bytes are no such bitmap."""
+        """Parse a serialised bitmap. Raises ValueError if the bytes are malformed."""
         try:
             return _Reader(data).bitmap()
         except (struct.error, IndexError) as error:
             raise ValueError(f"the bytes of a 64-bit roaring bitmap end too early: {error}") from error
 
     def update(self, other: "Bitmap64") -> None:
-        """Add another bitmap. REQUIRES: the caller does not use the other one any more: containers are shared."""
+        """Add the integers of ``other``. REQUIRES: the caller no longer uses ``other``: containers are shared."""
         indexes = dict(_leaves(self.root))
         for key, index in _leaves(other.root):
-            theirs = other.containers[index]
-            if theirs is None:
-                raise ValueError(f"a 64-bit roaring bitmap without the container of its key {key.hex()}")
-            own_index = indexes.get(key)
-            own = None if own_index is None else self.containers[own_index]
-            if own_index is not None and own is not None:
-                self.containers[own_index] = own.united(theirs)
+            added = other.containers[index]
+            if added is None:
+                raise ValueError(f"a 64-bit roaring bitmap has no container for its key {key.hex()}")
+            position = indexes.get(key)
+            existing = None if position is None else self.containers[position]
+            if position is not None and existing is not None:
+                self.containers[position] = existing.united(added)
             else:
                 self.root = _inserted(self.root, key, 0, len(self.containers))
-                self.containers.append(theirs)
+                self.containers.append(added)
                 if len(self.containers) > self.room:  # the table grows by half
                     self.room = max(self.room + (self.room >> 1), len(self.containers))
 
@@ -148,7 +146,7 @@ def _leaves(node: _Node | _Leaf | None) -> list[_Leaf]:
 
 
 def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, index: int) -> _Node | _Leaf:
-    """Return the tree with a further key; ``depth``: bytes of the key that the nodes above it consume."""
+    """Return the tree with one more key. ``depth``: number of key bytes that the nodes above ``node`` consume."""
     if node is None:
         return (key, index)
     prefix = node[0][depth:] if isinstance(node, tuple) else node.prefix
@@ -199,7 +197,7 @@ def _reversed(data: bytes, word: int) -> bytes:
 
 @dataclass(slots=True)
 class _Reader:
-    """A cursor in the bytes of a bitmap. Its methods raise ValueError or struct.error for other bytes."""
+    """A cursor over a serialised bitmap. Its methods raise ValueError or struct.error if the bytes are malformed."""
 
     data: bytes
     at: int = 0
@@ -207,7 +205,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         self.at += count
         if self.at > len(self.data):
-            raise ValueError(f"the bytes of a 64-bit roaring bitmap end at {len(self.data)}, {self.at} are needed")
+            raise ValueError(f"a 64-bit roaring bitmap ends after {len(self.data)} bytes, but needs {self.at}")
         return self.data[self.at - count : self.at]
 
     def numbers(self, layout: str) -> tuple[int, ...]:
@@ -220,7 +218,9 @@ class _Reader:
         root = self.node()
         tables, _, room = self.numbers("<ibi")
         if tables != 1 or not 0 <= room < len(self.data):
-            raise ValueError(f"a 64-bit roaring bitmap of {tables} tables with room for {room} containers")
+            raise ValueError(
+                f"a 64-bit roaring bitmap of {len(self.data)} bytes has {tables} container tables of capacity {room}"
+            )
         containers = [self.container() for _ in range(room)]
         _, _, last = self.numbers("<qii")
         return Bitmap64(root, containers[: last + 1], room)
@@ -231,7 +231,7 @@ class _Reader:
         if kind == _LEAF:
             return (self.take(6), self.numbers("<q")[0])
         if kind not in range(_LEAF):
-            raise ValueError(f"{kind} is no kind of node of a 64-bit roaring bitmap")
+            raise ValueError(f"a 64-bit roaring bitmap has a node of unknown kind {kind}")
         if kind == 3:
             bits = np.unpackbits(np.frombuffer(self.take(32), np.uint8), bitorder="little")
             in_order = inserted = np.flatnonzero(bits).tolist()
@@ -259,5 +259,5 @@ class _Reader:
             bits = np.unpackbits(np.frombuffer(self.take(8192), np.uint8), bitorder="little")
             return _Container(np.flatnonzero(bits).astype(np.uint16), False)
         if kind != _ARRAY or count < 0:
-            raise ValueError(f"{kind} is no kind of container of a 64-bit roaring bitmap, or {count} no cardinality")
+            raise ValueError(f"a 64-bit roaring bitmap has a container of unknown kind {kind} or cardinality {count}")
         return _Container(np.frombuffer(self.take(2 * count), "<u2").astype(np.uint16), False)

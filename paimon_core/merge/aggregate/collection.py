@@ -1,6 +1,6 @@
 """The aggregate functions collect, merge_map and merge_map_with_keytime: arrays and maps as collections.
 
-A null has no effect, a retracted null included.
+A null has no effect, even if it is retracted.
 """
 
 import itertools
@@ -27,9 +27,9 @@ from paimon_core.types.selection import Mask, Positions
 def collect(field: FieldOptions) -> Aggregate:
     """Make collect: concatenation, or with distinct the set union, of arrays. Associative without retracts.
 
-    A retract removes the oldest equal element for each of its own; before any array it has no effect. Late rows append
-    like others. A distinct collect keeps the first of equal elements, but an array that was copied as the
-    first value keeps its repeats until something is added to it.
+    Each retracted element removes the oldest equal element; a retract before any array has no effect. Late rows are
+    appended like other rows. A distinct collect keeps the first of equal elements, but an array that was copied as the
+    first value keeps its duplicates until another value is added.
     """
     field.check_type("collect", isinstance(field.type, ArrayType), "ARRAY")
     return partial(_collect, field.distinct)
@@ -57,7 +57,7 @@ def _collect(distinct: bool, column: Column, inputs: AggregateInput) -> Column:
 
 
 def _in_set(inputs: AggregateInput) -> Mask:
-    """Return the mask of rows that a distinct collect adds as a set: not a copied array and the retracts after it."""
+    """Return the mask of rows that a distinct collect adds as a set: all but a copied array and its retracts."""
     added: Positions = np.cumsum(~inputs.retract)
     within: Positions = added - (added - ~inputs.retract)[inputs.starts][inputs.group()]
     in_set: Mask = ~inputs.opened[inputs.group()] | (within > 1)
@@ -81,7 +81,7 @@ def _never_added(column: Column, inputs: AggregateInput) -> Mask:
 
 
 def merge_map(field: FieldOptions) -> Aggregate:
-    """Make merge_map: union of maps; the last entry of a key wins, a retract drops keys.
+    """Make merge_map: union of maps; the last entry of a key wins, and a retract removes keys.
 
     Associative without retracts.
     """
@@ -97,14 +97,14 @@ def _merge_map(column: Column, inputs: AggregateInput) -> Column:
 
 
 def _live(elements: Elements, classes: Classes) -> Mask:
-    """Return the mask, in class order, of elements that are added and not retracted by a later one of their class."""
+    """Return the mask, in class order, of added elements that no later element of their class retracts."""
     minus = elements.retract[classes.order]
     stays: Mask = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
     return stays
 
 
 def _winners(rank: Positions, classes: Classes) -> Positions:
-    """Return the element of the highest rank in each class, in the order of elements; none if all ranks are -1."""
+    """Return the element of the highest rank in each class, in element order; no element if all ranks are -1."""
     best = classes.best(rank)
     return np.sort(classes.order[(rank >= 0) & (rank == classes.spread(best))])
 
@@ -113,11 +113,11 @@ def _winners(rank: Positions, classes: Classes) -> Positions:
 
 
 def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
-    """Make merge_map_with_keytime: union of maps to rows; a row replaces one of its key if its time (text) is greater.
+    """Make merge_map_with_keytime: union of maps with rows as values; for each key the row with the latest time wins.
 
-    ``fields.<name>.ts-field`` names the time column of the row, by default the last. The first map is copied. In later
-    maps a null row drops its key, and a row without time has no effect. Associative without null rows and missing
-    times.
+    Times are compared as text. ``fields.<name>.ts-field`` names the row's time column, by default the last. The first
+    map is copied. In later maps a null row removes its key, and a row without time has no effect. Associative without
+    null rows and missing times.
     """
     kind, name = field.type, "merge_map_with_keytime"
     row = kind.value if isinstance(kind, MapType) else None
@@ -128,14 +128,14 @@ def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
     time = field.text("ts-field", columns[-1])
     if time not in columns:
         raise InvalidInputError(
-            f"'fields.{field.name}.ts-field' is {time!r}, the rows in column {field.name!r} have the columns "
+            f"'fields.{field.name}.ts-field' is {time!r}, but the rows in column {field.name!r} have the columns "
             f"{', '.join(columns)}: name one of them"
         )
     at = columns.index(time)
     text = row.fields[at].type
     if not (isinstance(text, AtomicType) and text.root in ("CHAR", "VARCHAR")):
         raise InvalidInputError(
-            f"column {field.name!r}: {name} compares times as texts, and {time!r} has type {text}; make it a STRING or "
+            f"column {field.name!r}: {name} compares times as text, but {time!r} has type {text}; make it a STRING or "
             f"name another column in 'fields.{field.name}.ts-field'"
         )
     return partial(_merge_map_with_keytime, field, at)
@@ -152,7 +152,7 @@ def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, inpu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entries:
-    """Entries of maps to rows: code of the key, mask of entries with a row, and rank of the row's time, -1: none."""
+    """Map entries with rows as values: codes of the keys, mask of the present rows, ranks of their times (-1: null)."""
 
     key: Positions
     has_row: Mask
@@ -168,21 +168,21 @@ def _time_ranks(texts: Column) -> Positions:
 
 
 def _keytime(entries: _Entries, elements: Elements) -> Positions:
-    """Return the elements of the result, if no row is late."""
+    """Return the elements of the result. REQUIRES: no row is late."""
     classes = Classes.of(entries.key, elements.group)
     order, position = classes.order, np.arange(len(classes.order))
     opening = (elements.row == first(valid(elements.column), elements.inputs.starts)[elements.group])[order]
     has_row, time = entries.has_row[order], entries.time[order]
     cleared = classes.spread(classes.last(~has_row & ~opening))
     counts = (position > cleared) & (opening | (time >= 0))
-    rank = (time + 1) * (len(order) + 1) + len(order) - position  # of equal times the first
+    rank = (time + 1) * (len(order) + 1) + len(order) - position  # the first of equal times wins
     return _winners(np.where(counts, rank, -1), classes)
 
 
 def _keytime_row_by_row(entries: _Entries, elements: Elements) -> Positions:
     """Return the elements of the result, by a loop over rows.
 
-    Earlier entries are merged into a late map, so its null rows and missing times count again.
+    Earlier entries are merged into a late map, so their null rows and missing times count again.
     """
     key, has_row, time = entries.key.tolist(), entries.has_row.tolist(), entries.time.tolist()
     late, present = elements.inputs.late.tolist(), valid(elements.column).tolist()

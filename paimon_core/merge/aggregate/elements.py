@@ -1,6 +1,6 @@
-"""Columns of lists and maps as flat elements with row numbers, and the way back from elements to lists.
+"""Flat elements of list and map columns with their row numbers, and lists and maps built from elements.
 
-Functions on collections choose elements by position; no list is ever built in Python.
+Functions on collections choose elements by position and never build a Python list of values.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from paimon_core.types.selection import Mask, Positions
 class Elements:
     """The elements of a column in order of arrival.
 
-    ``values``: the elements (of a map: structs of key and value). ``row``, ``group``: numbers of each element's row and
-    group. ``retract``: mask of elements whose row retracts.
+    ``values``: the elements (for maps, structs of key and value). ``row``, ``group``: the number of each element's row
+    and group. ``retract``: mask of elements whose row retracts.
     """
 
     column: Column
@@ -33,7 +33,7 @@ class Elements:
 
     @staticmethod
     def of(column: Column, inputs: AggregateInput) -> "Elements":
-        """Return the elements of a column of lists or maps; a null has none."""
+        """Return the elements of a column of lists or maps; a null is an empty list or map."""
         values, row = spread(column)
         return Elements(column, inputs, values, row, inputs.group()[row], inputs.retract[row])
 
@@ -49,9 +49,9 @@ class Elements:
         return rank
 
     def gather(self, keep: Positions, absent: Mask, values: Column | None = None) -> Column:
-        """Return one list or map for each group, of the elements ``keep`` in their order; null for groups ``absent``.
+        """Return one list or map per group, with the elements ``keep`` in that order; null for groups in ``absent``.
 
-        ``values``: replacements of the elements ``keep``, one each; `None`: the elements.
+        ``values``: one replacement for each element of ``keep``; `None`: the elements themselves.
         """
         ends = pa.array(offsets(np.bincount(self.group[keep], minlength=len(self.inputs.starts))))
         chosen = self.values.take(pa.array(keep)) if values is None else values
@@ -63,7 +63,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """Classes of equal elements of one group.
+    """Classes of equal elements within each group.
 
     ``order`` sorts by (group, value), then by arrival. Class i is `order[starts[i]:starts[i] + counts[i]]`.
     """
@@ -81,15 +81,15 @@ class Classes:
         return Classes(order, starts, sizes_of(starts, len(order)))
 
     def spread(self, of_class: Positions) -> Positions:
-        """Repeat a number of each class for each of its elements, in class order."""
+        """Repeat each class's number for each of its elements, in class order."""
         return np.repeat(of_class, self.counts)
 
     def last(self, mask: Mask) -> Positions:
-        """Return each class's last position (in class order) where the mask (in class order) is true; -1: none."""
+        """Return each class's last position (in class order) where the mask (in class order) is true; -1: nowhere."""
         return self.best(np.where(mask, np.arange(len(mask)), -1))
 
     def first(self, mask: Mask) -> Positions:
-        """Return each class's first position (in class order) where the mask is true; `len(mask)`: none."""
+        """Return each class's first position (in class order) where the mask is true; `len(mask)`: nowhere."""
         return -self.best(np.where(mask, -np.arange(len(mask)), -len(mask)))
 
     def best(self, rank: Positions) -> Positions:
@@ -109,9 +109,9 @@ def spread(column: Column) -> tuple[Column, Positions]:
 
 
 def codes(values: Column, *, one_zero: bool = False) -> Positions:
-    """Return numbers that are equal if the values are; -1: null.
+    """Return a number for each value, -1 for null; equal values have equal numbers.
 
-    NaN equals itself, and the order of map entries has no effect; -0.0 equals 0.0 only with ``one_zero``. Some values
+    NaN equals itself, and the order of map entries does not matter; -0.0 equals 0.0 only with ``one_zero``. Some values
     that differ in Java are equal here: binary elements with the same bytes, inner arrays with nulls that were read
     from files, inner NaN.
     """

@@ -1,4 +1,4 @@
-"""A column that is aggregated: its name, its type, and the options that shape its function."""
+"""An aggregated column: its name, its type, and the options of its aggregate function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """A column and its options, from which aggregate functions are made.
+    """A column and its options, as the makers of aggregate functions read them.
 
     Every property raises InvalidInputError if its option cannot be parsed.
     """
@@ -31,7 +31,7 @@ class FieldOptions:
 
     @property
     def function(self) -> str | None:
-        """Name of the column's aggregate function: its own, else the table's default; `None`: neither is given."""
+        """Name of the column's aggregate function, by default the table's; `None`: neither option is set."""
         name = self.options.get(field_option(self.name, "aggregate-function"))
         return name if name is not None else self.options.value(FIELDS_DEFAULT_AGGREGATE_FUNCTION)
 
@@ -47,7 +47,7 @@ class FieldOptions:
 
     @property
     def delimiter(self) -> str:
-        """The text between the joined texts of listagg."""
+        """The delimiter between the texts that listagg joins."""
         return self.text("list-agg-delimiter", ",")
 
     @property
@@ -61,15 +61,15 @@ class FieldOptions:
         return self._parsed("count-limit", number(), MAX_INT)
 
     def check_type(self, function: str, fits: bool, accepted: str) -> None:
-        """Raise InvalidInputError, naming the column and the types that the function takes, unless the type fits."""
+        """Raise InvalidInputError unless ``fits``; the message names the column and the types ``accepted``."""
         if not fits:
             raise InvalidInputError(
-                f"column {self.name!r} has type {self.type}, and the aggregate function {function} takes {accepted}: "
-                f"set 'fields.{self.name}.aggregate-function' to another one"
+                f"column {self.name!r} has type {self.type}, but the aggregate function {function} takes {accepted}: "
+                f"set 'fields.{self.name}.aggregate-function' to another function"
             )
 
     def check_root(self, function: str, *roots: str) -> None:
-        """Raise InvalidInputError as :meth:`check_type` does unless the column's type is one of ``roots``."""
+        """Raise InvalidInputError, like :meth:`check_type`, unless the column's type is in ``roots``."""
         self.check_type(function, isinstance(self.type, AtomicType) and self.type.root in roots, ", ".join(roots))
 
     def _parsed(self, option: str, parse: Callable[[str], T], default: T) -> T:

@@ -1,6 +1,6 @@
 """Functions that pick one row of each group: first and last values.
 
-They need the masks of nulls, but no values. So an engine copies only the picked values.
+They read null masks and no values, so an engine copies only the picked values.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True)
 class RowPick:
-    """An aggregate that picks a row: `rows(present, inputs)` is its position for each group, -1: null.
+    """An aggregate that picks a row of each group: `rows(present, inputs)` returns its position, -1 for null.
 
-    `seen(present, inputs)`: mask of groups that have a first value; `None`: the function needs no memory of it.
+    `seen(present, inputs)`: mask of groups that have seen a first value; `None`: the function does not depend on it.
     """
 
     rows: Callable[[Mask, AggregateInput], Positions]
@@ -50,7 +50,7 @@ def choose_some(function: RowPick, present: Mask, inputs: AggregateInput, times:
 
 
 def seen_after(function: RowPick, present: Mask, inputs: AggregateInput, times: Positions) -> Mask:
-    """Return the mask of groups in which a function with memory has a first value."""
+    """Return the mask of groups that have seen a first value. REQUIRES: the function has ``seen``."""
     assert function.seen is not None
     index, part, back = repeated(inputs, times)
     before = np.zeros(len(back), bool) if inputs.seen is None else inputs.seen
@@ -58,7 +58,7 @@ def seen_after(function: RowPick, present: Mask, inputs: AggregateInput, times: 
 
 
 def ignore_retract(function: Aggregate) -> Aggregate:
-    """Return the function without the rows that retract."""
+    """Return the function, made to ignore rows that retract."""
 
     def once(inputs: AggregateInput) -> Positions:
         return np.where(inputs.retract, 0, 1)
@@ -72,7 +72,7 @@ def ignore_retract(function: Aggregate) -> Aggregate:
 
 
 def last_value(_: FieldOptions) -> Aggregate:
-    """Make last_value: the last value, null too; null after a retract. Associative."""
+    """Make last_value: the last value, nulls included; null after a retract. Associative."""
     return RowPick(_last_row)
 
 
@@ -102,21 +102,21 @@ def _last_present(present: Mask, inputs: AggregateInput) -> Positions:
 
 
 def primary_key(_: FieldOptions) -> Aggregate:
-    """Make primary-key: the value of the last row, whatever its kind. Associative."""
+    """Make primary-key: the value of the last row of any kind. Associative."""
     return RowPick(lambda _, inputs: last(~inputs.late | inputs.retract, inputs.starts))
 
 
 def first_value(field: FieldOptions) -> Aggregate:
-    """Make first_value: the first value, null too. Associative without late rows.
+    """Make first_value: the first value, nulls included. Associative without late rows.
 
-    A late row replaces the value if a first value was *seen*: applied, and not only copied by an opening row. A removal
-    of the record does not reset this: the first value of the following rows is then the one of the removing row.
+    A late row replaces the value if a first value was *seen*: applied, and not only copied by an opening row. Removing
+    the record does not reset this: the rows that follow then keep the removing row's value.
     """
     return _first(field, "first_value", skip_null=False)
 
 
 def first_non_null_value(field: FieldOptions) -> Aggregate:
-    """Make first_non_null_value: as :func:`first_value`, without nulls, but a late row replaces it even by null."""
+    """Make first_non_null_value: like :func:`first_value` without nulls, but a late row may replace it by null."""
     return _first(field, "first_non_null_value", skip_null=True)
 
 
@@ -144,7 +144,7 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
 
 
 def _behind_opened(inputs: AggregateInput) -> Positions:
-    """Return the first row of each group; of an opened group the second, -1: it has one row."""
+    """Return the first row of each group; for an opened group the second row, -1 if it has only one."""
     second = np.where(sizes_of(inputs.starts, len(inputs.retract)) > 1, inputs.starts + 1, -1)
     return np.where(inputs.opened, second, inputs.starts)
 
@@ -152,7 +152,7 @@ def _behind_opened(inputs: AggregateInput) -> Positions:
 def _follow(counts: Mask, inputs: AggregateInput, *, skip_null: bool) -> tuple[Positions, Mask]:
     """Return the picked row of each group and the mask of groups with a first value, by a loop over rows.
 
-    ``counts``: mask of rows that can be a first value. A late first row makes null the first value, if null may be one.
+    ``counts``: mask of rows that can be a first value. If nulls count, a late first row makes null the first value.
     """
     opens_late = inputs.late[inputs.starts] & ~inputs.opened
     at = np.where(opens_late & (not skip_null), -1, inputs.starts)

@@ -1,7 +1,7 @@
-"""Aggregate functions as engines see them: from a column and its rows to one value for each group.
+"""The interface of aggregate functions: from a column and its rows to one value for each group.
 
-An "associative" function has the same result for the rows as for the results of parts of the rows. The result of any
-other function depends on the boundaries of flushes and compactions, in every engine of the format.
+An "associative" function gives the same result for all rows as for the results of parts of them. The result of any
+other function depends on the boundaries of flushes and compactions, in every engine that implements the format.
 """
 
 import itertools
@@ -22,10 +22,10 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AggregateInput:
-    """The rows of one aggregate function, in order of arrival; group i begins at `starts[i]` and has rows.
+    """The input of an aggregate function: rows in order of arrival. Group i begins at `starts[i]` and is not empty.
 
-    ``retract``: mask of rows whose value is taken back. ``late``: mask of late rows, which their sequence group orders
-    before the rows that arrived earlier. ``opened``: mask of groups whose first row is copied, not applied; such a row
+    ``retract``: mask of rows whose value is retracted. ``late``: mask of late rows, which their sequence group orders
+    before the rows that arrived earlier. ``opened``: mask of groups whose first row is copied, not applied; this row
     never retracts. ``seen``: mask of groups that had a first value before a row removed the record; `None`: no group.
     """
 
@@ -36,7 +36,7 @@ class AggregateInput:
     seen: Mask | None = None
 
     def final_order(self) -> Positions | None:
-        """Return the final order of the rows, late rows first and the latest foremost; `None`: order of arrival."""
+        """Return the final order of the rows: late rows first, the last of them foremost. `None`: order of arrival."""
         if not self.late.any():
             return None
         at = np.arange(len(self.late))
@@ -78,22 +78,22 @@ def offsets(counts: Positions) -> npt.NDArray[np.int32]:
 
 
 def refuse_retract(field: FieldOptions, function: str, inputs: AggregateInput) -> None:
-    """Raise InvalidInputError, naming the column and the way out, if a row retracts."""
+    """Raise InvalidInputError, naming the column and the remedy, if a row retracts."""
     if inputs.retract.any():
         raise InvalidInputError(
-            f"column {field.name!r}: the aggregate function {function} cannot take a value back for a row of kind -U "
-            f"or -D; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+            f"column {field.name!r}: the aggregate function {function} cannot retract a value, as a row of kind -U "
+            f"or -D requires; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column unchanged"
         )
 
 
 def apply_repeated(function: Aggregate, column: Column, inputs: AggregateInput, times: Positions) -> Column:
-    """Apply the function to rows that are repeated; the value of a group without rows is null.
+    """Apply the function to repeated rows; the value of a group without rows is null.
 
     Args:
         function: the aggregate function.
         column: the values.
         inputs: the rows.
-        times: how often (0, 1, 2) each row is repeated. If twice, the first is added and the second taken back.
+        times: how often (0, 1, 2) each row is used. A row that is used twice is first added and then retracted.
     """
     if (times == 1).all():
         return function(column, inputs)

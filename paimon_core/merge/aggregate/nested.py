@@ -26,7 +26,7 @@ _UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
 
 @dataclass(frozen=True, slots=True)
 class _Nested:
-    """The options of a column, inner columns by their index in the inner rows."""
+    """The options of a column; inner columns are identified by their index in the inner rows."""
 
     field: FieldOptions
     key: tuple[int, ...]
@@ -36,7 +36,7 @@ class _Nested:
     def of(field: FieldOptions, function: str) -> "_Nested":
         """Return the options of a column.
 
-        Raises InvalidInputError if the type is no array of rows or an option names an unknown inner column,
+        Raises InvalidInputError if the type is not an array of rows or an option names an unknown inner column, and
         UnsupportedError for two options of later releases.
         """
         row = field.type.element if isinstance(field.type, ArrayType) else None
@@ -56,7 +56,7 @@ def _indexes(field: FieldOptions, names: Sequence[str], option: str, chosen: Ite
     for name in chosen:
         if name not in names:
             raise InvalidInputError(
-                f"'fields.{field.name}.{option}' names {name!r}, and the rows in column {field.name!r} have the "
+                f"'fields.{field.name}.{option}' names {name!r}, but the rows in column {field.name!r} have the "
                 f"columns {', '.join(names)}"
             )
     return tuple(map(names.index, chosen))
@@ -67,9 +67,9 @@ def _indexes(field: FieldOptions, names: Sequence[str], option: str, chosen: Ite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """The inner rows of a column: codes of their keys, mask of rows of a table, mask of copied rows.
+    """The inner rows of a column: the codes of their keys, the mask of rows of a table, the mask of copied rows.
 
-    ``rank``: rank of each in the final order, as :meth:`Elements.final_rank` returns it.
+    ``rank``: the rank of each inner row in the final order, from :meth:`Elements.final_rank`.
     """
 
     elements: Elements
@@ -98,10 +98,10 @@ class _Rows:
 
 
 def nested_update(field: FieldOptions) -> Aggregate:
-    """Make nested_update: an upsert of rows by nested key, without one a concatenation, of up to count-limit rows.
+    """Make nested_update: an upsert of rows by nested key, or without a key a concatenation, of up to count-limit rows.
 
-    The limit keeps new keys out; rows whose key is there are still replaced. A retract removes rows by key, or all rows
-    equal to its own. Associative without retracts and limits.
+    At the limit new keys are dropped, and rows of existing keys are still replaced. A retract removes rows by key, or
+    without a key all equal rows. Associative without retracts and limits.
     """
     return partial(_nested_update, _Nested.of(field, "nested_update"))
 
@@ -141,7 +141,7 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
 
 
 def _limited(nested: _Nested, rows: _Rows, groups: Mask) -> Positions:
-    """Return the inner rows of the result in keyed groups that may meet the limit and have no late or retracting rows.
+    """Return the inner rows of the result in keyed groups that may meet the limit. REQUIRES: no late or retracting row.
 
     A key stays if fewer than ``limit`` keys came before it, or if it is in the row that opened the group.
     """
@@ -186,7 +186,7 @@ def _row_by_row(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Steps of a nested update on lists of inner rows, given as positions."""
+    """Steps of a nested update on lists of inner rows, which are positions."""
 
     nested: _Nested
     code: list[int]
@@ -194,14 +194,14 @@ class _Table:
     """Inner rows that are not null."""
 
     def put(self, held: list[int], new: list[int]) -> list[int]:
-        """Return ``held`` with the rows ``new``; rows with new keys, or without a key, are added up to the limit."""
+        """Return ``held`` with the rows ``new``; rows of new keys, or of a table without keys, only up to the limit."""
         limit = self.nested.limit
         if self.nested.key:
-            made = {self.code[e]: e for e in held if self.real[e]}
+            by_key = {self.code[e]: e for e in held if self.real[e]}
             for e in new:
-                if self.real[e] and (self.code[e] in made or len(made) < limit):
-                    made[self.code[e]] = e
-            return list(made.values())
+                if self.real[e] and (self.code[e] in by_key or len(by_key) < limit):
+                    by_key[self.code[e]] = e
+            return list(by_key.values())
         if len(held) >= limit:
             return held
         added = itertools.islice((e for e in new if self.real[e]), limit - len(held))
@@ -222,8 +222,8 @@ def nested_partial_update(field: FieldOptions) -> Aggregate:
     nested = _Nested.of(field, "nested_partial_update")
     if not nested.key:
         raise InvalidInputError(
-            f"column {field.name!r}: the aggregate function nested_partial_update needs to know which rows are the "
-            f"same; set 'fields.{field.name}.nested-key' to columns of its rows"
+            f"column {field.name!r}: the aggregate function nested_partial_update needs a key that identifies inner "
+            f"rows; set 'fields.{field.name}.nested-key' to columns of the inner rows"
         )
     return partial(_nested_partial_update, nested)
 
@@ -235,18 +235,18 @@ def _nested_partial_update(nested: _Nested, column: Column, inputs: AggregateInp
     among = np.flatnonzero(rows.table)
     classes = Classes.of(rows.code[among], elements.group[among])
     at, rank = among[classes.order], rows.rank[among][classes.order]
-    found = np.full(len(rows.rank), -1)
-    found[rows.rank] = np.arange(len(rows.rank))
+    row_of_rank = np.full(len(rows.rank), -1)
+    row_of_rank[rows.rank] = np.arange(len(rows.rank))
     copied = np.flatnonzero(rows.copied)
     keep = np.append(copied, at[classes.starts])
     by_group = np.argsort(elements.group[keep], kind="stable")
     columns = []
     for inner in elements.values.flatten():
         best = classes.best(np.where(valid(inner)[at], rank, -1))
-        source = np.append(copied, np.where(best >= 0, found[best], -1))[by_group]
+        source = np.append(copied, np.where(best >= 0, row_of_rank[best], -1))[by_group]
         columns.append(inner.take(pa.array(source, mask=source < 0)))
     keep = keep[by_group]
     null = pa.array(~valid(elements.values)[keep])
     kind = elements.values.type
-    made = pa.StructArray.from_arrays(columns, fields=[kind.field(i) for i in range(kind.num_fields)], mask=null)
-    return elements.gather(keep, ~any_of(valid(column), inputs.starts), made)
+    merged = pa.StructArray.from_arrays(columns, fields=[kind.field(i) for i in range(kind.num_fields)], mask=null)
+    return elements.gather(keep, ~any_of(valid(column), inputs.starts), merged)

@@ -1,7 +1,7 @@
 """The aggregate functions sum, product, max and min.
 
-Results are exact or refused: a sum or product that does not fit the column's type is an error, never a wrapped number.
-Floats add and multiply strictly in order, so that the last bit is that of any other engine.
+Results are exact: a sum or product that does not fit the column's type is an error and never wraps around. Floats are
+added and multiplied strictly in order, so that the last bit agrees with any other engine.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _EXACT = Context(prec=80)
 
 
 def sum_(field: FieldOptions) -> Aggregate:
-    """Make sum: the sum of the non-null values; a retract subtracts. Associative but for float rounding."""
+    """Make sum: the sum of the non-null values; a retract subtracts. Associative except for float rounding."""
     field.check_root("sum", *NUMBERS)
 
     def aggregate(column: Column, inputs: AggregateInput) -> Column:
@@ -57,7 +57,7 @@ def sum_(field: FieldOptions) -> Aggregate:
 
 
 def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
-    """Return the sums of signed 64-bit values; `None`: a sum that does not fit."""
+    """Return the sums of signed 64-bit values; `None` if a sum does not fit."""
     largest = max(-int(values.min()), int(values.max()))
     if largest * int(sizes_of(inputs.starts, len(values)).max()) < 2**63:
         signed = np.where(inputs.retract, -values, values) if inputs.retract.any() else values
@@ -68,7 +68,7 @@ def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
 
 
 def _limb_sums(limbs: list[_I64], inputs: AggregateInput) -> list[_I64]:
-    """Return sums of numbers in limbs of 32 bits, most significant first; only the first may be wide."""
+    """Return sums of numbers in 32-bit limbs, most significant first; only the first limb may be wider."""
     sign = np.where(inputs.retract, -1, 1)
     sums = [np.add.reduceat(limb * sign, inputs.starts) for limb in limbs]
     for i in range(len(sums) - 1, 0, -1):
@@ -83,12 +83,12 @@ def _decimal_sums(column: Column, inputs: AggregateInput, absent: Mask, field: F
     limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], inputs)
     if not _fits(limbs[0], pa.int32()):
         _overflow(field, "sum")
-    made = np.empty((len(inputs.starts), 2), np.int64)
-    made[:, 0], made[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
+    sum_halves = np.empty((len(inputs.starts), 2), np.int64)
+    sum_halves[:, 0], sum_halves[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
     present = np.packbits(~absent, bitorder="little")
-    sums = pa.Array.from_buffers(column.type, len(made), [pa.py_buffer(present), pa.py_buffer(made)])
+    sums = pa.Array.from_buffers(column.type, len(sum_halves), [pa.py_buffer(present), pa.py_buffer(sum_halves)])
     try:
-        sums.validate(full=True)  # compares with the precision
+        sums.validate(full=True)  # checks the precision
     except pa.ArrowInvalid:
         _overflow(field, "sum")
     return sums
@@ -160,7 +160,7 @@ def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOp
     total: _I64 = np.multiply.reduceat(values, starts)
     with np.errstate(over="ignore"):
         about = np.abs(np.multiply.reduceat(values.astype(np.float64), starts))
-    for i in np.flatnonzero(about >= 2.0**62).tolist():  # near the end of the range, or past it: exactly, one by one
+    for i in np.flatnonzero(about >= 2.0**62).tolist():  # may leave the range: compute exactly, one by one
         exact = 1
         for value in values[starts[i] : starts[i + 1] if i + 1 < len(starts) else None].tolist():
             exact *= value
@@ -175,13 +175,13 @@ def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOp
 def _divided(
     values: npt.NDArray[Any], present: Mask, inputs: AggregateInput, kind: pa.DataType, field: FieldOptions
 ) -> tuple[npt.NDArray[Any], Mask]:
-    """Return products with retracts, one row of every group at a time, and the mask of groups that have one."""
-    one = values.dtype.type(1)
+    """Return products with retracts, one row of every group at a time, and the mask of groups that have a product."""
+    unit = values.dtype.type(1)
     seen = present[inputs.starts] & ~inputs.retract[inputs.starts]
-    total = np.where(seen, values[inputs.starts], one)
+    total = np.where(seen, values[inputs.starts], unit)
     for group, row in rounds(inputs.starts, len(values)):
         minus = inputs.retract[row]
-        divisor, factor = np.where(minus & seen[group], values[row], one), np.where(minus, one, values[row])
+        divisor, factor = np.where(minus & seen[group], values[row], unit), np.where(minus, unit, values[row])
         if values.dtype == np.int64:
             total[group] = _step(total[group], factor, divisor, kind, field)
         else:
@@ -195,17 +195,17 @@ def _step(total: _I64, factor: _I64, divisor: _I64, kind: pa.DataType, field: Fi
     if (divisor == 0).any():
         _refuse_zero(field)
     with np.errstate(over="ignore"):
-        made = total * factor
-    if (np.abs(total.astype(np.float64) * factor.astype(np.float64)) >= 2.0**63).any() or not _fits(made, kind):
+        multiplied = total * factor
+    if (np.abs(total.astype(np.float64) * factor.astype(np.float64)) >= 2.0**63).any() or not _fits(multiplied, kind):
         _overflow(field, "product")
-    back: _I64 = pc.divide(pa.array(made), pa.array(divisor)).to_numpy()
-    return back
+    divided: _I64 = pc.divide(pa.array(multiplied), pa.array(divisor)).to_numpy()
+    return divided
 
 
 def _refuse_zero(field: FieldOptions) -> NoReturn:
     raise InvalidInputError(
-        f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
-        f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+        f"column {field.name!r}: a row of kind -U or -D cannot retract the factor 0 of a product; "
+        f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column unchanged"
     )
 
 
@@ -219,8 +219,8 @@ def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[t
         if total is None:
             total = value
             continue
-        made = _EXACT.divide(total, value) if minus else _EXACT.multiply(total, value)
-        total = made.quantize(unit, ROUND_HALF_UP, _EXACT)
+        exact = _EXACT.divide(total, value) if minus else _EXACT.multiply(total, value)
+        total = exact.quantize(unit, ROUND_HALF_UP, _EXACT)
         if abs(total) >= Decimal(10) ** (kind.precision - kind.scale):
             _overflow(field, "product")
     return total
@@ -230,12 +230,12 @@ def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[t
 
 
 def max_(field: FieldOptions) -> Aggregate:
-    """Make max: the largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Associative."""
+    """Make max: the largest value; nulls are skipped, NaN is the largest, 0.0 is above -0.0. Associative."""
     return _extreme(field, "max", np.maximum)
 
 
 def min_(field: FieldOptions) -> Aggregate:
-    """Make min: the smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Associative."""
+    """Make min: the smallest value; nulls are skipped, NaN is the largest, -0.0 is below 0.0. Associative."""
     return _extreme(field, "min", np.minimum)
 
 
@@ -259,11 +259,11 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
 
 
 def _best_rows(column: Column, present: Mask, inputs: AggregateInput, better: Any) -> npt.NDArray[Any]:
-    """Return the row with the best value of each group, NaN: none; word by word, among rows that still tie."""
-    found = np.full(len(inputs.starts), np.nan)
+    """Return the row of each group's best value, NaN if all are null. Compares word by word while rows are tied."""
+    best_rows = np.full(len(inputs.starts), np.nan)
     rows = np.flatnonzero(present)
     if not len(rows):
-        return found
+        return best_rows
     group = inputs.group()[rows]
     dense = column if len(rows) == len(column) else column.take(pa.array(rows))
     at = np.arange(len(rows))
@@ -274,5 +274,5 @@ def _best_rows(column: Column, present: Mask, inputs: AggregateInput, better: An
             break
         word = load(at)
         at = at[word == np.repeat(better.reduceat(word, starts), sizes_of(starts, len(at)))]
-    found[group[at]] = rows[at]
-    return found
+    best_rows[group[at]] = rows[at]
+    return best_rows

@@ -12,9 +12,10 @@ from paimon_core.merge.normalized_keys import Column
 
 
 def sortable(column: Column) -> npt.NDArray[Any]:
-    """Return integers in the order of the values, any for nulls: NaN largest, -0.0 (as -1) under 0.0, texts by bytes.
+    """Return integers that sort like the values: NaN largest, -0.0 (as -1) below 0.0, texts by bytes.
 
-    Fixed-width numbers keep their width, and :func:`flip` restores floats; other types are ranked.
+    Nulls have arbitrary integers. Fixed-width numbers keep their width, and :func:`flip` restores floats; other types
+    are ranked.
     """
     kind = column.type
     if pa.types.is_floating(kind):

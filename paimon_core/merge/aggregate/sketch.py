@@ -3,8 +3,8 @@
 Null has no effect; a single value is unchanged.
 
 Each step unites the result with the next value in the order and precision of the Java engine. So the estimates are
-equal, and the bytes too, except for the HIP accumulator of HLL, which a union does not use. Values are united in a
-loop, because each is a data structure of its own.
+equal, and the bytes too, except for the HIP accumulator of HLL, which a union does not use. A Python loop unites the
+values, because each is a data structure of its own.
 """
 
 from functools import partial
@@ -25,8 +25,8 @@ def hll_sketch(field: FieldOptions) -> Aggregate:
     field.check_root("hll_sketch", "VARBINARY")
     sketches = _datasketches(field, "hll_sketch")
 
-    def union(one: bytes, other: bytes) -> bytes:
-        so_far, new = (sketches.hll_sketch.deserialize(data) for data in (one, other))
+    def union(left: bytes, right: bytes) -> bytes:
+        so_far, new = (sketches.hll_sketch.deserialize(data) for data in (left, right))
         both = sketches.hll_union(new.lg_config_k)
         both.update(new)
         both.update(so_far)
@@ -40,9 +40,9 @@ def theta_sketch(field: FieldOptions) -> Aggregate:
     field.check_root("theta_sketch", "VARBINARY")
     sketches = _datasketches(field, "theta_sketch")
 
-    def union(one: bytes, other: bytes) -> bytes:
+    def union(left: bytes, right: bytes) -> bytes:
         both = sketches.theta_union(_NOMINAL_ENTRIES)
-        for data in (one, other):
+        for data in (left, right):
             both.update(sketches.compact_theta_sketch.deserialize(data))
         return _as_java(bytes(both.get_result().serialize()))
 
@@ -53,7 +53,7 @@ def _as_java(theta: bytes) -> bytes:
     """Return a compact sketch in Java's layout, which differs in fields that readers ignore."""
     if len(theta) == 8:  # empty: no hash of the seed
         return theta[:6] + bytes(2)
-    if len(theta) == 16:  # one entry: said by a flag
+    if len(theta) == 16:  # one entry: marked by a flag
         return theta[:5] + bytes([theta[5] | _SINGLE_ITEM]) + theta[6:]
     return theta[:12] + _ALL_SAMPLED + theta[16:]
 

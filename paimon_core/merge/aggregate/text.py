@@ -17,8 +17,8 @@ from paimon_core.types.sorted_values import run_starts
 def listagg(field: FieldOptions) -> Aggregate:
     """Make listagg: texts joined by the delimiter, null and empty ones skipped. Associative.
 
-    If all texts are empty, the result is empty. Distinct: the first text is unchanged; of later texts new tokens
-    between delimiters are added. This is associative too.
+    If all texts are empty, the result is empty. With distinct, the first text is unchanged, and only the new tokens of
+    later texts, split at the delimiter, are added. This is associative too.
     """
     root = isinstance(field.type, AtomicType) and field.type.root == "VARCHAR" and field.type.length == MAX_LENGTH
     field.check_type("listagg", root, "STRING")
@@ -47,18 +47,18 @@ def listagg(field: FieldOptions) -> Aggregate:
 
 
 def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column, Positions]:
-    """Return the whole first text of each group, then the tokens of its other texts that are new in the group."""
+    """Return each group's first text unchanged, then those tokens of its other texts that are new in the group."""
     if not len(texts):
         return texts, group
     opens = run_starts(group)
     lists = pc.split_pattern(texts, delimiter)
-    tokens, of = lists.flatten(), np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()))
+    tokens, text_of = lists.flatten(), np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()))
     codes = tokens.dictionary_encode().indices.to_numpy().astype(np.int64)
-    codes += group[of] * (int(codes.max()) + 1)
+    codes += group[text_of] * (int(codes.max()) + 1)
     firsts = np.unique(codes, return_index=True)[1]
     not_empty = pc.greater(pc.binary_length(tokens), 0).to_numpy(zero_copy_only=False)
-    fresh = np.sort(firsts[(~opens[of] & not_empty)[firsts]])
+    fresh = np.sort(firsts[(~opens[text_of] & not_empty)[firsts]])
     elements = pa.concat_arrays([texts.filter(pa.array(opens)), tokens.take(pa.array(fresh))])
-    groups = np.concatenate([group[opens], group[of[fresh]]])
+    groups = np.concatenate([group[opens], group[text_of[fresh]]])
     order = np.argsort(groups, kind="stable")
     return elements.take(pa.array(order)), groups[order]

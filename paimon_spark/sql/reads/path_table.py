@@ -103,7 +103,7 @@ class PathReads(TableReads):
             raise UnsupportedError(f"cannot measure a read of two branches of {table.path}: measure each of them")
         read = TableRead(scan.store, project(scan.store.schema, request.columns.names, metadata=True), scan.predicate)
         with protected_read(scan.store, scan.snapshot):
-            return execute(found, replace(read, forgiving=True), plan, seconds, runner)
+            return execute(found, replace(read, skip_bad_files=True), plan, seconds, runner)
 
     def _read_files(self, matching: MatchingFiles) -> MatchingFiles:
         return matching  # chosen by all options already

@@ -52,7 +52,7 @@ def test_a_corrupted_file_stops_a_read_unless_options_allow_it(tmp_path, name):
     for options in ({}, LOST):
         with pytest.raises(CorruptedError):
             table.with_options(options).to_arrow()
-    with pytest.warns(UserWarning, match="'scan.ignore-corrupt-files' leaves out rows of a damaged file"):
+    with pytest.warns(UserWarning, match="'scan.ignore-corrupt-files' leaves out rows of a corrupt file"):
         assert shown(table.with_options(CORRUPT)) == OLD
 
 

@@ -128,7 +128,7 @@ def test_rows_that_no_merge_could_take_are_refused_when_written(tmp_path, option
         ),
         (PARTIAL | {"fields.a.aggregate-function": "sum"}, "'a'.*in no sequence group"),
         (PARTIAL | {"fields.default-aggregate-function": "sum"}, "in no sequence group"),
-        (GROUP | {"partial-update.remove-record-on-delete": "true"}, "does not go with sequence groups"),
+        (GROUP | {"partial-update.remove-record-on-delete": "true"}, "excludes sequence groups"),
         (PARTIAL | {"ignore-delete": "true", "partial-update.remove-record-on-delete": "true"}, "exclude each other"),
         (GROUP | {"partial-update.remove-record-on-sequence-group": "b"}, "'b', which orders no sequence group"),
         (PARTIAL | {"fields.zz.sequence-group": "a"}, "'zz'"),

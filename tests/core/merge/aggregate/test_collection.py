@@ -94,7 +94,7 @@ def test_merge_map_with_keytime_replaces_by_a_greater_time_only():
     time = {"ts-field": "t"}
     assert one(merge_map_with_keytime, type_, *rows, options=time) == found
     assert one(merge_map_with_keytime, type_, *rows, ({1: None, 5: None}, ADD), options=time) == {2: found[2], 3: None}
-    with pytest.raises(InvalidInputError, match="cannot take a value back"):
+    with pytest.raises(InvalidInputError, match="cannot retract a value"):
         one(merge_map_with_keytime, type_, (None, ADD), (None, RETRACT), options=time)
 
 

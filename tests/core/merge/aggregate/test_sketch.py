@@ -90,7 +90,7 @@ def test_null_does_nothing_and_a_value_alone_stays_as_it_is(make):
 def test_bytes_of_other_sketches_are_refused(make):
     with pytest.raises(CorruptedError, match="column 'v'"):
         union(make, b"garbage", b"garbage")
-    with pytest.raises(InvalidInputError, match="cannot take a value back"):
+    with pytest.raises(InvalidInputError, match="cannot retract a value"):
         feed(make, "BYTES", [([(b"", ADD), (b"", RETRACT)], False)])
     with pytest.raises(InvalidInputError, match=r"'v' has type STRING.* takes VARBINARY"):
         feed(make, "STRING", [([("", ADD)], False)])
