@@ -52,7 +52,7 @@ class KeyCache:
 
 
 def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
-    """Number the distinct values of these columns. Return each row's number, and the first row of each number."""
+    """Return the number of each row's value in these columns, and the first row of each number."""
     code: Positions = np.zeros(rows.num_rows, np.int64)
     for name in names:
         column = in_key_order(rows.column(name).combine_chunks()).dictionary_encode()

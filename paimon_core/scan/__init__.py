@@ -1,1 +1,1 @@
-"""Snapshot to splits: which files a read must touch, and how they are dealt out."""
+"""From a snapshot to splits: the files that a read must open, grouped into splits and tasks."""

@@ -1,4 +1,7 @@
-"""The base run of a plan: the oldest rows of each bucket, which hold unless one of a few newer rows has their key."""
+"""Split a plan into the oldest run of each bucket, the base run, and the few rows written after it.
+
+A base row is current unless a newer row has the same key.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,27 +13,27 @@ from paimon_core.store.file_store import FileStore
 
 MOST_NEWER_ROWS = 100_000
 MOST_NEWER_BYTES = 16 << 20
-"""Newer rows are merged in one process, which holds them: no more than these, in their files."""
+"""Limits of the newer rows, and of the bytes of their files: one process holds and merges them."""
 LEAST_BASE = 4
-"""The base run has at least so many times the newer rows: else a merge of all costs little more."""
+"""The base run has at least this many times the newer rows; otherwise a merge of all rows costs little more."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseRun:
-    """A plan of raw files whose keys are unique, and splits of the rows that were written after them."""
+    """A plan of raw files with unique keys, and splits of the rows that were written after them."""
 
     plan: Plan
     newer: tuple[DataSplit, ...]
 
 
 def base_run(store: FileStore, plan: Plan) -> BaseRun | None:
-    """Divide a plan into base run and newer rows; `None`: the newest row of a key does not win, or not so simply.
+    """Divide a plan into base run and newer rows; `None`: the plan cannot be divided, or it would not pay.
 
     A row of the base run is a row of the table if no newer row, deletes included, has its primary key.
 
     Args:
-        store: of a table with a primary key.
-        plan: of all rows.
+        store: a table with a primary key.
+        plan: a plan of all rows of the table.
     """
     traits = store.traits
     own_partition = set(store.schema.partition_keys) <= set(store.schema.primary_keys)  # else a key may move
@@ -39,12 +42,12 @@ def base_run(store: FileStore, plan: Plan) -> BaseRun | None:
     base: list[DataSplit] = []
     newer: list[DataSplit] = []
     for split in plan.splits:
-        found = (split.files, ()) if split.raw_convertible else _divided(split.files, lookups=traits.reads_high_level)
-        if found is None or split.vectors:
+        parts = (split.files, ()) if split.raw_convertible else _divided(split.files, lookups=traits.reads_high_level)
+        if parts is None or split.vectors:
             return None
-        base.append(split if split.raw_convertible else replace(split, files=found[0], raw_convertible=True))
-        if found[1]:
-            newer.append(replace(split, files=found[1]))
+        base.append(split if split.raw_convertible else replace(split, files=parts[0], raw_convertible=True))
+        if parts[1]:
+            newer.append(replace(split, files=parts[1]))
     rows = sum(split.row_count for split in newer)
     small = rows <= MOST_NEWER_ROWS and sum(split.size for split in newer) <= MOST_NEWER_BYTES
     if not small or rows * LEAST_BASE > sum(split.row_count for split in base):
@@ -55,10 +58,10 @@ def base_run(store: FileStore, plan: Plan) -> BaseRun | None:
 def _divided(
     files: Sequence[DataFileMeta], *, lookups: bool
 ) -> tuple[tuple[DataFileMeta, ...], tuple[DataFileMeta, ...]] | None:
-    """Return the files of the oldest run, and the others; `None`: there is no run that is older than all others."""
+    """Return the files of the oldest run, and the newer files; `None`: no run is older than all other runs."""
     high = {file.level for file in files if file.level}
     if lookups and len(high) > 1:
-        return None  # the row of the smallest of these levels wins, whatever the numbers say
+        return None  # the row at the smallest of these levels wins, regardless of sequence numbers
     oldest = min(files, key=lambda file: file.max_sequence_number)
     base = tuple(file for file in files if file.level == max(high)) if high else (oldest,)
     names = {file.file_name for file in base}

@@ -1,4 +1,4 @@
-"""The changes of a snapshot, or all its rows, in the smallest parts and in an order that never changes."""
+"""The changes of a snapshot, or all its rows, in the smallest units and in a stable order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ONE_BY_ONE = Packing(target_size=0, open_cost=1)
 
 
 class RowSource(Enum):
-    """The way in which the rows of a change unit become changes."""
+    """The rule that turns the rows of a change unit into changes."""
 
     STORED_KINDS = "stored kinds"
     """Rows with their stored kinds; rows of one key in overlapping files are merged first."""
@@ -36,7 +36,7 @@ class RowSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeUnit:
-    """Files of one bucket at one snapshot, and the way in which their rows become changes."""
+    """Files of one bucket at one snapshot, and the rule that turns their rows into changes."""
 
     source: RowSource
     split: DataSplit
@@ -46,10 +46,9 @@ def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = 
     """Return all rows of a snapshot that later changes do not emit, by partition and bucket.
 
     Rows that the changelog will emit after a compaction are left out. Without a changelog, rows of postponed buckets
-    follow last in their partition, as they were written. ``created_since`` (epoch ms) leaves out older files.
+    come last in their partition, as they were written. ``created_since`` (epoch ms) leaves out files created before.
     """
-    found = live_entries(store, snapshot, with_stats=False).live
-    live, postponed = _by_postponement(found)
+    live, postponed = _by_postponement(live_entries(store, snapshot, with_stats=False).live)
     producer = store.traits.changelog_producer
     if producer == "full-compaction":
         top = num_levels(store.options) - 1
@@ -78,7 +77,7 @@ def changed_units(
     entries = _entries(store, snapshot, changelog=has_changelog)
     if any(e.kind != ADD for e in entries):
         raise UnsupportedError(
-            f"snapshot {snapshot.id} of {store.root} deletes files, though it only appends: its rows are no changes"
+            f"snapshot {snapshot.id} of {store.root} has kind APPEND but deletes files: its changes cannot be read"
         )
     if has_changelog:
         return _in_order(store, _as_stored(snapshot, [e for e in entries if e.bucket >= 0]))
@@ -99,12 +98,12 @@ def _added(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry
 
 
 def _by_postponement(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """Return the entries of buckets, and those of postponed buckets, whose rows have no bucket yet."""
+    """Return the entries in buckets, and the entries in postponed buckets, whose rows have no bucket yet."""
     return [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
 
 
 def _as_stored(snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[ChangeUnit]:
-    """Return a unit for each file: the rows with their stored kinds."""
+    """Return one unit for each file, with the stored kinds of its rows."""
     return [ChangeUnit(RowSource.STORED_KINDS, _split(snapshot.id, [e], raw=True)) for e in entries]
 
 
@@ -133,8 +132,8 @@ def _check_new_rows(
     partial = [e.file for e in entries if e.file.write_cols is not None and e.file.first_row_id is not None]
     if not partial or snapshot.id == 1:
         return
-    known = _needed(store, snapshot, before, "records which rows are new").next_row_id or 0
-    if any((file.first_row_id or 0) < known for file in partial):
+    next_new_row = _needed(store, snapshot, before, "records which rows are new").next_row_id or 0
+    if any((file.first_row_id or 0) < next_new_row for file in partial):
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {store.root} updates some columns of existing rows, and streams "
             f"cannot emit updates of columns: start one after it, with 'scan.snapshot-id' = '{snapshot.id + 1}'"
@@ -142,14 +141,14 @@ def _check_new_rows(
 
 
 def _needed(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None], what: str) -> Snapshot:
-    """Return the previous snapshot. OutOfRangeError if it has expired; ``what``: the reason why it is needed."""
-    found = before()
-    if found is None:
+    """Return the previous snapshot. OutOfRangeError if it has expired; ``what``: its content that is needed."""
+    previous = before()
+    if previous is None:
         raise OutOfRangeError(
             f"the changes of snapshot {snapshot.id} of {store.root} are unknown: snapshot {snapshot.id - 1}, which "
             f"{what}, has expired; start a stream after it, with 'scan.snapshot-id' = '{snapshot.id + 1}'"
         )
-    return found
+    return previous
 
 
 def _entries(store: FileStore, snapshot: Snapshot, *, changelog: bool) -> list[ManifestEntry]:
@@ -170,19 +169,19 @@ def _split(
     raw: bool,
     vectors: Mapping[str, StoredVector] = MappingProxyType({}),
 ) -> DataSplit:
-    """Return one split of all files of `entries`, which are of one bucket."""
+    """Return one split of all files of `entries`. REQUIRES: they are in one bucket."""
     first, files = entries[0], tuple(e.file for e in entries)
     stored = tuple(vectors[f.file_name] for f in files if f.file_name in vectors)
     return DataSplit(snapshot_id, *first.location, files, raw, stored)
 
 
 def _in_order(store: FileStore, units: Sequence[ChangeUnit]) -> list[ChangeUnit]:
-    """Sort by partition path and bucket, postponed buckets last; the order within a bucket stays."""
+    """Sort units by partition path and bucket, postponed buckets last, and keep the order within a bucket."""
     paths = {partition: store.partition_path(partition) for partition in {u.split.partition for u in units}}
     return sorted(units, key=lambda u: (paths[u.split.partition], u.split.bucket < 0, u.split.bucket))
 
 
 def _created(entry: ManifestEntry) -> int:
-    """Return the creation time of the file (epoch ms); its metadata hold local time."""
+    """Return the creation time of the file (epoch ms), which its metadata store as local time."""
     wall = datetime.fromtimestamp((entry.file.creation_time or 0) / 1000, timezone.utc).replace(tzinfo=None)
     return int(wall.astimezone().timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""The difference of the rows of two snapshots: the files to compare (behaviour 9.3)."""
+"""The files to compare for the difference of two snapshots (behaviour 9.3)."""
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class DiffSplit:
-    """Buckets of a table with a primary key, at two snapshots: together they have all rows of some keys, on each side.
+    """Buckets of a table with a primary key at two snapshots; on each side they hold all rows of their keys.
 
-    Files that have the same rows on both sides may be left out.
+    Files that are equal on both sides may be left out.
     """
 
     before: tuple[DataSplit, ...]
@@ -34,12 +34,12 @@ class DiffSplit:
 
     @property
     def files(self) -> tuple[DataFileMeta, ...]:
-        """The files of both sides; a file of both counts twice, because it is read twice."""
+        """The files of both sides; a file on both sides is listed twice, because it is read twice."""
         return tuple(file for split in (*self.before, *self.after) for file in split.files)
 
     @property
     def row_count(self) -> int:
-        """Return the number of stored rows; the difference has fewer."""
+        """Return the number of stored rows; the difference may have fewer."""
         return sum(split.row_count for split in (*self.before, *self.after))
 
     @property
@@ -53,8 +53,8 @@ def compared_buckets(
 ) -> list[DiffSplit]:
     """Return the splits that compare two snapshots of a table with a primary key; `None`: a table without rows.
 
-    Rows are those that batch reads of the snapshots show. ``partition``: a bound predicate on partition columns; others
-    are left out. A bucket is compared by itself, if keys cannot have moved from one bucket to another.
+    The rows are the rows that batch reads of the snapshots show. ``partition``: a bound predicate on partition columns,
+    which selects partitions; `None`: all. If keys cannot have moved between buckets, each bucket is compared by itself.
     """
     sides = [_side(store, snapshot, partition) for snapshot in (before, after)]
     counts: dict[bytes, set[int]] = {}
@@ -65,32 +65,32 @@ def compared_buckets(
         for bucket in side:
             rescaled = len(counts[bucket.partition]) > 1
             groups.setdefault(_unit(store, bucket, rescaled=rescaled), ([], []))[number].append(bucket)
-    found = (_compared(store, sides, *buckets) for buckets in groups.values())
-    return [split for split in found if split.before or split.after]
+    splits = (_compared(store, sides, *buckets) for buckets in groups.values())
+    return [split for split in splits if split.before or split.after]
 
 
 def added_files(
     store: FileStore, before: Snapshot | None, after: Snapshot | None, partition: Predicate | None = None
 ) -> list[ChangeUnit]:
-    """Return the rows of files that one snapshot of an append table has and an older one has not.
+    """Return the rows of files that snapshot ``after`` of an append table has and the older ``before`` has not.
 
-    Raises UnsupportedError if the newer snapshot lacks rows, or stores them in other files: then files do not tell
+    Raises UnsupportedError if the newer snapshot lacks rows, or stores them in other files: then the files do not show
     which rows are new.
     """
     if store.traits.data_evolution:
         raise UnsupportedError(
-            f"snapshots of {store.root} cannot be compared: columns of its rows are in several files. Compare the "
-            "tables of both snapshots"
+            f"snapshots of {store.root} cannot be compared, because the columns of a row are in several files: compare "
+            "the rows of both snapshots with EXCEPT ALL"
         )
     old, new = (_side(store, snapshot, partition) for snapshot in (before, after))
-    known = {name: vector for side in old.values() for name, vector in side.vectors.items()}
-    stored = {name: vector for side in new.values() for name, vector in side.vectors.items()}
+    old_vectors = {name: vector for side in old.values() for name, vector in side.vectors.items()}
+    new_vectors = {name: vector for side in new.values() for name, vector in side.vectors.items()}
     names = [{e.file.file_name for bucket in side.values() for e in bucket.entries} for side in (old, new)]
-    if not names[0] <= names[1] or any(_deletes(stored, name) != _deletes(known, name) for name in names[0]):
+    if not names[0] <= names[1] or any(_deletes(new_vectors, n) != _deletes(old_vectors, n) for n in names[0]):
         raise UnsupportedError(
             f"rows of {store.root} were deleted or compacted into other files between the two snapshots, so its files "
-            "do not tell which rows are new: read the written rows, 'incremental-between-scan-mode' = 'delta' with "
-            "'incremental-between-tag-to-snapshot', or compare the tables of both with EXCEPT ALL"
+            "do not show which rows are new: read the written rows, 'incremental-between-scan-mode' = 'delta' with "
+            "'incremental-between-tag-to-snapshot', or compare the rows of both snapshots with EXCEPT ALL"
         )
     if after is None:
         return []
@@ -112,14 +112,14 @@ _Side = Mapping[BucketLocation, _Bucket]
 
 
 def _side(store: FileStore, snapshot: Snapshot | None, partition: Predicate | None) -> _Side:
-    """Return the buckets of a snapshot that batch reads show."""
+    """Return the buckets of a snapshot, with the files that batch reads show."""
     if snapshot is None:
         return {}
     with raise_if_expired(store, snapshot):
-        found = live_entries(store, snapshot, partition=partition, with_stats=False).live
+        entries_of_snapshot = live_entries(store, snapshot, partition=partition, with_stats=False).live
         vectors = stored_vectors(store, vector_entries(store, snapshot))
     buckets: dict[BucketLocation, list[ManifestEntry]] = {}
-    for entry in TableScan(store, snapshot).visible(found):
+    for entry in TableScan(store, snapshot).visible(entries_of_snapshot):
         buckets.setdefault(entry.location, []).append(entry)
     return {
         location: _Bucket(
@@ -130,22 +130,22 @@ def _side(store: FileStore, snapshot: Snapshot | None, partition: Predicate | No
 
 
 def _unit(store: FileStore, bucket: BucketLocation, *, rescaled: bool) -> object:
-    """Return the key of the buckets that are compared together: keys do not move from one of these units to another."""
+    """Return the key of the group of buckets that ``bucket`` is compared with; rows' keys never leave the group."""
     if store.schema.is_cross_partition:
         return None
     return bucket.partition if rescaled or store.schema.bucket == -1 else bucket
 
 
 def _deletes(vectors: Mapping[str, StoredVector], name: str) -> object:
-    """Return a value that changes if rows of a file are deleted: the number of deleted rows, if it is stored."""
-    found = vectors.get(name)
-    return found if found is None or found.range.cardinality is None else found.range.cardinality
+    """Return a value that changes when rows of a file are deleted: the number of deleted rows, if it is stored."""
+    vector = vectors.get(name)
+    return vector if vector is None or vector.range.cardinality is None else vector.range.cardinality
 
 
 def _compared(
     store: FileStore, sides: Sequence[_Side], old: Collection[BucketLocation], new: Collection[BucketLocation]
 ) -> DiffSplit:
-    """Return the split of some buckets, without sections of files that are the same on both sides."""
+    """Return the split of some buckets, without sections whose files are the same on both sides."""
     dropped: dict[BucketLocation, set[str]] = {}
     for location in set(old) & set(new):
         dropped[location] = _same_on_both_sides(store, *(side[location] for side in sides))
@@ -159,10 +159,10 @@ def _compared(
 def _split(
     location: BucketLocation, bucket: _Bucket, dropped: Mapping[BucketLocation, set[str]]
 ) -> Iterable[DataSplit]:
-    """Return the split of a bucket without the dropped files; nothing if none is left."""
-    left = dropped.get(location, set())
-    files = tuple(e.file for e in bucket.entries if e.file.file_name not in left)
-    vectors = tuple(vector for name, vector in bucket.vectors.items() if name not in left)
+    """Return the split of a bucket without the dropped files; empty if no file is left."""
+    names = dropped.get(location, set())
+    files = tuple(e.file for e in bucket.entries if e.file.file_name not in names)
+    vectors = tuple(vector for name, vector in bucket.vectors.items() if name not in names)
     return [DataSplit(bucket.snapshot_id, *location, files, False, vectors)] if files else []
 
 

@@ -18,15 +18,15 @@ from paimon_core.row.binary_row import decode_rows
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-MAX_PARTITIONS = 256  # partitions named in one predicate; for more, everything is read
-_READ_AHEAD = 4  # manifests that are loaded while others are decoded one after the other
+MAX_PARTITIONS = 256  # partitions named in one predicate; for more, all partitions are read
+_READ_AHEAD = 4  # manifests that are loaded in parallel while they are decoded one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
     """Live entries, and the number of manifests that were listed and read to find them.
 
-    ``files``: live files of the whole snapshot, by the counts in its manifest lists.
+    ``files``: number of live files of the whole snapshot, from the counts in its manifest lists.
     """
 
     live: list[ManifestEntry]
@@ -54,13 +54,13 @@ def live_entries(
 ) -> Entries:
     """Return the live files of a snapshot.
 
-    No filter restores a deleted file: the entries that add and delete a file agree in partition and bucket.
+    Filters never bring back a deleted file: the entries that add and delete a file have the same partition and bucket.
 
     Args:
         store: the table.
-        snapshot: the snapshot.
-        partition: only files in matching partitions; bound to the table's schema.
-        buckets: only files of these buckets.
+        snapshot: the snapshot to read.
+        partition: selects files by partition; bound to the table's schema. `None`: all partitions.
+        buckets: selects the files of these buckets. `None`: all buckets.
         with_stats: decode the statistics of the files.
     """
     if partition is None and buckets is not None:
@@ -81,9 +81,9 @@ def live_entries(
         return entries
 
     threads = store.options.value(SCAN_MANIFEST_PARALLELISM)
-    found = [entry for entries in parallel_map(read, chosen, threads) for entry in entries]
+    changes = [entry for entries in parallel_map(read, chosen, threads) for entry in entries]
     files = sum(meta.num_added_files - meta.num_deleted_files for meta in metas)
-    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen), files)
+    return Entries([e for e in merge_entries(changes) if e.kind == ADD], len(metas), len(chosen), files)
 
 
 def live_in_parts(
@@ -95,11 +95,10 @@ def live_in_parts(
     levels: Collection[int] | None = None,
     with_stats: bool = True,
 ) -> Iterator[list[ManifestEntry]]:
-    """Yield the live files of a snapshot, some thousands at a time.
+    """Yield the live files of a snapshot, a few thousand at a time.
 
     Memory: these entries, the bytes of a few manifests, and a name for each deleted file. Manifests with deleted files
-    are read twice. Arguments as of `live_entries`, and ``buckets``, ``levels``: only files of these numbers; `None`: of
-    all.
+    are read twice. Arguments as in `live_entries`, except ``buckets`` and ``levels``, which are numbers; `None`: all.
     """
     manifests, fields = store.manifests, store.schema.partition_fields
     metas = prune_manifests(manifest_metas(store, snapshot), partition, fields, buckets=buckets, levels=levels)
@@ -129,13 +128,13 @@ def live_in_parts(
 
 
 def _last_deletes(store: FileStore, metas: Sequence[ManifestFileMeta]) -> dict[Identity, tuple[int, int]]:
-    """Return, for each file that is deleted, the manifest and the position of its last DELETE."""
-    found: dict[Identity, tuple[int, int]] = {}
+    """Return, for each deleted file, the index of the manifest and the position in it of the file's last DELETE."""
+    deletes: dict[Identity, tuple[int, int]] = {}
     for at, meta in enumerate(metas):
         if meta.num_deleted_files:
             entries = store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
-            found.update({e.identity: (at, position) for position, e in enumerate(entries) if e.kind == DELETE})
-    return found
+            deletes.update({e.identity: (at, position) for position, e in enumerate(entries) if e.kind == DELETE})
+    return deletes
 
 
 def partitions_predicate(
@@ -157,7 +156,7 @@ def _is_partition(keys: Sequence[str], values: Sequence[object]) -> Predicate:
 
 
 class PartitionFilter:
-    """A partition predicate evaluated once per distinct partition."""
+    """A partition predicate that is evaluated once for each distinct partition."""
 
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
         self._predicate, self._schema = predicate, schema

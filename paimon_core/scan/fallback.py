@@ -1,4 +1,4 @@
-"""Batch reads of two branches: rows of one, and of the partitions that it lacks the rows of another (behaviour 8.7)."""
+"""Batch reads of two branches: a second branch supplies the partitions that the first branch lacks (behaviour 8.7)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,21 +26,21 @@ def reads_branches(store: FileStore) -> bool:
 def branch_splits(scan: TableScan) -> list[tuple[FileStore, Sequence[DataSplit]]]:
     """Return the splits of a scan of the newest rows, by the branch that reads them.
 
-    All partitions of the first branch count, whatever the filter. Without partitions the second branch is read if the
-    first one has no files. Raises NotFoundError for a branch that does not exist, UnsupportedError if its columns or
-    keys are others.
+    The filter has no influence on the partitions that the first branch has. Without partitions the second branch is
+    read if the first branch has no files. Raises NotFoundError for a branch that does not exist, UnsupportedError if
+    its columns or keys differ.
     """
-    given = scan.store
-    own = own_branch(given)
-    primary = given.options.value(SCAN_PRIMARY_BRANCH)
-    name = primary if primary is not None else str(given.options.value(SCAN_FALLBACK_BRANCH))
-    other = _branch(own, name)
-    mine = replace(scan, store=own, limit=None)
-    theirs = replace(scan, store=other, snapshot=other.snapshots.latest(), limit=None)
-    first, second = (mine, theirs) if primary is None else (theirs, mine)
+    options = scan.store.options
+    store = own_branch(scan.store)
+    primary = options.value(SCAN_PRIMARY_BRANCH)
+    name = primary if primary is not None else str(options.value(SCAN_FALLBACK_BRANCH))
+    named_store = _branch(store, name)
+    scan_of_store = replace(scan, store=store, limit=None)
+    scan_of_named = replace(scan, store=named_store, snapshot=named_store.snapshots.latest(), limit=None)
+    first, second = (scan_of_store, scan_of_named) if primary is None else (scan_of_named, scan_of_store)
     present = _partitions(first)
-    left = [split for split in second.plan().splits if split.partition not in present]
-    return [(first.store, first.plan().splits), (second.store, left)]
+    missing = [split for split in second.plan().splits if split.partition not in present]
+    return [(first.store, first.plan().splits), (second.store, missing)]
 
 
 def _partitions(scan: TableScan) -> set[bytes]:
@@ -52,23 +52,24 @@ def _partitions(scan: TableScan) -> set[bytes]:
     return {entry.partition for entry in scan.visible(live)}
 
 
-def _branch(own: FileStore, name: str) -> FileStore:
-    """Return another branch of the table, with its own options."""
-    schema = Schemas(own.io, branch_directory(own.root, name)).latest()
+def _branch(store: FileStore, name: str) -> FileStore:
+    """Return the branch ``name`` of the table, with its own options."""
+    schema = Schemas(store.io, branch_directory(store.root, name)).latest()
     if schema is None:
-        known = listed_names(name, list_branches(own.io, own.root))
+        names = listed_names(name, list_branches(store.io, store.root))
         raise NotFoundError(
-            f"{own.root} has no branch {name!r}, which an option names as one to read from; there are {known}"
+            f"{store.root} has no branch {name!r}, which an option names to read from; there are {names}"
         )
-    store = own_branch(replace(own, branch=name, schema=schema, in_micros=frozenset()))
-    if _shape(store.schema) != _shape(own.schema if not own.in_micros else own.schemas.get(own.schema.id)):
+    branch = own_branch(replace(store, branch=name, schema=schema, in_micros=frozenset()))
+    stored_schema = store.schemas.get(store.schema.id) if store.in_micros else store.schema
+    if _columns_and_keys(branch.schema) != _columns_and_keys(stored_schema):
         raise UnsupportedError(
-            f"branch {name!r} of {own.root} has other columns or keys than {own.branch!r}: their rows cannot be read "
-            "as one table"
+            f"branch {name!r} of {store.root} has other columns or keys than {store.branch!r}: their rows cannot be "
+            "read as one table"
         )
-    return store.in_microseconds() if own.in_micros else store
+    return branch.in_microseconds() if store.in_micros else branch
 
 
-def _shape(schema: TableSchema) -> tuple[object, ...]:
+def _columns_and_keys(schema: TableSchema) -> tuple[object, ...]:
     fields = tuple((f.id, f.name, with_nullable(f.type, True)) for f in schema.fields)
     return fields, schema.partition_keys, schema.primary_keys

@@ -1,8 +1,8 @@
 """Pruning of live files: the files that can hold matching rows, by bucket, statistics and indexes.
 
 Pruning may keep too many files, never too few. If files of a bucket may overlap, a single file is pruned by the key
-only: all versions of a row share the key. Other columns prune a whole bucket or nothing, because an older version of a
-row must not reappear when the file with the newer version is left out.
+only: all versions of a row share the key. Other columns prune a whole bucket or nothing: an older version of a row must
+not reappear because the file with its newer version was left out.
 """
 
 import itertools
@@ -46,15 +46,16 @@ class PruningStep:
 def prune_files(
     store: FileStore, entries: _Entries, predicate: Predicate, *, disjoint: bool = False
 ) -> tuple[_Entries, list[PruningStep]]:
-    """Return the entries that can hold rows matching ``predicate``, and the steps that left out the others.
+    """Return the entries that can hold rows matching ``predicate``, and the steps that pruned the other entries.
 
-    The steps are "bucket", with a primary key "key", "statistics" of values, and "index": indexes in the metadata.
+    The steps are "bucket", "key" (if there is a primary key), "statistics" of values, and "index" for indexes that are
+    embedded in the metadata.
 
     Args:
         store: the table.
         entries: live entries.
-        predicate: bound to the table's schema.
-        disjoint: deletion vectors leave each key once above level 0.
+        predicate: the filter, bound to the table's schema.
+        disjoint: deletion vectors leave at most one row of each key above level 0.
     """
     steps = []
 
@@ -77,7 +78,7 @@ def prune_files(
 
 
 def _by_values(store: FileStore, entries: _Entries, matching: np.ndarray, disjoint: bool) -> _Entries:
-    """Return the entries of files that can hold matching rows (bool per entry), and those that must stay with them."""
+    """Return the entries whose files can hold matching rows (bool per entry), and entries that must stay with them."""
     if not store.schema.primary_keys:
         return _select(entries, matching)
     return _whole_buckets(entries, matching, store.traits.keeps_rows, disjoint)
@@ -95,7 +96,7 @@ def _index_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np
 
 
 def _on_file(store: FileStore, predicate: Predicate, schema_id: int) -> Predicate | None:
-    """Return the predicate on the columns of files of an older schema; `None`: it can match any row of such files."""
+    """Return the predicate on the columns of files of a schema; `None`: any row of these files may match."""
     return to_file(predicate, store.schema.fields, store.schemas.get(schema_id).fields)
 
 
@@ -105,9 +106,9 @@ def _whole_buckets(entries: _Entries, matching: np.ndarray, keeps_rows: bool, di
     Args:
         entries: live entries.
         matching: bool per entry: the file can hold matching rows.
-        keeps_rows: each merged row is one of the stored rows. Otherwise a merged row may match though no file does,
+        keeps_rows: each merged row is one of the stored rows. Otherwise a merged row may match even if no file does,
             and nothing is pruned.
-        disjoint: deletion vectors leave each key once above level 0.
+        disjoint: deletion vectors leave at most one row of each key above level 0.
     """
     groups: dict[tuple[bytes, int], list[int]] = {}
     for i, entry in enumerate(entries):
@@ -127,7 +128,7 @@ def _select(entries: _Entries, mask: np.ndarray) -> _Entries:
 
 
 def _by_bucket(store: FileStore, entries: _Entries, predicate: Predicate) -> _Entries:
-    """Return the entries in the buckets of the bucket keys that the predicate allows; all: it allows too many."""
+    """Return the entries in buckets of the bucket keys that the predicate allows; all entries if there are too many."""
     schema = store.schema
     keys = schema.bucket_keys
     pinned = pinned_values(predicate, keys) if keys else None
@@ -154,7 +155,6 @@ def _key_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.n
 
 def _value_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.ndarray:
     """Return False for each entry whose value statistics exclude the predicate."""
-
     on_files = restrict(predicate, columns(predicate) - set(store.schema.partition_keys))
     if on_files is None:
         return np.ones(len(entries), bool)
@@ -162,7 +162,7 @@ def _value_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np
 
 
 def stats_fields(store: FileStore, file: DataFileMeta) -> tuple[DataField, ...]:
-    """Return the columns of the value statistics of a file."""
+    """Return the columns that the value statistics of a file cover."""
     file_fields = store.schemas.get(file.schema_id).fields
     names = file.value_stats_cols if file.value_stats_cols is not None else file.write_cols
     if names is None:
@@ -190,12 +190,12 @@ def _stats_mask(
             continue
         fields = fields_of(file)
         arity = len(fields)
-        known = [i for i in members if _arity(stats_of(entries[i].file)) == arity]
-        if not known or not arity:
+        with_stats = [i for i in members if _arity(stats_of(entries[i].file)) == arity]
+        if not with_stats or not arity:
             continue
-        stats = _column_stats([stats_of(entries[i].file) for i in known], fields, columns(on_file))
-        rows = np.array([entries[i].file.row_count for i in known], np.int64)
-        mask[known] = may_match(on_file, stats, rows, len(known))
+        stats = _column_stats([stats_of(entries[i].file) for i in with_stats], fields, columns(on_file))
+        rows = np.array([entries[i].file.row_count for i in with_stats], np.int64)
+        mask[with_stats] = may_match(on_file, stats, rows, len(with_stats))
     return mask
 
 
@@ -218,9 +218,9 @@ def files_of_equal_stats(entries: Sequence[ManifestEntry]) -> list[list[Manifest
 
 
 def stats_of_files(store: FileStore, entries: Sequence[ManifestEntry], field: DataField) -> ColumnStats | None:
-    """Return the value statistics of a column of the files' schema, one row per file; `None`: a file has none.
+    """Return the value statistics of a column of the files' schema, one row per file; `None` if a file lacks them.
 
-    REQUIRES: a group of `files_of_equal_stats`.
+    REQUIRES: ``entries`` is a group of `files_of_equal_stats`.
     """
     fields = stats_fields(store, entries[0].file)
     stats = [entry.file.value_stats for entry in entries]
@@ -232,7 +232,7 @@ def stats_of_files(store: FileStore, entries: Sequence[ManifestEntry], field: Da
 def _column_stats(stats: Sequence[SimpleStats], fields: Sequence[DataField], names: set[str]) -> dict[str, ColumnStats]:
     """Return the statistics of the named columns, one row per file; null count -1: unknown."""
     schema = stats_schema(fields)
-    # Other engines pad the bounds of CHAR in ORC files with spaces, so that a shorter value may be outside of them.
+    # Other engines pad the bounds of CHAR in ORC files with spaces, so a shorter value may be outside the bounds.
     chosen = [i for i, f in enumerate(fields) if f.name in names and getattr(f.type, "root", None) != "CHAR"]
     if not chosen:
         return {}

@@ -1,4 +1,4 @@
-"""The two ends of a read of changes in a batch, and the source of the changes (behaviour 9.3)."""
+"""The two ends of a batch read of changes, and the source of the changes (behaviour 9.3)."""
 
 import re
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ class Interval:
     """The changes after snapshot ``first`` (0: before every snapshot) through snapshot ``last``.
 
     ``mode``: ``delta``, rows that commits wrote; ``changelog``, rows of the changelog; ``auto``, the changelog if the
-    table has a producer, else the written rows; ``diff``, the difference of the rows of both snapshots. ``compared``
-    are these two snapshots (`None`: a table without rows), only in mode ``diff``: they may have expired and be tagged.
-    ``versions``: the tags by which they are compared.
+    table has a producer, else the written rows; ``diff``, the difference of the rows of both snapshots. ``compared``:
+    these two snapshots (`None`: a table without rows), in mode ``diff`` only; they may be expired snapshots with a tag.
+    ``versions``: the tags that were compared.
     """
 
     first: int
@@ -43,16 +43,16 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is between the two ends."""
+        """True if there is no snapshot between the two ends."""
         return self.first == self.last
 
     def source(self, store: FileStore) -> FileStore:
-        """Return the table as the mode reads its changes. InvalidInputError: there is no changelog to read."""
+        """Return the table as the mode reads its changes. InvalidInputError if the mode needs a missing changelog."""
         producer = store.traits.changelog_producer
         if self.mode == CHANGELOG and producer == "none":
             raise InvalidInputError(
-                f"{store.root} has no changelog, which {INCREMENTAL_BETWEEN_SCAN_MODE.key!r} = {CHANGELOG!r} asks for: "
-                f"its {CHANGELOG_PRODUCER.key!r} is none. Use {DELTA!r} for written rows, or {DIFF!r}"
+                f"{INCREMENTAL_BETWEEN_SCAN_MODE.key!r} = {CHANGELOG!r} needs a changelog, which {store.root} does not "
+                f"have: its {CHANGELOG_PRODUCER.key!r} is 'none'. Use {DELTA!r} for written rows, or {DIFF!r}"
             )
         if self.mode != DELTA or producer == "none":
             return store
@@ -60,10 +60,10 @@ class Interval:
 
 
 def interval_of(store: FileStore) -> Interval | None:
-    """Return what the options ``incremental-*`` of the table ask for; `None`: they ask for no changes.
+    """Return the interval that the table's options ``incremental-*`` define; `None`: none of them is set.
 
-    Raises InvalidInputError for bad values, NotFoundError for unknown tags, OutOfRangeError for snapshots that do not
-    exist.
+    Raises InvalidInputError for invalid values, NotFoundError for unknown tags, OutOfRangeError for snapshots that do
+    not exist.
     """
     options = store.options
     mode = options.value(INCREMENTAL_BETWEEN_SCAN_MODE)
@@ -79,7 +79,7 @@ def interval_of(store: FileStore) -> Interval | None:
 
 
 def asks_for_changes(store: FileStore) -> bool:
-    """Return True if an option ``incremental-*`` names the ends of a read of changes."""
+    """Return True if an option ``incremental-*`` sets the ends of a read of changes."""
     return any(store.options.has(option) for option in _ENDS)
 
 
@@ -88,15 +88,15 @@ def interval_between(
 ) -> Interval:
     """Return the interval after ``first`` through ``last``, which are two snapshots or two tags.
 
-    A text is a tag's name or a number; a tag wins over a snapshot of the same number. Two tags are compared, mode
-    ``diff``, whatever ``mode`` says, or with ``tags_as_snapshots`` they mean their snapshots. ``last`` = `None`, or the
-    text "latest" if no tag has this name: the newest snapshot. Raises as `interval_of`.
+    A text is the name of a tag or a number; a tag wins over a snapshot of the same number. Two tags are always compared
+    in mode ``diff``, but with ``tags_as_snapshots`` they stand for their snapshots. ``last`` is the newest snapshot if
+    it is `None`, or "latest" if no tag has this name. Raises the errors of `interval_of`.
     """
     if mode not in MODES:
-        raise InvalidInputError(f"the source of changes is {mode!r}: it is one of {', '.join(MODES)}")
+        raise InvalidInputError(f"unknown mode {mode!r} of a read of changes: use one of {', '.join(MODES)}")
     ends = [str(end).strip() for end in (first, last)]
-    given = zip((first, last), ends, strict=True)
-    tags = [store.tags.find(text) if isinstance(end, str) else None for end, text in given]
+    pairs = zip((first, last), ends, strict=True)
+    tags = [store.tags.find(text) if isinstance(end, str) else None for end, text in pairs]
     if tags[1] is None and (last is None or ends[1].lower() == _LATEST):
         ends[1] = str(_newest(store))
         if tags[0] is not None:
@@ -114,12 +114,12 @@ def interval_between(
 def interval_between_times(store: FileStore, start: int, end: int, mode: str = AUTO) -> Interval:
     """Return the interval between the newest snapshots at two times (epoch ms).
 
-    A time before the oldest snapshot means all that there is; without a snapshot between the times the interval is
-    empty. Raises InvalidInputError for times in the wrong order, OutOfRangeError in mode ``diff`` if the rows at the
-    first time are unknown.
+    A ``start`` before the oldest snapshot selects all changes up to ``end``. Without a snapshot between the times the
+    interval is empty. Raises InvalidInputError for times in the wrong order, OutOfRangeError in mode ``diff`` if the
+    rows at the first time are unknown.
     """
     if start > end:
-        raise InvalidInputError(f"the first time, {start}, is after the second one, {end}")
+        raise InvalidInputError(f"the first time, {start}, is after the second time, {end}")
     last = store.snapshots.at_or_before(end)
     if last is None:
         newest = _newest(store)
@@ -129,25 +129,27 @@ def interval_between_times(store: FileStore, start: int, end: int, mode: str = A
 
 
 def interval_to_auto_tag(store: FileStore, name: str) -> Interval:
-    """Return the interval from the automatic tag before a given one to this; without one of them it is empty.
+    """Return the interval from the previous automatic tag to the tag ``name``; empty if one of them does not exist.
 
-    Raises InvalidInputError for a name that is not one of automatic tags.
+    Raises InvalidInputError for a name that automatic tags cannot have.
     """
     name = name.strip()
-    shape = _AUTO_TAG.fullmatch(name)
-    if shape is None:
-        raise InvalidInputError(f"{name!r} is no name of an automatic tag, such as '2026-01-31' or '2026-01-31 12'")
-    every = {tag.name: tag for tag in store.tags.list()}
-    same = [(m, n) for n in sorted(every) if (m := _AUTO_TAG.fullmatch(n)) and m[1] == shape[1]]
-    before = [n for m, n in same if n < name and (m[2] is None) == (shape[2] is None)]
-    if name not in every or not before:
+    pattern = _AUTO_TAG.fullmatch(name)
+    if pattern is None:
+        raise InvalidInputError(
+            f"{name!r} is not the name of an automatic tag, such as '2026-01-31' or '2026-01-31 12'"
+        )
+    tags = {tag.name: tag for tag in store.tags.list()}
+    alike = [(m, n) for n in sorted(tags) if (m := _AUTO_TAG.fullmatch(n)) and m[1] == pattern[1]]
+    before = [n for m, n in alike if n < name and (m[2] is None) == (pattern[2] is None)]
+    if name not in tags or not before:
         newest = _newest(store)
         return Interval(newest, newest, DIFF, (None, None))
-    return _compared(store, every[before[-1]], every[name])
+    return _compared(store, tags[before[-1]], tags[name])
 
 
 def _between_ids(store: FileStore, first: int, last: int, mode: str) -> Interval:
-    """Return the interval between two snapshots. OutOfRangeError: some of them do not exist."""
+    """Return the interval between two snapshots. OutOfRangeError if their changes do not exist."""
     newest = _newest(store)
     if mode == DIFF:
         if first == last <= newest:
@@ -157,14 +159,14 @@ def _between_ids(store: FileStore, first: int, last: int, mode: str) -> Interval
     least = (earliest_change(store) or 1) - 1
     if not least <= first <= last <= newest:
         raise OutOfRangeError(
-            f"{store.root} has no changes from {first} to {last}: there are those from {least} to {newest}; "
+            f"{store.root} has no changes from {first} to {last}: it has changes from {least} to {newest}; "
             + _available(store)
         )
     return Interval(first, last, mode)
 
 
 def _since_tag(store: FileStore, tag: Tag, mode: str, *, as_snapshot: bool) -> Interval:
-    """Return the interval from a tag to the newest snapshot: a difference, unless the mode asks for another source."""
+    """Return the interval from a tag to the newest snapshot, in mode ``diff`` unless ``mode`` names another source."""
     if as_snapshot or mode not in (AUTO, DIFF):
         return _between_ids(store, tag.snapshot.id, _newest(store), mode)
     newest = store.snapshots.latest()
@@ -182,7 +184,7 @@ def _compared(store: FileStore, before: Tag, after: Tag) -> Interval:
 def _check_order(store: FileStore, first: int, last: int) -> None:
     if first > last:
         raise OutOfRangeError(
-            f"the first snapshot, {first}, is after the last one, {last}: exchange them; {_available(store)}"
+            f"the first snapshot, {first}, is after the last snapshot, {last}: swap them; {_available(store)}"
         )
 
 
@@ -196,14 +198,14 @@ def _check_numbers(store: FileStore, ends: Sequence[str], is_tag: Sequence[bool]
         raise NotFoundError(
             f"{unknown!r} is neither a snapshot nor a tag of {store.root}: {store.tags.summary(unknown)}"
         )
-    raise InvalidInputError(f"{ends[0]!r} and {ends[1]!r} are a tag and a snapshot: give two tags or two snapshots")
+    raise InvalidInputError(f"{ends[0]!r} and {ends[1]!r} mix a tag and a snapshot: use two tags or two snapshots")
 
 
 def _pair(key: str, text: str, example: str) -> tuple[str, str]:
-    """Return the two parts of an option's text. InvalidInputError: they are not two."""
+    """Return the two parts of an option's text. InvalidInputError if it does not have two parts."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
-        raise InvalidInputError(f"option {key!r} is {text!r}: it must be two ends, such as {example}")
+        raise InvalidInputError(f"option {key!r} is {text!r}: it must name two ends, such as {example}")
     return parts[0], parts[1]
 
 

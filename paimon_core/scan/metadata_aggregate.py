@@ -1,6 +1,7 @@
 """COUNT, MIN and MAX from metadata: row counts of files, cardinalities of deletion vectors, statistics of columns.
 
-An answer is exact or there is none: then the rows have to be read. Rows that a merge may drop are never counted.
+A result is exact; if metadata cannot give an exact result, the rows must be read. Rows that a merge may drop are never
+counted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField, Dat
 
 _SEPARATE = Packing(0, 1)
 _EXACT_ROOTS = {*INTEGER_ROOTS, "DATE", "DECIMAL"}
-"""Types whose bounds in statistics are values of the column: bounds of text may be cut, those of floats omit NaN."""
+"""Types whose bounds are values of the column: bounds of text may be truncated, and bounds of floats omit NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +38,25 @@ class Function:
 
 @dataclass
 class _Group:
-    """The files of one group: rows that are left, and files with values of their partition columns."""
+    """The files of one group: the number of rows that are not deleted, and the files."""
 
     rows: int
     members: list[tuple[ManifestEntry, int, Mapping[str, Any]]]
-    """Entry, rows that are left of the file, and values by partition column."""
+    """Entry, number of rows of the file that are not deleted, and values by partition column."""
 
 
 class _Unknown(Exception):
-    """The metadata do not have the answer."""
+    """Metadata do not determine the result."""
 
 
 def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]] | None:
-    """Return the internal values of partition columns and functions, a row per group; `None`: rows must be read.
+    """Return the internal values of partition columns and functions, one row per group; `None`: rows must be read.
 
-    Without ``groups`` the answer is one row. Cost: the manifests of the scan; with MIN or MAX their statistics.
+    Without ``groups`` the result is one row. Cost: the manifests of the scan; with MIN or MAX also their statistics.
 
     Args:
-        scan: its predicate, if any, is on partition columns only.
-        groups: names of partition columns.
+        scan: the scan to aggregate; `None` is returned if its predicate uses other than partition columns.
+        groups: names of the partition columns to group by.
         functions: the functions to compute.
     """
     schema = scan.store.schema
@@ -71,7 +72,7 @@ def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Functi
 
 def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]]:
     store, snapshot = scan.store, scan.snapshot
-    found: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [])}
+    group_by_key: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [])}
     if snapshot is not None:
         with_stats = any(f.column is not None and f.column not in store.schema.partition_keys for f in functions)
         with raise_if_expired(store, snapshot):
@@ -87,21 +88,21 @@ def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Funct
         for entry in entries:
             partition = values.get(entry.partition)
             if partition is None:
-                known = store.partition_values(entry.partition)
-                partition = values[entry.partition] = dict(zip(store.schema.partition_keys, known, strict=True))
+                partition_row = store.partition_values(entry.partition)
+                partition = values[entry.partition] = dict(zip(store.schema.partition_keys, partition_row, strict=True))
             removed = deleted.get(entry.file.file_name, 0)
             if removed is None:
                 raise _Unknown
-            group = found.setdefault(tuple(partition[key] for key in groups), _Group(0, []))
+            group = group_by_key.setdefault(tuple(partition[key] for key in groups), _Group(0, []))
             group.rows += entry.file.row_count - removed
             group.members.append((entry, entry.file.row_count - removed, partition))
-    results = [(key, group) for key, group in found.items() if group.rows or not groups]
+    results = [(key, group) for key, group in group_by_key.items() if group.rows or not groups]
     computed = [_value_of(store, function) for function in functions]
     return [(*key, *(value(group) for value in computed)) for key, group in results]
 
 
 def are_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> bool:
-    """Return False if files must be merged: their row counts say nothing about the rows of a read."""
+    """Return False if files must be merged, so that their row counts do not determine the rows of a read."""
     buckets = files_by_bucket(entries).values()
     if store.traits.keyed:
         disjoint, key = store.traits.disjoint_levels, store.schema.key_arrow
@@ -112,7 +113,7 @@ def are_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> bool:
 
 
 def _value_of(store: FileStore, function: Function) -> Callable[[_Group], Any]:
-    """Return the computation of a function for a group."""
+    """Return a callable that computes an aggregate function for a group."""
     name, column = function.name, function.column
     if column is None:
         return lambda group: group.rows
@@ -130,7 +131,7 @@ def _value_of(store: FileStore, function: Function) -> Callable[[_Group], Any]:
 
 
 def _of_partitions(group: _Group, name: str, column: str) -> Any:
-    """Return a function of a partition column: each row of a file has the value of its partition."""
+    """Compute a function of a partition column: each row of a file has the value of its partition."""
     present = [(values[column], rows) for _, rows, values in group.members if rows and values[column] is not None]
     if name == "count":
         return sum(rows for _, rows in present)
@@ -148,21 +149,21 @@ class _FileStatistics:
 
     def __init__(self, store: FileStore, field: DataField, group: _Group) -> None:
         if any(entry.file.row_count != rows for entry, rows, _ in group.members):
-            raise _Unknown  # a deleted row may be the one with the bound, or one of the nulls
+            raise _Unknown  # a deleted row may have held the bound or a null
         self._store, self._field = store, field
         self._entries = [entry for entry, _, _ in group.members if entry.file.row_count]
 
     def nulls(self) -> int:
-        """Return the number of nulls. Raises _Unknown."""
+        """Return the number of nulls. Raises _Unknown if statistics lack it."""
         return sum(nulls for _, nulls, _ in self._by_layout(int))
 
     def bound(self, pick: Callable[..., Any]) -> Any:
-        """Return the smallest or largest value; `None`: all values are null. Raises _Unknown."""
-        known = [value for bounds, _, _ in self._by_layout(pick) for value in bounds]
-        return pick(known) if known else None
+        """Return the smallest or largest value; `None`: all values are null. Raises _Unknown if statistics lack it."""
+        bounds_of_files = [value for bounds, _, _ in self._by_layout(pick) for value in bounds]
+        return pick(bounds_of_files) if bounds_of_files else None
 
     def _by_layout(self, pick: Callable[..., Any]) -> list[tuple[list[Any], int, int]]:
-        """Return bounds, nulls and rows of each set of files with equal layout of their statistics."""
+        """Return bounds, nulls and rows of each set of files with the same statistics layout."""
         return [self._of_layout(entries, pick) for entries in files_of_equal_stats(self._entries)]
 
     def _of_layout(self, entries: Sequence[ManifestEntry], pick: Callable[..., Any]) -> tuple[list[Any], int, int]:
@@ -171,20 +172,20 @@ class _FileStatistics:
         stored = next((f for f in file_fields if f.id == self._field.id), None)
         if stored is None:
             return [], rows, rows  # a column that the files do not have is null
-        found = stats_of_files(self._store, entries, stored)
-        if found is None or (found.null_count < 0).any():
+        stats = stats_of_files(self._store, entries, stored)
+        if stats is None or (stats.null_count < 0).any():
             raise _Unknown
         if pick is int:
             if not _keeps_nulls(stored.type, self._field.type):
-                raise _Unknown  # a decimal that does not fit is read as null
-            return [], int(found.null_count.sum()), rows
+                raise _Unknown  # a decimal that does not fit the new type is read as null
+            return [], int(stats.null_count.sum()), rows
         if with_nullable(stored.type, True) != with_nullable(self._field.type, True):
             raise _Unknown  # a cast may reorder values
-        bounds = _internal(found.min if pick is min else found.max)
-        all_null = found.null_count == [entry.file.row_count for entry in entries]
+        bounds = _internal(stats.min if pick is min else stats.max)
+        all_null = stats.null_count == [entry.file.row_count for entry in entries]
         if any(bound is None and not null for bound, null in zip(bounds, all_null, strict=True)):
             raise _Unknown
-        return [b for b, null in zip(bounds, all_null, strict=True) if not null], int(found.null_count.sum()), rows
+        return [b for b, null in zip(bounds, all_null, strict=True) if not null], int(stats.null_count.sum()), rows
 
 
 def _keeps_nulls(stored: DataType, read: DataType) -> bool:
@@ -193,10 +194,10 @@ def _keeps_nulls(stored: DataType, read: DataType) -> bool:
         return True
     if isinstance(stored, AtomicType) and isinstance(read, AtomicType):
         return keeps_values(stored, read)
-    return type(stored) is type(read)  # parts change inside of values
+    return type(stored) is type(read)  # a nested type changes only inside its values
 
 
 def _internal(bounds: pa.Array) -> list[Any]:
     """Return the bounds with dates as days."""
-    found: list[Any] = (bounds.view(pa.int32()) if pa.types.is_date32(bounds.type) else bounds).to_pylist()
-    return found
+    values: list[Any] = (bounds.view(pa.int32()) if pa.types.is_date32(bounds.type) else bounds).to_pylist()
+    return values

@@ -1,4 +1,4 @@
-"""The position of a stream: a value that is stored as JSON and does not change its meaning between versions."""
+"""The position of a stream: a value that is stored as JSON and keeps its meaning across versions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.snapshot.snapshot import Snapshot
 
 ALL: Final = (1 << 31) - 1
-"""The index of a position behind every unit of its snapshot, however many there are."""
+"""The index of a position after all units of its snapshot."""
 
 _KEYS: Final = {"snapshotId": int, "index": int, "scanSnapshot": bool, "mark": str, "table": str}
 
@@ -18,8 +18,9 @@ class Position:
     """The end of change unit ``index`` of a snapshot. -1: before the first unit; `ALL`: after the last unit.
 
     With ``scan_snapshot`` the units are parts of all rows of the snapshot, else parts of its changes. A range of
-    positions excludes its start and includes its end. ``fingerprint`` is the one of the snapshot ("": unknown): after
-    a rollback another snapshot may have the same id. ``table`` identifies the table: another table may replace it.
+    positions excludes its start and includes its end. ``fingerprint`` is the snapshot's fingerprint ("": unknown),
+    because another snapshot may have the same id after a rollback. ``table`` identifies the table, because another
+    table may replace it.
     """
 
     snapshot_id: int
@@ -30,7 +31,7 @@ class Position:
 
     @staticmethod
     def end_of(snapshot: Snapshot, table: str = "") -> "Position":
-        """Return the position behind all changes of a snapshot."""
+        """Return the position after all changes of a snapshot."""
         return Position(snapshot.id, ALL, fingerprint=snapshot.fingerprint, table=table)
 
     @property
@@ -40,7 +41,7 @@ class Position:
 
     @property
     def next_snapshot(self) -> int:
-        """Id of the first snapshot that the stream still needs, and that must not expire."""
+        """Id of the first snapshot that the stream still needs, which must not expire."""
         return self.snapshot_id + 1 if self.index == ALL or self.undecided else self.snapshot_id
 
     @property
@@ -55,11 +56,11 @@ class Position:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> "Position":
-        """Return the position that :meth:`to_json` wrote. InvalidInputError: the object comes from another source."""
+        """Return the position that :meth:`to_json` wrote. InvalidInputError for any other object."""
         invalid = [key for key, kind in _KEYS.items() if type(document.get(key)) is not kind]
         if invalid:
             raise InvalidInputError(
-                f"{dict(document)!r} is no position of this source: {invalid[0]!r} is missing or of another type. "
-                "The stream state is of another source: give the reader stream state of its own"
+                f"{dict(document)!r} is not a position of this source: {invalid[0]!r} is missing or has another type. "
+                "The stream state belongs to another source: start the reader with new stream state"
             )
         return Position(*(document[key] for key in _KEYS))

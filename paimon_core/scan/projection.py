@@ -11,10 +11,10 @@ from paimon_core.types.system_fields import BUCKET, FILE_PATH, ROW_INDEX, partit
 
 
 def metadata_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """Return the columns that a batch read computes if they are asked for by name: `SELECT *` lacks them.
+    """Return the columns that a batch read computes if they are requested by name; `SELECT *` does not include them.
 
-    These are path and position of a row in its data file, its partition and its bucket. A column of the table with
-    such a name, in any case, hides the metadata column.
+    They are the path of a row's data file, the row's position in it, its partition and its bucket. A table column with
+    the same name, in any letter case, hides the metadata column.
     """
     names = {field.name.lower() for field in schema.fields}
     computed = (FILE_PATH, partition_field(schema.partition_fields), BUCKET, ROW_INDEX)
@@ -27,10 +27,10 @@ def readable_fields(schema: TableSchema) -> tuple[DataField, ...]:
 
 
 def project(schema: TableSchema, columns: Sequence[str] | None, *, metadata: bool = False) -> tuple[DataField, ...]:
-    """Return the fields of `columns` in that order (`None`: all fields); case is folded if only one column matches.
+    """Return the fields of `columns` in that order (`None`: all fields); letter case is ignored if one column matches.
 
-    A table with row tracking also has `_ROW_ID` and `_SEQUENCE_NUMBER`, which only `columns` can select, and with
-    `metadata` those of `metadata_fields`.
+    `columns` can also name `_ROW_ID` and `_SEQUENCE_NUMBER` of a table with row tracking, and with `metadata` the
+    columns of `metadata_fields`.
     Raises InvalidInputError for a column that the table lacks, or that `columns` names twice.
     """
     if columns is None:

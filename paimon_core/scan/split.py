@@ -1,4 +1,4 @@
-"""Splits: the files that one reader reads, as a value that travels between processes."""
+"""Splits: the files that one reader reads, as a value that can be sent to other processes."""
 
 import pickle
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _MAGIC = b"PSP2"
 class DataSplit(InCountedBucket):
     """Files of one (partition, bucket) at one snapshot.
 
-    ``raw_convertible``: the files are read one after another, without a merge. Else the files are whole sections, in
-    key order, and are merged. ``vectors`` are the locations of the files' deletion vectors; their rows are left out
-    first. ``part`` (row positions; `None`: all rows) makes the split a part of a single raw file: the row groups whose
-    middle row is in ``part``. The parts of a file have each row once.
+    ``raw_convertible``: the files are read one after another, without a merge. Otherwise the files are whole sections,
+    in key order, and are merged. ``vectors`` are the locations of the files' deletion vectors; their rows are left out
+    before a merge. ``part`` (row positions; `None`: all rows) makes the split a part of a single raw file: the row
+    groups whose middle row is in ``part``. The parts of a file hold each row once.
     """
 
     snapshot_id: int
@@ -33,20 +33,20 @@ class DataSplit(InCountedBucket):
     def __post_init__(self) -> None:
         if self.part is not None and (len(self.files) != 1 or not self.raw_convertible):
             raise InvalidInputError(
-                f"part {self.part} of {len(self.files)} files: only a split of one raw file can be a part of its file"
+                f"part {self.part} of {len(self.files)} files: only a split of one raw file can have a part"
             )
 
     @property
     def row_count(self) -> int:
         """Number of rows stored in the files; deletes and merges return fewer rows.
 
-        Of a part of a file this is an estimate: only the sum over all parts is exact.
+        For a part of a file this is an estimate; the sum over all parts is exact.
         """
         return sum(f.row_count for f in self.files) if self.part is None else len(self.part)
 
     @property
     def certain_row_count(self) -> int | None:
-        """Number of rows that a read without a filter returns. `None`: unknown before the read."""
+        """Number of rows that a read without a filter returns; `None`: unknown before the read."""
         deleted = [vector.range.cardinality for vector in self.vectors]
         if not self.raw_convertible or self.part is not None or None in deleted:
             return None
@@ -54,27 +54,28 @@ class DataSplit(InCountedBucket):
 
     @property
     def size(self) -> int:
-        """Bytes of the files; of a part of a file in proportion to its rows."""
+        """Bytes of the files; for a part of a file, in proportion to its rows."""
         return sum(part_size(f, self.part) for f in self.files)
 
     def to_bytes(self) -> bytes:
-        """Return the split as bytes, which only :meth:`from_bytes` reads."""
+        """Return the split as bytes for :meth:`from_bytes`."""
         return _MAGIC + pickle.dumps(self, protocol=5)
 
     @staticmethod
     def from_bytes(data: bytes) -> "DataSplit":
         """Return the split that :meth:`to_bytes` wrote as ``data``.
 
-        REQUIRES: the bytes are of a trusted source, because they are unpickled. Raises InvalidInputError for others.
+        REQUIRES: the bytes come from a trusted source, because they are unpickled. Raises InvalidInputError if they are
+        not a split.
         """
         split = pickle.loads(data[4:]) if data[:4] == _MAGIC else None
         if not isinstance(split, DataSplit):
-            raise InvalidInputError("these bytes are no DataSplit: give the result of DataSplit.to_bytes()")
+            raise InvalidInputError("these bytes are not a DataSplit: pass the result of DataSplit.to_bytes()")
         return split
 
 
 def part_size(file: DataFileMeta, part: range | None) -> int:
-    """Return the bytes of a part (row positions) of a file, in proportion to its rows. `None`: of the whole file."""
+    """Return the bytes of a part (row positions) of a file, in proportion to its rows; `None`: the whole file."""
     if part is None:
         return file.file_size
     return file.file_size * part.stop // file.row_count - file.file_size * part.start // file.row_count

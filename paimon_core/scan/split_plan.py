@@ -21,24 +21,24 @@ from paimon_core.scan.split import DataSplit, part_size
 T = TypeVar("T")
 
 LEAST_PART = 64 << 10
-"""The smallest part of a file in bytes, however small the target size is: each part opens the file again."""
+"""The smallest part of a file in bytes, regardless of the target size: each part opens the file again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Sizes that steer bin packing, in bytes (``source.split.target-size``, ``source.split.open-file-cost``)."""
+    """Sizes for bin packing, in bytes (``source.split.target-size``, ``source.split.open-file-cost``)."""
 
     target_size: int = 128 << 20
     open_cost: int = 4 << 20
 
     @staticmethod
     def of(options: Options) -> "Packing":
-        """Return the sizes that the options of a table give."""
+        """Return the sizes that a table's options define."""
         return Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
 
 
 def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> list[list[T]]:
-    """Pack items, in their order, into bins: a bin ends before the item with which it would exceed the target size."""
+    """Pack items into bins in order; a bin ends before the item that would make it exceed the target size."""
     bins: list[list[T]] = []
     current: list[T] = []
     filled = 0
@@ -61,16 +61,16 @@ def plan_splits(
     disjoint: bool = False,
     sliced: bool = False,
 ) -> list[DataSplit]:
-    """Return the splits of live entries, in the order of the buckets among the entries.
+    """Return the splits of live entries, in the order in which buckets appear in the entries.
 
     Args:
         snapshot_id: id of the snapshot.
-        entries: its live entries.
+        entries: live entries of the snapshot.
         packing: sizes in bytes.
-        key_schema: trimmed primary key; `None`: an append table.
-        vectors: locations of deletion vectors by data file.
-        disjoint: deletion vectors leave each key once above level 0.
-        sliced: several files may have columns of the same rows (data evolution).
+        key_schema: columns of the trimmed primary key; `None`: an append table.
+        vectors: locations of deletion vectors by data file; `None`: no deletion vectors.
+        disjoint: deletion vectors leave at most one row of each key above level 0.
+        sliced: several files may hold columns of the same rows (data evolution).
     """
     located = vectors or {}
     splits = []
@@ -90,8 +90,8 @@ def plan_splits(
 def cut_file(file: DataFileMeta, size: int, part: range | None = None) -> list[range | None]:
     """Return ranges of row positions that cut a file, or ``part`` of it, into parts of at most about ``size`` bytes.
 
-    The parts are of equal size, in order, and cover every row once. Returns ``[part]`` if the file is small or is not
-    a Parquet file: readers of other formats cannot skip the rest of a file.
+    The parts have about equal sizes, are in order, and cover every row once. Returns ``[part]`` if the file is small or
+    is not a Parquet file: readers of other formats cannot skip the rest of a file.
     """
     rows = range(file.row_count) if part is None else part
     parts = min(-(-part_size(file, part) // max(1, size)), len(rows))
@@ -102,7 +102,7 @@ def cut_file(file: DataFileMeta, size: int, part: range | None = None) -> list[r
 
 
 def cut_split(split: DataSplit, size: int) -> list[DataSplit]:
-    """Cut a split of one raw file into parts of at most about ``size`` bytes, in order; return any other unchanged."""
+    """Cut a split of one raw file into parts of at most about ``size`` bytes, in order; other splits stay unchanged."""
     if not split.raw_convertible or len(split.files) != 1:
         return [split]
     parts = cut_file(split.files[0], size, split.part)
@@ -126,9 +126,9 @@ def keyed_bins(
 ) -> list[tuple[list[DataFileMeta], bool]]:
     """Pack the files of a primary-key bucket as (files, raw?).
 
-    Files without deletes in which each key is stored once are packed one by one: files of one level above 0, or of all
-    levels above 0 if ``disjoint``. Otherwise whole sections are packed, the oldest file of a group first, and only a
-    group of one file without deletes is raw. A file whose number of deletes is unknown counts as one with deletes.
+    Files without deletes that store each key once are packed individually: files of one level above 0, or of all levels
+    above 0 if ``disjoint``. Otherwise whole sections are packed, the oldest file of a group first, and only a group of
+    one file without deletes is raw. A file with an unknown number of deletes counts as a file with deletes.
     REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
     """
     levels = {f.level for f in files}
@@ -144,7 +144,7 @@ def _file_size(file: DataFileMeta) -> int:
 
 
 def _without_stats(file: DataFileMeta) -> DataFileMeta:
-    """Return the file without statistics, which readers do not use. Its indexes stay: readers skip rows by them."""
+    """Return the file without statistics, which readers do not use. It keeps its indexes: readers use them."""
     if file.value_stats is EMPTY_STATS and file.key_stats is EMPTY_STATS:
         return file  # planned without a filter, so its statistics were never decoded
     return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS)

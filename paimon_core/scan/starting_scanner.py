@@ -1,4 +1,4 @@
-"""The start of a stream, as ``scan.mode`` and its companions choose it (behaviour 9.1)."""
+"""The start of a stream, which ``scan.mode`` and related options define (behaviour 9.1)."""
 
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
@@ -36,25 +36,25 @@ _START_OPTIONS = frozenset({SCAN_MODE.key, *(key for _, keys in _MODE_BY_OPTION 
 
 
 def own_branch(store: FileStore) -> FileStore:
-    """Return the table without the options that name a second branch: its changes are those of its own branch."""
+    """Return the table without the options that name a second branch: a stream reads only the table's own branch."""
     return _without(store, BRANCH_OPTIONS)
 
 
 def without_start(store: FileStore) -> FileStore:
     """Return the table without the options that choose a start or name a second branch.
 
-    A batch read would read one snapshot, or rows of both branches, by them.
+    With these options a batch read would read one snapshot, or rows of both branches.
     """
     return _without(store, _START_OPTIONS | BRANCH_OPTIONS)
 
 
 def _without(store: FileStore, options: frozenset[str]) -> FileStore:
-    given = [key for key in options if key in store.options]
-    return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
+    keys = [key for key in options if key in store.options]
+    return store.with_schema(store.schema.copy(dict.fromkeys(keys))) if keys else store
 
 
 def scan_mode(store: FileStore) -> str:
-    """Return the mode that ``scan.mode`` names or that other options imply; ``latest-full``: none does."""
+    """Return the mode that ``scan.mode`` names or that other options imply, by default ``latest-full``."""
     mode = str(store.options.value(SCAN_MODE))
     if mode == "default":
         implied = (name for name, keys in _MODE_BY_OPTION if any(key in store.options for key in keys))
@@ -65,8 +65,8 @@ def scan_mode(store: FileStore) -> str:
 def starting_position(store: FileStore) -> Position:
     """Return the start of a new stream, without the table's identity; undecided if the snapshot does not exist yet.
 
-    A consumer with recorded progress continues from it. Raises InvalidInputError or UnsupportedError for modes and
-    options without a meaning for streams, OutOfRangeError for a snapshot that the table does not have yet.
+    A consumer with recorded progress continues from its progress. Raises InvalidInputError or UnsupportedError for
+    modes and options that streams do not support, OutOfRangeError for a snapshot that does not exist yet.
     """
     consumer = store.options.value(CONSUMER_ID)
     if consumer is not None and not store.options.value(CONSUMER_IGNORE_PROGRESS):
@@ -91,14 +91,14 @@ def starting_position(store: FileStore) -> Position:
         return _from_time(store, since, latest)
     if since is not None and store.schema.primary_keys:
         raise UnsupportedError(
-            f"a stream of {store.root} cannot begin with the files created since a time: rows of a table with a "
-            "primary key are merged from files of any age. Use 'scan.timestamp-millis' or 'scan.snapshot-id'"
+            f"a stream of {store.root} cannot start with files by creation time: rows of a table with a primary key "
+            "are merged from files of any age. Use 'scan.timestamp-millis' or 'scan.snapshot-id'"
         )
     return Position(0, -1, scan_snapshot=True) if latest is None else _before_rows(_scanned(store, mode, latest))
 
 
 def created_since(store: FileStore) -> int | None:
-    """Return the least creation time (epoch ms) of files in the first scan; `None`: the mode sets none."""
+    """Return the least creation time (epoch ms) of files in the first scan; `None`: files of any age."""
     options = store.options
     mode = scan_mode(store)
     if mode == "from-file-creation-time":
@@ -107,23 +107,24 @@ def created_since(store: FileStore) -> int | None:
 
 
 def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
-    """Return the snapshots after which a stream in mode ``incremental`` starts and ends; `None`: other modes.
+    """Return the snapshots after which a stream in mode ``incremental`` starts and ends; `None` in other modes.
 
-    The last snapshot need not exist yet. InvalidInputError for other ends than two snapshots.
+    The last snapshot need not exist yet. Raises InvalidInputError unless both ends are snapshots, and UnsupportedError
+    for a mode of batch reads.
     """
     if scan_mode(store) != "incremental":
         return None
     source = store.options.value(INCREMENTAL_BETWEEN_SCAN_MODE)
     if source != INCREMENTAL_BETWEEN_SCAN_MODE.default:
         raise UnsupportedError(
-            f"{INCREMENTAL_BETWEEN_SCAN_MODE.key!r} = {source!r} is for batches: leave it out of a stream"
+            f"{INCREMENTAL_BETWEEN_SCAN_MODE.key!r} = {source!r} is for batch reads: remove it from a stream"
         )
     text = store.options.value(INCREMENTAL_BETWEEN)
     numbers = [part.strip() for part in (text or "").split(",")]
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers) or int(numbers[0]) > int(numbers[1]):
         raise InvalidInputError(
-            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: a stream goes from one snapshot to another that is no older, as "
-            "in '3,7'. Tags and times are the ends of a batch: give the ids of their snapshots"
+            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: a stream needs two snapshot ids in ascending order, such as "
+            "'3,7'. Tags and times are for batch reads: use the ids of their snapshots"
         )
     return int(numbers[0]), int(numbers[1])
 
@@ -140,30 +141,30 @@ def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
         return _compacted(store) or latest
     if mode in ("latest-full", "from-file-creation-time", "from-creation-timestamp"):
         return latest
-    raise InvalidInputError(f"'scan.mode' = {mode!r} has no meaning for a stream: it is for batch reads")
+    raise InvalidInputError(f"'scan.mode' = {mode!r} is for batch reads: choose another mode for a stream")
 
 
 def _compacted(store: FileStore) -> Snapshot | None:
-    """Return the newest snapshot of a compaction; with ``full-compaction.delta-commits``, of a full compaction."""
+    """Return the newest snapshot of a compaction, or with ``full-compaction.delta-commits`` of a full compaction."""
     every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
     if every is None and store.traits.changelog_producer == "full-compaction":
         every = 1
     for snapshot_id in reversed(store.snapshots.ids()):
-        found = store.snapshots.find(snapshot_id)
-        if found is not None and found.commit_kind == CommitKind.COMPACT:
-            identifier = found.commit_identifier
+        snapshot = store.snapshots.find(snapshot_id)
+        if snapshot is not None and snapshot.commit_kind == CommitKind.COMPACT:
+            identifier = snapshot.commit_identifier
             if every is None or identifier == BATCH_COMMIT_IDENTIFIER or identifier % every == 0:
-                return found
+                return snapshot
     return None
 
 
 def _from_snapshot(store: FileStore, latest: Snapshot | None) -> Position:
-    """Return the position before the snapshot of ``scan.snapshot-id``, or before the oldest one if that is newer."""
+    """Return the position before the snapshot of ``scan.snapshot-id``, or before the oldest snapshot if it is newer."""
     requested = store.options.value(SCAN_SNAPSHOT_ID)
     if requested is None:
         raise UnsupportedError(
-            "a stream starts at a snapshot by its number, 'scan.snapshot-id': tags, versions and watermarks are for "
-            "batch reads"
+            "a stream in mode 'from-snapshot' needs 'scan.snapshot-id': tags, versions and watermarks are for batch "
+            "reads"
         )
     last = 0 if latest is None else latest.id
     if requested > last + 1:
@@ -178,13 +179,13 @@ def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Positi
     older = store.snapshots.at_or_before(millis - 1)
     if older is not None:
         return Position.end_of(older)
-    past = (found for found in store.changelogs.all() if found.time_millis < millis)
-    last = max((found.id for found in past), default=None)
+    past = (changelog for changelog in store.changelogs.all() if changelog.time_millis < millis)
+    last = max((changelog.id for changelog in past), default=None)
     return position_before(store, (earliest_change(store) or 1) if last is None else last + 1)
 
 
 def _start_millis(store: FileStore) -> int:
-    """Return the epoch milliseconds of ``scan.timestamp-millis``, or of ``scan.timestamp``, which is local time."""
+    """Return ``scan.timestamp-millis``, or ``scan.timestamp``, which is local time, in epoch milliseconds."""
     millis, text = store.options.value(SCAN_TIMESTAMP_MILLIS), store.options.value(SCAN_TIMESTAMP)
     return int(millis or 0) if millis is not None or text is None else epoch_millis(text)
 
@@ -202,6 +203,6 @@ def _before_rows(snapshot: Snapshot) -> Position:
 def _not_yet(store: FileStore, requested: int, last: int) -> str:
     """Return the message for a start at a snapshot that does not exist yet."""
     return (
-        f"a stream of {store.root} cannot start at snapshot {requested}: the newest is {last}. "
-        f"Choose one up to {last + 1}"
+        f"a stream of {store.root} cannot start at snapshot {requested}: the newest snapshot is {last}. "
+        f"Choose an id up to {last + 1}"
     )

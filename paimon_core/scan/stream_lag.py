@@ -1,4 +1,4 @@
-"""The lag of a stream: what is committed, and not read yet."""
+"""The lag of a stream: the changes that are committed and not read yet."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +17,10 @@ class StreamLag:
     """The distance of a stream from the newest snapshot.
 
     Args:
-        snapshots: snapshots that are not read to their end; those of compactions count, though they may hold no change.
+        snapshots: number of snapshots not read to their end, including compactions, which may hold no change.
         rows: stored rows of the changes to read; merging and filters may return fewer. `None`: not counted.
-        bytes: of the files of these rows. `None`: not counted.
-        seconds: the time since the oldest of these snapshots was committed. `None`: it has expired.
+        bytes: size of the files of these rows. `None`: not counted.
+        seconds: time since the oldest of these snapshots was committed. `None`: this snapshot has expired.
     """
 
     snapshots: int = 0
@@ -29,7 +29,7 @@ class StreamLag:
     seconds: float | None = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that are known, as a JSON object."""
+        """Return the fields that are not `None` as a JSON object."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -47,8 +47,8 @@ class LagCounter:
 
         Args:
             after: the position of the stream.
-            most: the number of snapshots to count now at most; if there are more, their rows are not counted yet.
-                `None`: all.
+            most: maximum number of snapshots to count now; if there are more, rows and bytes are `None`. `None`: no
+                limit.
 
         Raises OutOfRangeError if a snapshot to count has expired, InvalidInputError if its columns changed.
         """
@@ -76,8 +76,8 @@ class LagCounter:
         )
 
     def _count(self, snapshots: range, most: int | None) -> None:
-        """Count the changes of the snapshots that were not counted, and forget those that were read."""
-        for number in [known for known in self._counted if known not in snapshots]:
+        """Count the changes of the snapshots that are not counted yet, and forget snapshots that were read."""
+        for number in [counted for counted in self._counted if counted not in snapshots]:
             del self._counted[number]
         missing = [number for number in snapshots if number not in self._counted]
         for number, size in parallel_map(self._changes_of, missing if most is None else missing[:most]):
@@ -88,7 +88,7 @@ class LagCounter:
 
 
 def lag_of(scan: StreamScan, next_snapshot: int) -> StreamLag:
-    """Return the lag of a reader whose next snapshot is given; its rows are `None` if that snapshot has expired."""
+    """Return the lag of a reader that reads ``next_snapshot`` next; rows and bytes are `None` if it has expired."""
     after, counter = Position(next_snapshot - 1, ALL), LagCounter(scan)
     try:
         return counter.lag(after)

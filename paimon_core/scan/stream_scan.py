@@ -40,7 +40,7 @@ _CACHED = 4  # lists of units: `plan` needs the lists that `advance` has just re
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The size of one batch: it takes no further unit once a limit is reached. `None`: no limit."""
+    """The size of one batch: it takes no more units once a limit is reached. `None`: no limit."""
 
     files: int | None = None
     bytes: int | None = None
@@ -78,13 +78,13 @@ class ChangeSplit:
 
 
 BatchSplit: TypeAlias = ChangeSplit | DiffSplit
-"""What one task of a batch of changes reads."""
+"""The unit of work of one task in a batch of changes."""
 
 
 def difference_splits(
     store: FileStore, interval: Interval, predicate: Predicate | None = None
 ) -> Sequence[ChangeSplit | DiffSplit]:
-    """Return the splits of an interval of mode ``diff``, of partitions that can match a bound predicate."""
+    """Return the splits of an interval in mode ``diff``, in partitions that can match a bound predicate."""
     if interval.is_empty or interval.compared is None:
         return []
     keys = store.schema.partition_keys
@@ -95,11 +95,11 @@ def difference_splits(
 
 
 class StreamScan:
-    """A plan of the changes of a table, as its options choose them, for one reader.
+    """A planner of the changes that a table's options select, for one reader.
 
     ``fields`` are the columns of the reader and of its filter (`None`: all columns). ``predicate``, which is bound to
-    the store's schema, prunes partitions. Every result follows from the given positions and the table; calls share
-    only a small cache of metadata.
+    the store's schema, prunes partitions. Results depend only on the arguments and the table; calls share only a small
+    cache of metadata.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class StreamScan:
         return StreamScan, (self.store, self.fields, self.predicate)
 
     def start(self) -> Position:
-        """Return the position at which a new reader starts; raises as `starting_position` does."""
+        """Return the position at which a new reader starts. Raises the errors of `starting_position`."""
         return replace(starting_position(self.store), table=self._table())
 
     def latest(self) -> Position:
-        """Return the end of the newest snapshot, or of the last snapshot that the options let the stream read."""
+        """Return the end of the newest snapshot, or of the last snapshot that the options allow."""
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
         if latest is None:
             return Position(0, ALL, table=self._table())
@@ -130,10 +130,10 @@ class StreamScan:
         return Position.end_of(latest, self._table())
 
     def advance(self, after: Position, limits: Limits = NO_LIMITS, until: Position | None = None) -> Position:
-        """Return the end of the batch that starts behind ``after``; ``after`` itself: nothing is new.
+        """Return the end of the batch that starts after ``after``; ``after`` itself if there is nothing new.
 
-        A batch has at least one change unit, and others up to ``limits`` and ``until``. A batch never has both rows of
-        the snapshot with which the stream begins, and changes after that snapshot.
+        A batch has at least one change unit, and more up to ``limits`` and ``until``. A batch never mixes rows of the
+        snapshot with which the stream begins and changes after that snapshot.
         Raises OutOfRangeError if the next snapshot has expired or the table was rolled back; InvalidInputError if its
         columns have changed, or another table has replaced it.
         """
@@ -148,16 +148,16 @@ class StreamScan:
         return self._advance_in_changes(after, limits, until)
 
     def plan(self, after: Position, through: Position) -> list[ChangeSplit]:
-        """Return the splits behind ``after`` up to ``through``; every call returns the same splits.
+        """Return the splits after ``after`` up to ``through``; every call returns the same splits.
 
-        One split has all changes of a bucket, in the order of their commits. Of a cross-partition table, one split has
-        all changes. Raises as :meth:`advance` does.
+        One split has all changes of a bucket, in the order of their commits. For a cross-partition table, one split has
+        all changes. Raises the errors of :meth:`advance`.
         """
         self._check_table(through)
         if through.order <= after.order:
             return []
         if after.undecided and not through.scan_snapshot:
-            raise InvalidInputError(f"no batch goes from {after} to {through}: its first snapshot is not decided")
+            raise InvalidInputError(f"cannot plan a batch from {after} to {through}: its first snapshot is undecided")
         units: list[ChangeUnit] = []
         if through.scan_snapshot or (after.scan_snapshot and after.index != ALL):
             scanned, end = (through, through.index) if through.scan_snapshot else (after, ALL)
@@ -177,7 +177,7 @@ class StreamScan:
         return self._as_splits(units)
 
     def between(self, interval: Interval) -> Sequence[BatchSplit]:
-        """Return the splits of a batch of changes; raises as :meth:`advance` does.
+        """Return the splits of a batch of changes. Raises the errors of :meth:`advance`.
 
         REQUIRES: the table is the interval's ``source``.
         """
@@ -193,22 +193,22 @@ class StreamScan:
     # ---- the end of a batch
 
     def _advance_in_scan(self, after: Position, limits: Limits, until: Position | None) -> Position:
-        """Advance in the snapshot with which the stream begins; an ``until`` among later changes is no limit here."""
+        """Advance in the snapshot with which the stream begins; an ``until`` in later changes does not limit it."""
         snapshot = self._scanned(after)
         end = until.index if until and until.scan_snapshot and until.snapshot_id == snapshot.id else ALL
         units = () if limits == NO_LIMITS else self._units(snapshot, scan=True)
         return replace(after, index=max(after.index, _Budget(limits).take(units, after.index + 1, end)))
 
     def _advance_in_changes(self, after: Position, limits: Limits, until: Position | None) -> Position:
-        """Advance in the changes, up to the newest snapshot that the options allow; raises as :meth:`advance` does."""
+        """Advance in the changes, up to the newest snapshot that the options allow, like :meth:`advance`."""
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
         if after.snapshot_id > (0 if latest is None else latest.id):
             raise self._rolled_back(after)
         if latest is None:
             return after
-        known = latest if latest.id == after.snapshot_id else find_change(self.store, after.snapshot_id)
-        if known is not None:
-            self._check_fingerprint(after, known)
+        reached = latest if latest.id == after.snapshot_id else find_change(self.store, after.snapshot_id)
+        if reached is not None:
+            self._check_fingerprint(after, reached)
         ends = [latest.id, *(() if bounds is None else bounds[1:]), *(() if until is None else (until.snapshot_id,))]
         position, budget = after, _Budget(limits)
         for snapshot in self._snapshots(after.next_snapshot, min(ends)):
@@ -239,23 +239,23 @@ class StreamScan:
     # ---- change units
 
     def _units(self, snapshot: Snapshot, *, scan: bool) -> list[ChangeUnit]:
-        """Return the units of all rows of the snapshot (``scan``), or of its changes."""
+        """Return the units of all rows of the snapshot if ``scan``, else the units of its changes."""
         key = snapshot.fingerprint, scan
-        found = self._cached.get(key)
-        if found is None:
+        units = self._cached.get(key)
+        if units is None:
             store, before = self.store, snapshot.id - 1
             with raise_if_changes_expired(store, snapshot.id):
                 if scan:
-                    found = all_units(store, snapshot, created_since(store))
+                    units = all_units(store, snapshot, created_since(store))
                 else:
-                    found = changed_units(store, snapshot, lambda: store.snapshots.find(before))
+                    units = changed_units(store, snapshot, lambda: store.snapshots.find(before))
             while self._cached and len(self._cached) >= _CACHED:
                 self._cached.pop(next(iter(self._cached)), None)  # another thread may have removed the oldest
-            self._cached[key] = found
-        return found
+            self._cached[key] = units
+        return units
 
     def _as_splits(self, units: Sequence[ChangeUnit]) -> list[ChangeSplit]:
-        """Return the units as splits. Unless all rows are inserts, all units that can hold a key are in one split."""
+        """Group units into splits. Unless all rows are inserts, all units that can hold a key are in one split."""
         schema, options = self.store.schema, self.store.options
         units = self._in_partitions(units)
         unordered = all(unit.source is RowSource.INSERTED for unit in units) or (
@@ -281,21 +281,21 @@ class StreamScan:
         return [unit for unit in units if unit.split.partition in matching]
 
     def _snapshots(self, first: int, last: int) -> Iterator[Snapshot]:
-        """Yield the snapshots, or their changelogs. OutOfRangeError for the first that has expired."""
-        for snapshot_id, found in enumerate(
+        """Yield the snapshots, or their changelogs. OutOfRangeError for the first expired snapshot."""
+        for snapshot_id, snapshot in enumerate(
             parallel_map(lambda i: find_change(self.store, i), range(first, last + 1)), first
         ):
-            if found is None:
+            if snapshot is None:
                 raise changes_expired(self.store, snapshot_id)
-            yield found
+            yield snapshot
 
     def _scanned(self, position: Position) -> Snapshot:
-        """Return the snapshot with which the stream begins. OutOfRangeError: it has expired or was rolled back."""
-        found = self.store.snapshots.find(position.snapshot_id)
-        if found is None:
+        """Return the snapshot with which the stream begins. OutOfRangeError if it has expired or was rolled back."""
+        snapshot = self.store.snapshots.find(position.snapshot_id)
+        if snapshot is None:
             raise changes_expired(self.store, position.snapshot_id)
-        self._check_fingerprint(position, found)
-        return found
+        self._check_fingerprint(position, snapshot)
+        return snapshot
 
     # ---- checks
 
@@ -304,37 +304,37 @@ class StreamScan:
         schemas = Schemas(self.store.io, self.store.branch_root)
         ids = schemas.ids()
         if not ids:
-            raise NotFoundError(f"there is no table at {self.store.root} any more: it was dropped while being read")
+            raise NotFoundError(f"the table at {self.store.root} no longer exists: it was dropped during the read")
         return str(schemas.get(ids[0]).time_millis)
 
     def _check_table(self, position: Position) -> None:
         if position.table not in ("", self._table()):
             raise InvalidInputError(
-                f"the stream state {position.to_json()} is of a table at {self.store.root} that was dropped; another "
-                "table has replaced it. Start a new reader, with stream state of its own"
+                f"the stream state {position.to_json()} belongs to a table at {self.store.root} that was dropped and "
+                "replaced by another table. Start a new reader with new stream state"
             )
 
-    def _check_fingerprint(self, position: Position, found: Snapshot) -> None:
-        if found.id == position.snapshot_id and position.fingerprint not in ("", found.fingerprint):
+    def _check_fingerprint(self, position: Position, snapshot: Snapshot) -> None:
+        if snapshot.id == position.snapshot_id and position.fingerprint not in ("", snapshot.fingerprint):
             raise self._rolled_back(position)
 
     def _rolled_back(self, position: Position) -> OutOfRangeError:
         return OutOfRangeError(
-            f"{self.store.root} was rolled back: snapshot {position.snapshot_id}, up to which it was read, is no part "
-            "of it any more. Rows read after the snapshot of the rollback are no longer valid: start a new reader, "
-            "with stream state of its own"
+            f"{self.store.root} was rolled back: snapshot {position.snapshot_id}, up to which it was read, no longer "
+            "belongs to it. Rows read after the snapshot of the rollback are no longer valid: start a new reader with "
+            "new stream state"
         )
 
     def _altered(self, snapshot: Snapshot) -> str | None:
-        """Return why a reader that started before the table was altered cannot read this snapshot; `None`: it can."""
+        """Return the reason why a reader that started before an ALTER cannot read this snapshot; `None`: it can."""
         store = self.store
         then, now = store.schemas.get(snapshot.schema_id), store.schemas.get(store.schema.id)
         then_producer, now_producer = (TableTraits(schema).changelog_producer for schema in (then, now))
         if then_producer != now_producer == store.traits.changelog_producer:
             return (
-                f"{CHANGELOG_PRODUCER.key!r} of {store.root} was {then_producer!r} at snapshot {snapshot.id}, and is "
-                f"{now_producer!r} to this reader: the changes of one do not continue those of the other. Start a new "
-                "reader, with stream state of its own; to read up to that snapshot first, give it the option "
+                f"{CHANGELOG_PRODUCER.key!r} of {store.root} was {then_producer!r} at snapshot {snapshot.id}, but is "
+                f"{now_producer!r} for this reader: their changes do not form one stream. Start a new reader with new "
+                "stream state; to read up to that snapshot first, start it with the option "
                 f"{CHANGELOG_PRODUCER.key!r} = {then_producer!r}"
             )
         if then.id <= now.id or then.fields == now.fields:
@@ -349,8 +349,8 @@ class StreamScan:
             return None
         names = ", ".join(column[0] for column in differing if column is not None)
         return (
-            f"the columns of {store.root} changed at snapshot {snapshot.id}, of schema {then.id}; the reader has "
-            f"schema {now.id}: {names}. Restart the reader to go on with the new columns"
+            f"the columns of {store.root} changed at snapshot {snapshot.id}, with schema {then.id}; the reader has "
+            f"schema {now.id}: {names}. Restart the reader to continue with the new columns"
         )
 
 
@@ -361,7 +361,7 @@ class _Budget:
         self._limits, self._files, self._bytes, self._rows = limits, 0, 0, 0
 
     def take(self, units: Sequence[ChangeUnit], first: int, end: int) -> int:
-        """Take units from ``first`` on; return the index of the last unit taken, or ``end`` if all units are taken."""
+        """Take units starting at ``first``. Return the index of the last unit taken, or ``end`` if all are taken."""
         for index in range(first, min(end + 1, len(units))):
             if self._files and self._limits.reached(self._files, self._bytes, self._rows):
                 return index - 1

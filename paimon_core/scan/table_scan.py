@@ -25,11 +25,11 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The splits of one snapshot that can hold matching rows, and counts of the manifests and files pruned.
+    """The splits of one snapshot that can hold matching rows, and counts of pruned manifests and files.
 
-    ``snapshot`` is `None` for an empty table. ``files`` of ``files_in_partitions`` files in matching partitions are
-    left; of the others, ``files_skipped_by_index`` were pruned by an index, the rest by bucket or statistics. ``steps``
-    counts the files from those of the snapshot to those of the splits.
+    ``snapshot`` is `None` for an empty table. Of the ``files_in_partitions`` files in matching partitions, ``files``
+    remain; an index pruned ``files_skipped_by_index`` of the other files, and bucket or statistics the rest. ``steps``
+    counts the files at each step, from all files of the snapshot to the files of the splits.
     """
 
     snapshot: Snapshot | None
@@ -45,7 +45,7 @@ class Plan:
 def snapshot_splits(
     store: FileStore, snapshot: Snapshot, entries: Iterable[ManifestEntry], packing: Packing
 ) -> list[DataSplit]:
-    """Return the splits of live entries of a snapshot, with their deletion vectors: see `plan_splits`."""
+    """Return the splits of live entries of a snapshot, with their deletion vectors; see `plan_splits`."""
     key_schema = store.schema.key_arrow if store.traits.keyed else None
     vectors = stored_vectors(store, vector_entries(store, snapshot))
     disjoint, sliced = store.traits.disjoint_levels, store.traits.data_evolution
@@ -54,9 +54,9 @@ def snapshot_splits(
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """A scan of ``snapshot`` (`None`: an empty table) for rows of ``predicate`` (bound to the store's schema).
+    """A scan of ``snapshot`` (`None`: an empty table) for rows that match ``predicate`` (bound to the store's schema).
 
-    ``limit`` is a hint: planning stops once the splits with a certain row count have that many rows. With
+    ``limit`` is a hint: planning stops once the splits with a known row count have that many rows. With
     ``read_optimized``, tables with a primary key show only the highest level, which needs no merge: rows written
     since the last full compaction are missing.
     """
@@ -71,7 +71,7 @@ class TableScan:
         """Plan the splits from metadata. Cost: one read per manifest that is not pruned, in parallel.
 
         A raw file larger than ``source.split.target-size`` is divided into splits, each with a ``part`` of its rows.
-        Raises OutOfRangeError if the snapshot expires meanwhile.
+        Raises OutOfRangeError if the snapshot expires during planning.
         """
         check_readable(self.store.schema)
         if self.snapshot is None:
@@ -88,11 +88,11 @@ class TableScan:
         partition = None
         if self.predicate is not None and schema.partition_keys:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
-        found = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
-        live = self.visible(found.live)
-        steps = [PruningStep("partition", found.files, len(found.live))] if schema.partition_keys else []
-        if len(live) < len(found.live):
-            steps.append(PruningStep("visibility", len(found.live), len(live)))
+        entries = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
+        live = self.visible(entries.live)
+        steps = [PruningStep("partition", entries.files, len(entries.live))] if schema.partition_keys else []
+        if len(live) < len(entries.live):
+            steps.append(PruningStep("visibility", len(entries.live), len(live)))
         files, traits = live, self.store.traits
         if self.predicate is not None:
             whole_rows, others = _by_whole_rows(live) if traits.data_evolution else (live, [])
@@ -109,7 +109,7 @@ class TableScan:
         splits = [part for split in splits for part in cut_split(split, size)]
         by_index = sum(step.before - step.after for step in steps if step.name == "index")
         return Plan(
-            snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), by_index, tuple(steps)
+            snapshot, splits, entries.manifests, entries.manifests_read, len(live), len(files), by_index, tuple(steps)
         )
 
     def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
@@ -139,7 +139,7 @@ def _measured(store: FileStore, snapshot: Snapshot, plan: Plan, seconds: float) 
 
 
 def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """Return the files whose rows no other file shares, and the others, which values cannot prune."""
+    """Return the files whose rows no other file shares, and the other files, which values cannot prune."""
     names = {group[0].file_name for group in group_by_row_range(e.file for e in entries) if len(group) == 1}
     return (
         [e for e in entries if e.file.file_name in names],
@@ -148,7 +148,7 @@ def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
-    """Return the first splits that certainly have ``limit`` rows, or all splits."""
+    """Return the first splits that are known to have ``limit`` rows in total, or all splits."""
     chosen, certain = [], 0
     for split in splits:
         if certain >= limit:

@@ -1,4 +1,4 @@
-"""Tasks of splits, for an engine in which the start of a task costs time. Pure functions on metadata."""
+"""Pack splits into tasks, for engines where starting a task is expensive. Pure functions on metadata."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,16 +14,16 @@ from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_file, pack
 
 T = TypeVar("T")
 
-_OPEN_COST = 256 << 10  # bytes that a task decodes in the time in which it opens a local file
-_FETCH_COST = 1 << 20  # the same for a file of an object store
+_OPEN_COST = 256 << 10  # bytes that a task decodes in the time that opening a local file takes
+_FETCH_COST = 1 << 20  # the same for a file in an object store
 _LEAST_SHARE = 8  # the smallest task is `target_size / _LEAST_SHARE`
 
 
 def packing_of_tasks(options: Options, root: str) -> Packing:
-    """Return the sizes that the options of a table, at ``root``, give for packing tasks.
+    """Return the sizes for packing tasks that the options of a table at ``root`` define.
 
     Without ``source.split.open-file-cost`` a file counts as at least 256 KiB on a local file system and 1 MiB
-    elsewhere: to open a file costs a task of a Python engine far less than to start the next task.
+    elsewhere: for a Python engine, opening a file costs far less than starting another task.
     """
     packing = Packing.of(options)
     if options.has(SOURCE_SPLIT_OPEN_FILE_COST):
@@ -32,7 +32,7 @@ def packing_of_tasks(options: Options, root: str) -> Packing:
 
 
 def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) -> list[tuple[DataSplit, ...]]:
-    """Pack splits, in their order, into tasks that read the same rows in the same order.
+    """Pack splits in order into tasks that read the same rows in the same order.
 
     A task has up to ``packing.target_size`` bytes; a file counts as at least ``packing.open_cost``. If this gives fewer
     than ``least`` tasks, tasks become smaller, down to an eighth of the target size. A raw split is divided by files,
@@ -45,29 +45,29 @@ def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) ->
 
 
 def pack_tasks(items: Sequence[T], weigh: Callable[[T], int], packing: Packing, least: int = 1) -> list[tuple[T, ...]]:
-    """Pack indivisible items into tasks as :func:`plan_tasks` does; ``weigh`` returns bytes as :func:`weight` does."""
+    """Pack indivisible items into tasks like :func:`plan_tasks`; ``weigh`` returns bytes like :func:`weight`."""
     bound = _task_size(map(weigh, items), packing, least)
     return [tuple(task) for task in pack(items, weigh, Packing(bound, packing.open_cost))]
 
 
 def weight(files: Iterable[DataFileMeta], packing: Packing) -> int:
-    """Return the bytes that files count as, each at least the cost of opening it."""
+    """Return the bytes that files count as, each with at least the cost of opening it."""
     return sum(max(file.file_size, packing.open_cost) for file in files)
 
 
 def _task_size(weights: Iterable[int], packing: Packing, least: int) -> int:
-    """Return the bytes of a task that make ``least`` tasks or more, within the bounds of :func:`plan_tasks`."""
+    """Return the task size in bytes that gives at least ``least`` tasks, within the limits of :func:`plan_tasks`."""
     share = -(-sum(weights) // max(1, least))
     smallest = max(packing.open_cost, packing.target_size // _LEAST_SHARE)
     return min(packing.target_size, max(smallest, share))
 
 
 _Part = tuple[DataSplit, tuple[DataFileMeta, ...], range | None]
-"""A split, some of its files, and row positions of the only file."""
+"""A split, some of its files, and row positions if there is a single file (`None`: all rows)."""
 
 
 def _weight(files: Sequence[DataFileMeta], part: range | None, packing: Packing) -> int:
-    """Return the bytes that files count as, or that ``part`` of the only file counts as."""
+    """Return the bytes that files count as, or that ``part`` of a single file counts as."""
     return weight(files, packing) if part is None else max(part_size(files[0], part), packing.open_cost)
 
 

@@ -1,7 +1,7 @@
 """ORDER BY ... LIMIT by statistics: a predicate that is true for each of the first rows of an order.
 
-If some files certainly hold as many rows as the query wants, with values up to v, then no row beyond v is among the
-first ones, and files with larger values only need not be read.
+If files are known to hold LIMIT rows with values up to v, no row beyond v is among the first rows, and files with only
+larger values are not read.
 """
 
 import itertools
@@ -26,12 +26,12 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import INTEGER_ROOTS, DataField, with_nullable
 
 _ROOTS = {*INTEGER_ROOTS, "DATE", "DECIMAL", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR"}
-"""Types whose values are within the bounds of statistics: those of floats omit NaN, those of CHAR may have blanks."""
+"""Types whose values are within their statistics' bounds; bounds of floats omit NaN, bounds of CHAR may be padded."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopRows:
-    """The first ``count`` rows by a column; texts are ordered by their bytes."""
+    """The first ``count`` rows in the order of a column; texts are ordered by their bytes."""
 
     column: str
     count: int
@@ -39,18 +39,18 @@ class TopRows:
     nulls_first: bool = False
 
 
-def first_rows(scan: TableScan, wanted: TopRows) -> Predicate | None:
+def first_rows(scan: TableScan, top: TopRows) -> Predicate | None:
     """Return a bound predicate that is true for each of the first rows; `None`: statistics exclude no row.
 
     Cost: the manifests of the scan with their statistics.
 
     Args:
-        scan: its predicate, if any, is on partition columns only.
-        wanted: the order, and how many rows.
+        scan: the scan to read; `None` is returned if its predicate uses other than partition columns.
+        top: the order, and the number of rows.
     """
     store, snapshot = scan.store, scan.snapshot
-    field = next((f for f in store.schema.fields if f.name == wanted.column), None)
-    if snapshot is None or wanted.count < 1 or field is None or getattr(field.type, "root", None) not in _ROOTS:
+    field = next((f for f in store.schema.fields if f.name == top.column), None)
+    if snapshot is None or top.count < 1 or field is None or getattr(field.type, "root", None) not in _ROOTS:
         return None
     if scan.predicate is not None and not columns(scan.predicate) <= set(store.schema.partition_keys):
         return None
@@ -59,26 +59,26 @@ def first_rows(scan: TableScan, wanted: TopRows) -> Predicate | None:
         entries = scan.visible(live_entries(store, snapshot, partition=scan.predicate, with_stats=True).live)
         if not are_unmerged(store, entries):
             return None
-        certain = list(_certain_rows(store, snapshot, entries, field, wanted))
-    bound = _bound(certain, wanted)
+        certain = list(_certain_rows(store, snapshot, entries, field, top))
+    bound = _bound(certain, top)
     if bound is None:
         return None
-    test = Leaf(">=" if wanted.descending else "<=", field.name, (bound,))
-    return Or((Leaf("is null", field.name), test)) if wanted.nulls_first and field.type.nullable else test
+    test = Leaf(">=" if top.descending else "<=", field.name, (bound,))
+    return Or((Leaf("is null", field.name), test)) if top.nulls_first and field.type.nullable else test
 
 
-def _bound(certain: Sequence[tuple[Any, int]], wanted: TopRows) -> Any:
-    """Return the value that as many rows as wanted do not lie beyond; `None`: unknown."""
+def _bound(certain: Sequence[tuple[Any, int]], top: TopRows) -> Any:
+    """Return a value that at least ``top.count`` rows do not exceed in the order; `None`: unknown."""
     key = (lambda pair: pair[0].encode()) if certain and isinstance(certain[0][0], str) else (lambda pair: pair[0])
-    ordered = sorted(certain, key=key, reverse=wanted.descending)
+    ordered = sorted(certain, key=key, reverse=top.descending)
     totals = itertools.accumulate(rows for _, rows in ordered)
-    return next((value for (value, _), total in zip(ordered, totals, strict=True) if total >= wanted.count), None)
+    return next((value for (value, _), total in zip(ordered, totals, strict=True) if total >= top.count), None)
 
 
 def _certain_rows(
-    store: FileStore, snapshot: Snapshot, entries: list[ManifestEntry], field: DataField, wanted: TopRows
+    store: FileStore, snapshot: Snapshot, entries: list[ManifestEntry], field: DataField, top: TopRows
 ) -> Iterable[tuple[Any, int]]:
-    """Yield for files the bound that none of their values is beyond, and how many values they have at least."""
+    """Yield, for each file, a bound that no value of the file exceeds, and the minimum number of its values."""
     deleted = {
         name: vector.range.cardinality
         for name, vector in stored_vectors(store, vector_entries(store, snapshot)).items()
@@ -86,12 +86,12 @@ def _certain_rows(
     for group in files_of_equal_stats(entries):
         stored = next((f for f in store.schemas.get(group[0].file.schema_id).fields if f.id == field.id), None)
         if stored is None or with_nullable(stored.type, True) != with_nullable(field.type, True):
-            continue  # no values, or values that a cast may put in another order
-        found = stats_of_files(store, group, stored)
-        if found is None:
+            continue  # no values, or values that a cast may reorder
+        stats = stats_of_files(store, group, stored)
+        if stats is None:
             continue
-        bounds = _internal(found.min if wanted.descending else found.max)
-        for entry, bound, nulls in zip(group, bounds, found.null_count.tolist(), strict=True):
+        bounds = _internal(stats.min if top.descending else stats.max)
+        for entry, bound, nulls in zip(group, bounds, stats.null_count.tolist(), strict=True):
             removed = deleted.get(entry.file.file_name, 0)
             if bound is not None and nulls >= 0 and removed is not None:
                 yield bound, max(0, entry.file.row_count - nulls - removed)
@@ -103,5 +103,5 @@ def _internal(bounds: pa.Array) -> list[Any]:
         bounds = bounds.view(pa.int32())
     elif pa.types.is_timestamp(bounds.type):
         bounds = bounds.view(pa.int64())
-    found: list[Any] = bounds.to_pylist()
-    return found
+    values: list[Any] = bounds.to_pylist()
+    return values

@@ -446,7 +446,7 @@ def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, o
         ({"scan.snapshot-id": "77"}, "77"),
         ({"scan.tag-name": "none"}, "none"),
         ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "each choose a moment"),
-        ({"incremental-between": "1,2"}, "no changes from 1 to 2: there are those from 0 to 1"),
+        ({"incremental-between": "1,2"}, "no changes from 1 to 2: it has changes from 0 to 1"),
         ({"limit": "x"}, "'limit'"),
     ],
 )

@@ -180,7 +180,7 @@ def test_a_query_stops_at_new_columns_and_continues_after_a_restart(spark, table
         assert run.rows() == [("d1", 1, "x")]
         newer = table.alter([AddColumn("w", AtomicType("INT"))])
         newer.write(pa.table({"dt": ["d1"], "id": [5], "v": ["y"], "w": pa.array([7], pa.int32())}))
-        with pytest.raises(Exception, match="Restart the reader to go on with the new columns"):
+        with pytest.raises(Exception, match="Restart the reader to continue with the new columns"):
             run.rows()
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == [("d1", 1, "x"), ("d1", 5, "y", 7)]

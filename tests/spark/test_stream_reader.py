@@ -278,7 +278,7 @@ def test_a_query_of_all_columns_stops_at_new_columns_until_restarted(table):
     first = query.latest(start)
     table = table.alter([AddColumn("w", AtomicType("INT"))])
     table.write(pa.table({"id": [2], "v": ["y"], "w": pa.array([7], pa.int32())}))
-    with pytest.raises(InvalidInputError, match="Restart the reader to go on with the new columns"):
+    with pytest.raises(InvalidInputError, match="Restart the reader to continue with the new columns"):
         query.batches(first)
     assert Query(table).batches(first) == [[(2, "y", 7)]]
     assert Query(table, columns="id,v").batches(first) == [[(2, "y")]]
@@ -330,10 +330,10 @@ def test_changes_between_two_snapshots(warehouse):
     assert batch(table, **{"incremental-between": "2,3", "read.changelog": "true"}) == [("-D", 3, "x")]
     with pytest.raises(UnsupportedError, match="deleted at snapshot 3"):
         batch(table, **{"incremental-between": "1,3"})
-    with pytest.raises(OutOfRangeError, match="no changes from 1 to 7: there are those from 0 to 3"):
+    with pytest.raises(OutOfRangeError, match="no changes from 1 to 7: it has changes from 0 to 3"):
         batch(table, **{"incremental-between": "1,7"})
     table.store.io.delete(table.store.snapshots.path(1))
-    with pytest.raises(OutOfRangeError, match="no changes from 0 to 3: there are those from 1 to 3"):
+    with pytest.raises(OutOfRangeError, match="no changes from 0 to 3: it has changes from 1 to 3"):
         batch(table, **{"incremental-between": "0,3"})
     with pytest.raises(InvalidInputError, match=r"'consumer-id' is for spark\.readStream"):
         batch(table, **{"incremental-between": "0,3", "consumer-id": "d"})
@@ -370,7 +370,7 @@ def test_a_batch_of_changes_between_tags_and_times_by_any_source_and_name(wareho
         ({"endingVersion": "3", "readChangeFeed": "true"}, "needs 'readChangeFeed'"),
         ({"start-snapshot-id": "1", "incremental-between": "1,2"}, "several options"),
         ({"incremental-between": "a,c"}, "'c' is neither a snapshot nor a tag"),
-        ({"incremental-between": "b,a"}, "is after the last one"),
+        ({"incremental-between": "b,a"}, "is after the last snapshot"),
     ):
         with pytest.raises(PaimonError, match=message):
             batch(table, **options)

@@ -162,5 +162,5 @@ def test_rows_in_order_are_not_permuted():
 def test_a_run_that_descends_is_refused():
     key = words(pa.array([1, 4, 2, 3], pa.int64()), "k")
     assert sort_groups(key, [], 4, runs=np.array([0, 2]))[0].tolist() == [0, 2, 3, 1]
-    with pytest.raises(CorruptedError, match=r"of 2 runs .* row 1 of its rows"):
+    with pytest.raises(CorruptedError, match=r"of 2 runs .* row 1 of its buffered rows"):
         sort_groups(key, [], 4, runs=np.array([0, 1]))

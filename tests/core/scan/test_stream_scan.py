@@ -73,7 +73,7 @@ def test_positions_travel_as_json():
 )
 def test_positions_of_other_sources_are_refused(change, named):
     document = {**Position(1, 2).to_json(), **change} if named else {"reservoirVersion": 4}
-    with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*stream state of its own"):
+    with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*new stream state"):
         Position.from_json(document)
 
 
