@@ -443,7 +443,7 @@ def test_a_table_that_replaced_another_is_refused(warehouse, table):
         query.latest(end)
     time.sleep(0.002)
     put(made(table.path), 7)
-    with pytest.raises(InvalidInputError, match="another table has replaced it"):
+    with pytest.raises(InvalidInputError, match="replaced by another table"):
         Query(table).batches(end)
 
 

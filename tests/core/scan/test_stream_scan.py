@@ -140,15 +140,15 @@ def test_files_by_their_age(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"scan.snapshot-id": "6"}, OutOfRangeError, "one up to 5"),
-        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "5"}, OutOfRangeError, "newest is 4"),
+        ({"scan.snapshot-id": "6"}, OutOfRangeError, "an id up to 5"),
+        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "5"}, OutOfRangeError, "newest snapshot is 4"),
         ({"scan.tag-name": "x"}, UnsupportedError, r"scan\.snapshot-id"),
         ({"scan.mode": "latest-delta"}, InvalidInputError, "latest-delta"),
         ({"incremental-between": "3,2"}, InvalidInputError, "'3,7'"),
         (
             {"incremental-between": "a,b"},
             InvalidInputError,
-            "'a,b'.*Tags and times are .* of a batch: give the ids",
+            "'a,b'.*Tags and times are .* batch reads: use the ids",
         ),
         ({"scan.timestamp": "yesterday"}, InvalidInputError, "yesterday"),
         ({"scan.bucket": "0"}, UnsupportedError, "scan.bucket"),
@@ -368,7 +368,7 @@ def test_dropped_and_made_again(tmp_path):
     with pytest.raises(NotFoundError, match="dropped"):
         scan.advance(after)
     timeline(keyed_table(tmp_path / "t"))
-    with pytest.raises(InvalidInputError, match="another table has replaced it"):
+    with pytest.raises(InvalidInputError, match="replaced by another table"):
         scan.advance(after)
 
 
@@ -381,7 +381,7 @@ def test_columns_that_change(tmp_path):
     altered.write(orders((5, "f", 0)))
     through = query.advance(query.start())
     assert through.snapshot_id == 5
-    with pytest.raises(InvalidInputError, match=r"snapshot 6, of schema 2.*: more\. Restart the reader"):
+    with pytest.raises(InvalidInputError, match=r"snapshot 6, with schema 2.*: more\. Restart the reader"):
         query.advance(through)
     assert some.advance(some.start()).snapshot_id == 6
     again = StreamScan(altered.with_options(options).store)

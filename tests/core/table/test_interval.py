@@ -81,7 +81,7 @@ def test_sources_of_changes(tmp_path):
     with pytest.raises(UnsupportedError, match="deleted at snapshot"):
         by_snapshot.to_arrow()
     plain = history(keyed_table(tmp_path / "plain", bucket="1"))
-    with pytest.raises(InvalidInputError, match="has no changelog"):
+    with pytest.raises(InvalidInputError, match="needs a changelog"):
         plain.changes(0, 2, "changelog")
 
 

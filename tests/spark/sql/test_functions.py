@@ -55,7 +55,7 @@ def test_changes_between_snapshots_tags_and_times(sql):
     for arguments, message in {
         "'t', 3, 1": "the first snapshot, 3, is after",
         "'t', 1, 9": "no changes from 1 to 9: it has changes from 0 to 3",
-        "'t', 'other', 2": "give two tags or two snapshots",
+        "'t', 'other', 2": "use two tags or two snapshots",
         "'t', 1, 'nope'": "'nope' is neither a snapshot nor a tag",
         "'t', 1": "got 2 arguments",
         "'t', NULL, 1": "or a NULL",

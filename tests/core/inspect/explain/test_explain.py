@@ -18,8 +18,8 @@ from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
 PARTS = pa.schema([pa.field("dt", pa.string(), nullable=False), *ORDERS])
 LATE = {
-    "deduplicate": "which would come back",
-    "first-row": "which would come up",
+    "deduplicate": "which would reappear",
+    "first-row": "which would appear",
     "partial-update": "takes each column from the newest row that has it",
     "aggregation": "computes it from all rows of the key",
 }
