@@ -1,8 +1,8 @@
-"""Names and moments of tags that are created automatically, as pure functions (behaviour 7.12).
+"""Names and times of automatic tags, as pure functions (behaviour 7.12).
 
-Time is cut into periods; a tag is called by the period that has ended: the tag 2024-12-04 is the first snapshot of
-2024-12-05. Times here are local times in milliseconds since 1970-01-01T00:00, without a zone: of commits in the zone of
-the process, of watermarks in the zone ``sink.watermark-time-zone``.
+Time is divided into periods, and a tag is named after the period that has ended: the tag 2024-12-04 is the first
+snapshot of 2024-12-05. Times here are local times in milliseconds since 1970-01-01T00:00, without a zone. Commit times
+are in the zone of the process, watermarks in the zone ``sink.watermark-time-zone``.
 """
 
 import re
@@ -44,7 +44,7 @@ _DIGITS: Final = {"%Y": r"\d{4}", "%m": r"\d{2}", "%d": r"\d{2}", "%H": r"\d{2}"
 
 @dataclass(frozen=True, slots=True)
 class AutomaticTags:
-    """The rule of one table for tags by time. ``zone``: of watermarks; ``None``: the times of commits count."""
+    """The rule for the automatic tags of one table. ``zone``: the zone of watermarks; ``None``: commit times count."""
 
     period: int
     delay: int
@@ -56,7 +56,7 @@ class AutomaticTags:
 
     @classmethod
     def of(cls, options: Options) -> "AutomaticTags | None":
-        """Return the rule of a table; ``None``: its tags are not created by time.
+        """Return the rule of a table. ``None``: no automatic tags.
 
         Raises InvalidInputError for a delay that is not below the period, and for an unknown zone.
         """
@@ -70,7 +70,7 @@ class AutomaticTags:
         period, delay = (_PERIODS[kind] if length is None else length), options.value(TAG_CREATION_DELAY)
         if delay >= period:
             raise InvalidInputError(
-                f"option {TAG_CREATION_DELAY.key!r} is {delay}, and must be less than the period of tags, {period}"
+                f"option {TAG_CREATION_DELAY.key!r} is {delay}: it must be less than the period of tags, {period}"
             )
         zone = _zone(options.value(SINK_WATERMARK_TIME_ZONE)) if by_watermark else None
         completion = options.value(TAG_AUTOMATIC_COMPLETION)
@@ -97,9 +97,9 @@ class AutomaticTags:
         return (_EPOCH + time * _MILLI).strftime(self.name_format)
 
     def begin(self, name: str) -> int | None:
-        """Return when the period of an automatic tag begins; ``None``: no automatic tag has such a name."""
+        """Return the start of the period of an automatic tag. ``None``: not the name of an automatic tag."""
         if self.name_format == "%Y-%m-%d":
-            name = name.split(" ")[0]  # tags of hours, if the period was one before
+            name = name.split(" ")[0]  # an hourly tag, from before the period was changed
         pattern = re.sub("%.", lambda match: _DIGITS[match[0]], self.name_format)
         try:
             parsed = datetime.strptime(name, self.name_format) if re.fullmatch(pattern, name) else None
@@ -108,27 +108,27 @@ class AutomaticTags:
         return None if parsed is None else (parsed - _EPOCH) // _MILLI
 
     def automatic(self, tags: Iterable[Tag]) -> list[Tag]:
-        """Return the tags whose names are those of automatic tags, by snapshot, then by name."""
+        """Return the tags with names of automatic tags, sorted by snapshot, then by name."""
         return sorted((t for t in tags if self.begin(t.name) is not None), key=lambda t: (t.snapshot.id, t.name))
 
     def following(self, tags: Iterable[Tag]) -> int | None:
-        """Return when the period after the newest automatic tag begins; ``None``: there is no automatic tag."""
+        """Return the end of the newest automatic tag's period. ``None``: no automatic tag."""
         automatic = self.automatic(tags)
         begin = self.begin(automatic[-1].name) if automatic else None
         return None if begin is None else begin + self.period
 
     def is_due(self, time: int, following: int | None) -> bool:
-        """Return True if a snapshot of a time gets a tag; ``following``: the result of `following`."""
+        """Return True if a snapshot with this time gets a tag. ``following``: the result of `following`."""
         return following is None or time - self.delay >= following + self.period
 
     def tagged(self, time: int, following: int | None) -> int:
-        """Return the beginning of the period of the tag that is due at a time."""
+        """Return the start of the period of the tag that is due at this time."""
         if self.completion and following is not None:
             return following
         return time // self.period * self.period - self.period
 
     def wants_snapshot(self, now: int, latest: Snapshot | None, tags: Iterable[Tag]) -> bool:
-        """Return True if a stream without changes makes a snapshot, so that a tag can be created.
+        """Return True if a stream without changes must publish a snapshot, so that a tag can be created.
 
         By process time: the tag is due now (epoch milliseconds). By watermark: the watermark is older than
         ``snapshot.watermark-idle-timeout``.
@@ -141,14 +141,14 @@ class AutomaticTags:
 
 
 def batch_tag_name(snapshot: Snapshot) -> str:
-    """Return the name of the tag of a batch write, by the day of its commit."""
+    """Return the name of the tag of a batch write, which contains the day of its commit."""
     return "batch-write-" + (_EPOCH + _local(snapshot.time_millis) * _MILLI).strftime("%Y-%m-%d")
 
 
 def _local(epoch_millis: int, zone: ZoneInfo | None = None) -> int:
-    """Return an instant as local time; ``zone``: `None` is the zone of the process."""
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + epoch_millis * _MILLI
-    return (moment.astimezone(zone).replace(tzinfo=None) - _EPOCH) // _MILLI
+    """Return an instant as local time. ``zone``: `None`: the zone of the process."""
+    instant = datetime(1970, 1, 1, tzinfo=timezone.utc) + epoch_millis * _MILLI
+    return (instant.astimezone(zone).replace(tzinfo=None) - _EPOCH) // _MILLI
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -156,5 +156,5 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise InvalidInputError(
-            f"option {SINK_WATERMARK_TIME_ZONE.key!r} is {name!r}, which is no time zone such as 'Europe/Berlin'"
+            f"option {SINK_WATERMARK_TIME_ZONE.key!r} is {name!r}, which is not a time zone such as 'Europe/Berlin'"
         ) from error

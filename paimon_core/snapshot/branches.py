@@ -1,4 +1,4 @@
-"""Branches: further timelines over the same data files, below ``branch/branch-<name>/`` (format 10.2)."""
+"""Branches: additional timelines over the same data files, in ``branch/branch-<name>/`` (format 10.2)."""
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.fileio import FileIO, join
@@ -25,12 +25,12 @@ def list_branches(io: FileIO, root: str) -> list[str]:
 
 
 def branch_times(io: FileIO, root: str) -> dict[str, int]:
-    """Return when the directory of each branch except ``main`` was changed (epoch ms), by name; 0: unknown."""
+    """Return the modification time (epoch ms) of the directory of each branch except ``main``, by name. 0: unknown."""
     entries = io.list(join(root, "branch"))
     return {
-        one.name.removeprefix(_PREFIX): one.modified_ms
-        for one in entries
-        if one.is_directory and one.name.startswith(_PREFIX)
+        entry.name.removeprefix(_PREFIX): entry.modified_ms
+        for entry in entries
+        if entry.is_directory and entry.name.startswith(_PREFIX)
     }
 
 

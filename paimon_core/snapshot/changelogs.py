@@ -1,4 +1,4 @@
-"""Changelogs: copies of expired snapshots, by which their changes stay readable (format 10.5)."""
+"""Changelogs: copies of expired snapshots, which keep their changes readable (format 10.5)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 class Changelogs:
     """The changelogs below ``root``, the directory of a table or branch.
 
-    Of a snapshot with a changelog only its changes can be read, not its rows.
+    If only the changelog of a snapshot is left, its changes can be read, but not its rows.
     """
 
     io: FileIO
@@ -44,8 +44,8 @@ class Changelogs:
         return Snapshot.from_json(data, self._files.path(snapshot_id), snapshot_id)
 
     def all(self) -> Iterator[Snapshot]:
-        """Yield all changelogs, oldest first, without those that expire during the call."""
-        return (found for found in parallel_map(self.find, self._files.ids()) if found is not None)
+        """Yield all changelogs, oldest first, except changelogs that expire during the call."""
+        return (changelog for changelog in parallel_map(self.find, self._files.ids()) if changelog is not None)
 
     def keep(self, snapshots: Sequence[Snapshot]) -> None:
         """Store changelogs of ``snapshots`` before the snapshots expire. Storing a changelog twice is harmless.
@@ -73,9 +73,9 @@ class Changelogs:
         for number in reversed(ids):
             if number > snapshot_id:
                 self.io.delete(self._files.path(number))
-        left = [number for number in ids if number <= snapshot_id]
-        if left and left != ids:
-            self._files.write_hint("LATEST", left[-1])
+        remaining = [number for number in ids if number <= snapshot_id]
+        if remaining and remaining != ids:
+            self._files.write_hint("LATEST", remaining[-1])
 
     @property
     def _files(self) -> NumberedDirectory:

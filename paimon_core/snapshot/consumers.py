@@ -26,7 +26,7 @@ class Consumers:
     def path(self, consumer_id: str) -> str:
         """Return the path of a consumer's file. Raises InvalidInputError for an id that cannot name a consumer."""
         if not consumer_id.strip() or "/" in consumer_id:
-            raise InvalidInputError(f"a consumer's id must not be blank or hold '/', but is {consumer_id!r}")
+            raise InvalidInputError(f"a consumer's id must not be blank or contain '/', but is {consumer_id!r}")
         return join(self._directory, _PREFIX + consumer_id)
 
     def get(self, consumer_id: str) -> int | None:
@@ -36,10 +36,10 @@ class Consumers:
             data = self.io.read(path)
         except FileNotFoundError:
             return None
-        found = load_object(data, path).get(_NEXT)
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise CorruptedError(f"{path}: {_NEXT!r} must be a whole number, found {found!r}")
-        return found
+        next_snapshot = load_object(data, path).get(_NEXT)
+        if not isinstance(next_snapshot, int) or isinstance(next_snapshot, bool):
+            raise CorruptedError(f"{path}: {_NEXT!r} must be a whole number, found {next_snapshot!r}")
+        return next_snapshot
 
     def record(self, consumer_id: str, next_snapshot: int) -> None:
         """Store ``next_snapshot`` as the first snapshot that the consumer has not read, replacing its older record."""
@@ -48,17 +48,17 @@ class Consumers:
         self.io.sync([self.path(consumer_id)], self.root)
 
     def delete(self, consumer_id: str) -> None:
-        """Delete a consumer. A consumer that does not exist is no error."""
+        """Delete a consumer. Deleting a missing consumer is not an error."""
         self.io.delete(self.path(consumer_id))
 
     def list(self) -> dict[str, int]:
         """Return the next snapshot of each consumer by id, without consumers that are deleted during the call."""
         ids = sorted(self.modified())
-        found = zip(ids, parallel_map(self.get, ids), strict=True)
-        return {consumer_id: following for consumer_id, following in found if following is not None}
+        next_snapshots = zip(ids, parallel_map(self.get, ids), strict=True)
+        return {consumer_id: following for consumer_id, following in next_snapshots if following is not None}
 
     def min_next(self) -> int | None:
-        """Return the oldest snapshot that a consumer has still to read; `None`: no consumers."""
+        """Return the oldest snapshot that a consumer still has to read; `None`: no consumers."""
         return min(self.list().values(), default=None)
 
     def expire(self, older_than: int) -> "builtins.list[str]":
@@ -69,7 +69,7 @@ class Consumers:
         return expired
 
     def modified(self) -> dict[str, int]:
-        """Return when each consumer was last recorded (epoch ms), by id."""
+        """Return the time (epoch ms) when each consumer was last recorded, by id."""
         files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
         return {f.name.removeprefix(_PREFIX): f.modified_ms for f in files}
 

@@ -22,7 +22,7 @@ Times = Callable[[range], Iterable[int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """A rule for what expires: at least ``least`` of the newest ids stay, at most ``most``.
+    """A retention rule: at least ``least`` and at most ``most`` of the newest ids stay.
 
     Between the two bounds, ids with a commit time from ``older_than`` on (epoch ms) stay. One expiry removes at most
     ``limit`` ids.
@@ -35,16 +35,16 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.least < 1:
-            raise InvalidInputError(f"at least {self.least} snapshots are to be kept: the newest one always is, say 1")
+            raise InvalidInputError(f"cannot keep at least {self.least} snapshots: the minimum is 1, the newest one")
         if self.most < self.least:
             raise InvalidInputError(
-                f"at least {self.least} snapshots are to be kept, but {self.most} at most: lower the first or raise "
-                "the second"
+                f"cannot keep at least {self.least} snapshots, but at most {self.most}: lower the first number or "
+                "raise the second"
             )
 
 
 def snapshot_retention(options: Options, now: int) -> Retention:
-    """Return the rule for snapshots by the options ``snapshot.*`` at the time ``now`` (epoch ms)."""
+    """Return the rule for snapshots from the options ``snapshot.*`` at the time ``now`` (epoch ms)."""
     return Retention(
         options.value(SNAPSHOT_NUM_RETAINED_MIN),
         options.value(SNAPSHOT_NUM_RETAINED_MAX),
@@ -54,7 +54,7 @@ def snapshot_retention(options: Options, now: int) -> Retention:
 
 
 def changelog_retention(options: Options, now: int) -> Retention:
-    """Return the rule for changelogs by the options ``changelog.*`` at the time ``now`` (epoch ms).
+    """Return the rule for changelogs from the options ``changelog.*`` at the time ``now`` (epoch ms).
 
     An option that is not set takes the value of its counterpart for snapshots.
     """
@@ -77,9 +77,9 @@ def first_retained(retention: Retention, earliest: int, latest: int, bound: int 
 
     Args:
         retention: the rule.
-        earliest: the oldest id there is.
-        latest: the newest id there is.
-        bound: ids from here on stay, whatever their age; `None`: no such bound.
+        earliest: the oldest existing id.
+        latest: the newest existing id.
+        bound: an id from which all ids stay, regardless of their age; `None`: no bound.
         times: the commit times of ids.
     """
     end = min(latest - retention.least + 1, earliest + retention.limit, latest + 1 if bound is None else bound)

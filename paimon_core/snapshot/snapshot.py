@@ -10,7 +10,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedErr
 from paimon_core.fileio.paths import are_file_names
 
 NO_WATERMARK: Final = -(2**63)
-"""The value of ``watermark`` in files for: no watermark."""
+"""The value of ``watermark`` in the file of a snapshot without a watermark."""
 
 LONGEST: Final = 2**63
 """One more than the largest number that a file may hold."""
@@ -35,7 +35,7 @@ In newer versions the same keys may have another meaning.
 """
 
 STATEMENT = "paimon.row-level-statement"
-"""The property of a snapshot that a DELETE, UPDATE or MERGE INTO of a table without a primary key has made."""
+"""The property that marks the snapshot of a DELETE, UPDATE or MERGE INTO on a table without a primary key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +82,15 @@ class Snapshot:
         return self.delta_manifest_list
 
     def was_built_on(self, other: "Snapshot | None") -> bool:
-        """Return False if this snapshot provably was not built on ``other``, the snapshot before it; `None`: on none.
+        """Return False if this snapshot provably was not built on ``other``; `None`: it had no predecessor.
 
-        A snapshot of an engine that does not record the parent is taken to be built on any.
+        The result is True for a snapshot of an engine that does not record the parent.
         """
         parent = self.parent_delta_manifest_list
         return parent is None or (other is not None and parent == other.fingerprint)
 
     def __repr__(self) -> str:
-        """Return what a person asks first; `to_json` has every field."""
+        """Return the most important fields; `to_json` has every field."""
         total, delta = self.total_record_count, self.delta_record_count
         rows = "" if total is None else f", {total:,} rows stored" + ("" if delta is None else f" ({delta:+,})")
         return f"Snapshot({self.id}, {self.commit_kind}, {_utc(self.time_millis)}{rows}, schema {self.schema_id})"
@@ -99,7 +99,7 @@ class Snapshot:
         """Raise CorruptedError for a number that no reader would accept, such as the id after the largest one."""
         if not -LONGEST <= self.commit_identifier < LONGEST:
             raise InvalidInputError(
-                f"commit identifier {self.commit_identifier}: identifiers are from {-LONGEST} to {LONGEST - 1}"
+                f"commit identifier {self.commit_identifier} is not from {-LONGEST} to {LONGEST - 1}"
             )
         for name in _KEYS:
             value = getattr(self, name)
@@ -108,10 +108,10 @@ class Snapshot:
 
     def to_json(self) -> bytes:
         """Return the content of the file, in the layout of the Java writer. Empty properties are omitted."""
-        known = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}
-        if not known["properties"]:
-            del known["properties"]
-        present = {key: value for key, value in known.items() if value is not None}
+        record = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}
+        if not record["properties"]:
+            del record["properties"]
+        present = {key: value for key, value in record.items() if value is not None}
         return json.dumps({**present, **self.extra}, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
 
     @classmethod
@@ -134,19 +134,19 @@ class Snapshot:
             elif required:
                 raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
         if values["version"] is None:
-            values["version"] = 1  # files older than the key
+            values["version"] = 1  # the file is older than the key
         if values["version"] > NEWEST_VERSION:
             raise UnsupportedError(
-                f"{path}: a snapshot of version {values['version']}; this engine reads versions up to "
+                f"{path}: a snapshot of version {values['version']}, but this engine reads versions up to "
                 f"{NEWEST_VERSION}: upgrade it"
             )
         if snapshot_id is not None and values["id"] != snapshot_id:
-            raise CorruptedError(f"{path}: 'id' is {values['id']}, but the file is that of snapshot {snapshot_id}")
+            raise CorruptedError(f"{path}: 'id' is {values['id']}, but the file belongs to snapshot {snapshot_id}")
         return cls(**values, extra=record)
 
 
 def _utc(epoch_millis: int) -> str:
-    """Return an instant as text, in UTC; for years that Python lacks, the number."""
+    """Return an instant as text in UTC, or as a number for years that Python does not support."""
     try:
         return f"{datetime(1970, 1, 1) + timedelta(milliseconds=epoch_millis):%Y-%m-%d %H:%M:%S} UTC"
     except OverflowError:

@@ -17,7 +17,7 @@ _TRIES = 10
 class Snapshots:
     """The snapshots below ``root``, the directory of a table or branch.
 
-    Every call asks the storage, because other processes commit and expire at the same time.
+    Every call reads the storage, because other processes commit and expire at the same time.
     """
 
     io: FileIO
@@ -46,22 +46,22 @@ class Snapshots:
     def latest(self) -> Snapshot | None:
         """Return the newest snapshot of the history; `None`: no snapshot yet.
 
-        A committer that dies between the creation of its snapshot's file and the check that follows may leave a
-        snapshot that was built on a history that a rollback has since replaced (decision 30). It is left out. The hint
-        is written after that check, so only a snapshot that the hint does not name is looked at twice.
+        A committer creates its snapshot file and then checks the history (decision 30). If it dies in between, its
+        snapshot may be built on a history that a rollback has since replaced. That snapshot is left out. The hint is
+        written after the check, so only a snapshot that the hint does not name is checked again.
 
-        A rollback or an expiry during the call is met by another try. Raises OutOfRangeError after 10 tries, also if
-        the snapshot before the newest one is missing while older ones exist.
+        The call tries again if a rollback or an expiry happens at the same time. Raises OutOfRangeError after 10 tries,
+        also if the snapshot before the newest one is missing while older ones exist.
         """
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1):
-            found = self.find(hint)
-            if found is not None:
-                return found
+            snapshot = self.find(hint)
+            if snapshot is not None:
+                return snapshot
         return self._newest()
 
     def _newest(self) -> Snapshot | None:
-        """Return the newest snapshot by a listing; results and errors are those of `latest`."""
+        """Return the newest snapshot from a listing, with the results and errors of `latest`."""
         for last_try in (*[False] * (_TRIES - 1), True):
             ids = self.ids()
             if not ids:
@@ -69,7 +69,7 @@ class Snapshots:
             while ids:
                 newest = self.find(ids[-1])
                 if newest is None:
-                    break  # expired or rolled back meanwhile: list again
+                    break  # expired or rolled back since the listing: list again
                 ids.pop()
                 before = self.find(ids[-1]) if ids and newest.parent_delta_manifest_list is not None else None
                 if before is None:
@@ -85,13 +85,13 @@ class Snapshots:
                 raise OutOfRangeError(
                     f"snapshot {newest.id} of {self.root} follows snapshot {newest.id - 1}, which is missing, while "
                     f"snapshot {before.id} exists: a rollback is in progress, a commit was killed during one, or the "
-                    f"file was lost. Try again; if it stays so, roll back to snapshot {before.id}, or to {newest.id} "
-                    "if its rows are right"
+                    f"file was lost. Try again; if the error stays, roll back to snapshot {before.id}, or to "
+                    f"{newest.id} if its rows are right"
                 )
-        raise self._restless()
+        raise self._unstable()
 
     def earliest(self) -> Snapshot | None:
-        """Return the oldest snapshot, without those that expire during the call; `None`: no snapshot."""
+        """Return the oldest snapshot that does not expire during the call; `None`: no snapshot."""
         return next(self.all(threads=1), None)
 
     def find(self, snapshot_id: int) -> Snapshot | None:
@@ -105,49 +105,49 @@ class Snapshots:
 
     def get(self, snapshot_id: int) -> Snapshot:
         """Return a snapshot. Raises OutOfRangeError with the available range if no such snapshot exists."""
-        found = self.find(snapshot_id)
-        if found is None:
+        snapshot = self.find(snapshot_id)
+        if snapshot is None:
             raise OutOfRangeError(f"snapshot {snapshot_id} of {self.root} does not exist; {self._range()}")
-        return found
+        return snapshot
 
     def all(self, threads: int | None = None) -> Iterator[Snapshot]:
-        """Yield every snapshot, oldest first, without those that expire during the call; reads ahead in parallel."""
-        return (found for found in parallel_map(self.find, self.ids(), threads) if found is not None)
+        """Yield every snapshot that does not expire during the call, oldest first. Reads ahead in parallel."""
+        return (snapshot for snapshot in parallel_map(self.find, self.ids(), threads) if snapshot is not None)
 
     def at_or_before(self, millis: int) -> Snapshot | None:
         """Return the newest snapshot committed at or before ``millis`` (epoch ms); `None`: all are newer.
 
         Commit times never decrease from one snapshot to the next, so a binary search reads few files. Raises
-        OutOfRangeError if snapshots vanish during each of 10 tries.
+        OutOfRangeError if snapshots disappear during each of 10 tries.
         """
         for _ in range(_TRIES):
             ids = self.ids()
             low, high, best = 0, len(ids), None
             while low < high:
                 middle = (low + high) // 2
-                found = self.find(ids[middle])
-                if found is None:
+                snapshot = self.find(ids[middle])
+                if snapshot is None:
                     break  # expired or rolled back during the search: list the ids again
-                if found.time_millis <= millis:
-                    best, low = found, middle + 1
+                if snapshot.time_millis <= millis:
+                    best, low = snapshot, middle + 1
                 else:
                     high = middle
             else:
                 return best
-        raise self._restless()
+        raise self._unstable()
 
     def write_hint(self, which: Hint, snapshot_id: int) -> bool:
         """Replace the hint ``LATEST`` or ``EARLIEST``. Return False on failure, which costs readers only a listing."""
         return self._files.write_hint(which, snapshot_id)
 
     def hinted(self) -> int | None:
-        """Return the id in the hint ``LATEST``, unchecked; `None`: there is no hint."""
+        """Return the id in the hint ``LATEST``, unchecked; `None`: no hint."""
         return self._files.hint("LATEST")
 
     def point_to(self, snapshot_id: int) -> None:
-        """Let the hint ``LATEST`` name a new snapshot, unless a rollback has removed the snapshot; never fails.
+        """Point the hint ``LATEST`` at a new snapshot, unless a rollback has removed the snapshot. Never fails.
 
-        Other engines believe the hint if no snapshot follows the one that it names.
+        Other engines trust the hint if no snapshot follows the named snapshot.
         """
         with suppress(OSError):
             if self.write_hint("LATEST", snapshot_id) and not self.exists(snapshot_id):
@@ -169,8 +169,8 @@ class Snapshots:
         ids = self.ids()
         return f"available: {ids[0]} to {ids[-1]}" if ids else "the table has no snapshots"
 
-    def _restless(self) -> OutOfRangeError:
+    def _unstable(self) -> OutOfRangeError:
         return OutOfRangeError(
-            f"snapshots in {self._files.directory} vanished {_TRIES} times while being read: somebody rolls the table "
-            "back, expires or deletes it; try again when that is done"
+            f"snapshots in {self._files.directory} disappeared {_TRIES} times while being read: the table is being "
+            "rolled back, expired or deleted; try again when that is done"
         )

@@ -34,9 +34,9 @@ class StartedFrom:
     """The snapshot from which the work of a commit started.
 
     Attributes:
-        snapshot_id: the id of the snapshot; 0 if the table had none.
-        fingerprint: the fingerprint of that snapshot; `None` if the table had none, or if only the id is known.
-        guards: what other commits must not have changed since.
+        snapshot_id: the id of the snapshot; 0: the table had no snapshot.
+        fingerprint: the fingerprint of that snapshot; `None`: the table had no snapshot, or only the id is known.
+        guards: the parts of the table that other commits must not have changed since.
         others: id and fingerprint of later snapshots that some tasks of the same job started from.
     """
 
@@ -53,36 +53,42 @@ class StartedFrom:
         return StartedFrom(snapshot.id, snapshot.fingerprint, guards)
 
     @staticmethod
-    def oldest(several: "Iterable[StartedFrom | None]") -> "StartedFrom | None":
+    def oldest(starting_points: "Iterable[StartedFrom | None]") -> "StartedFrom | None":
         """Return the oldest starting point of the tasks of one job; `None`: no task read a snapshot.
 
         The snapshots of the other tasks must be part of the history as well.
         """
-        points = sorted({one for one in several if one is not None}, key=lambda one: one.snapshot_id)
+        points = sorted({point for point in starting_points if point is not None}, key=lambda point: point.snapshot_id)
         if not points:
             return None
-        seen = {(one.snapshot_id, one.fingerprint) for one in points}.union(*(one.others for one in points))
+        snapshots = {(point.snapshot_id, point.fingerprint) for point in points}.union(
+            *(point.others for point in points)
+        )
         first = points[0]
-        return replace(first, others=frozenset(seen - {(first.snapshot_id, first.fingerprint)}))
+        return replace(first, others=frozenset(snapshots - {(first.snapshot_id, first.fingerprint)}))
 
     @property
     def snapshots(self) -> list[tuple[int, str | None]]:
         """Id and fingerprint of every snapshot that the work read; a table without snapshots is left out."""
-        return [one for one in ((self.snapshot_id, self.fingerprint), *sorted(self.others, key=str)) if one[0]]
+        return [
+            snapshot
+            for snapshot in ((self.snapshot_id, self.fingerprint), *sorted(self.others, key=str))
+            if snapshot[0]
+        ]
 
     def joined(self, tasks: "StartedFrom | None") -> "StartedFrom":
-        """Return this starting point of a job with the guards and snapshots of its tasks; `None`: they read none."""
+        """Return this starting point of a job with the guards and snapshots of its tasks; `None`: no snapshots."""
         if tasks is None:
             return self
-        others = {*self.others, *tasks.snapshots} - {(self.snapshot_id, self.fingerprint)}
-        return replace(self, guards=self.guards | tasks.guards, others=frozenset(others))
+        snapshots = {*self.others, *tasks.snapshots} - {(self.snapshot_id, self.fingerprint)}
+        return replace(self, guards=self.guards | tasks.guards, others=frozenset(snapshots))
 
     def check(self, snapshot: Snapshot, root: str) -> None:
-        """Raise CommitConflictError unless ``snapshot``, which has this id, is the one the work started from."""
+        """Raise CommitConflictError unless the work started from ``snapshot``, which has the same id."""
         if self.fingerprint not in (None, snapshot.fingerprint):
             raise CommitConflictError(
-                f"snapshot {self.snapshot_id} of {root} is not the one that this write started from: the table was "
-                "rolled back or created again meanwhile; write again"
+                f"snapshot {self.snapshot_id} of {root} is not the snapshot that this write started from: the table "
+                "was rolled back or created again; write again"
             )
 
 

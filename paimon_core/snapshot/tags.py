@@ -26,7 +26,7 @@ class Tag:
 
     @property
     def expires(self) -> datetime | None:
-        """The local time from which the tag may be deleted; `None`: it stays until somebody deletes it."""
+        """The local time from which the tag may be deleted; `None`: the tag does not expire."""
         if self.create_time is None or self.time_retained is None:
             return None
         return self.create_time + self.time_retained
@@ -37,8 +37,8 @@ class Tag:
             return self.snapshot.to_json()
         record = json.loads(self.snapshot.to_json())
         created = self.create_time
-        moment = [created.year, created.month, created.day, created.hour, created.minute, created.second]
-        record[_CREATED] = [*moment, created.microsecond * 1000]
+        seconds = [created.year, created.month, created.day, created.hour, created.minute, created.second]
+        record[_CREATED] = [*seconds, created.microsecond * 1000]
         record[_RETAINED] = self.time_retained.total_seconds()
         return json.dumps(record, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
 
@@ -62,9 +62,9 @@ class Tags:
             )
 
     def create(self, tag: Tag, *, only_digits: bool = False) -> bool:
-        """Create a tag; return False, and change nothing, if a tag has the name.
+        """Create a tag. Return False, and change nothing, if a tag has the name.
 
-        ``only_digits``: the name may be a number such as 20241205, as of automatic tags.
+        ``only_digits``: True to allow a number such as 20241205 as the name, which automatic tags may have.
         """
         if not (only_digits and tag.name.isdigit()):
             self.check_name(tag.name)
@@ -76,7 +76,7 @@ class Tags:
         self.io.write(self.path(tag.name), tag.to_json())
 
     def delete(self, name: str) -> None:
-        """Delete a tag's file, and none of the files that the tag names. A tag that does not exist is no error."""
+        """Delete a tag's file, but none of the files that the tag names. Deleting a missing tag is not an error."""
         self.io.delete(self.path(name))
 
     def names(self) -> list[str]:
@@ -84,7 +84,7 @@ class Tags:
         return sorted(self.modified())
 
     def modified(self) -> dict[str, int]:
-        """Return when the file of each tag was written (epoch ms), by name."""
+        """Return the time (epoch ms) when the file of each tag was written, by name."""
         files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
         return {f.name.removeprefix(_PREFIX): f.modified_ms for f in files}
 
@@ -101,19 +101,19 @@ class Tags:
 
     def get(self, name: str) -> Tag:
         """Return a tag. Raises NotFoundError with the existing names."""
-        found = self.find(name)
-        if found is None:
+        tag = self.find(name)
+        if tag is None:
             raise NotFoundError(f"tag {name!r} of {self.root} does not exist; {self.summary(name)}")
-        return found
+        return tag
 
     def list(self) -> "list[Tag]":
         """Return all tags, sorted by snapshot id, then by name."""
         tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
         return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
 
-    def summary(self, asked: str) -> str:
-        """Return the existing names, and the nearest to ``asked``, as text for messages: at most 20."""
-        return f"there are {listed_names(asked, self.names(), 'no tags')}"
+    def summary(self, name: str) -> str:
+        """Return at most 20 existing names, and the nearest to ``name``, as text for messages."""
+        return f"there are {listed_names(name, self.names(), 'no tags')}"
 
     @property
     def _directory(self) -> str:

@@ -23,12 +23,12 @@ OPTIONS = {
     "scan.version": "version",
     "scan.watermark": "watermark",
 }
-"""Options that choose a snapshot, and the keyword arguments that mean the same."""
+"""Options that choose a snapshot, and the keyword arguments with the same meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTravel:
-    """The one selector of a snapshot; without a selector, the newest snapshot. InvalidInputError for two selectors.
+    """A selector of a snapshot; without values, the newest snapshot. Raises InvalidInputError for two values.
 
     - ``snapshot_id``: this snapshot
     - ``tag``: the tagged snapshot, expired or not
@@ -44,9 +44,9 @@ class TimeTravel:
     watermark: int | None = None
 
     def __post_init__(self) -> None:
-        given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
-        if len(given) > 1:
-            raise InvalidInputError(f"only one of the following parameters may be set: {', '.join(given)}")
+        selectors = [f.name for f in fields(self) if getattr(self, f.name) is not None]
+        if len(selectors) > 1:
+            raise InvalidInputError(f"only one of the following parameters may be set: {', '.join(selectors)}")
 
     @staticmethod
     def of(when: Mapping[str, object]) -> "TimeTravel":
@@ -54,27 +54,30 @@ class TimeTravel:
 
         Raises InvalidInputError for an unknown argument, two arguments, and a value of the wrong kind.
         """
-        known = set(OPTIONS.values())
-        if unknown := sorted(when.keys() - known):
-            raise InvalidInputError(f"unknown argument {unknown[0]!r}: a moment is one of {sorted(known)}")
-        given = {name: value for name, value in when.items() if value is not None}
-        if "timestamp" in given:
-            given["timestamp_millis"] = epoch_millis(given.pop("timestamp"))
-        values: Any = {name: _as_integer(name, v) if name in _INTEGERS else str(v) for name, v in given.items()}
+        names = set(OPTIONS.values())
+        if unknown := sorted(when.keys() - names):
+            raise InvalidInputError(f"unknown argument {unknown[0]!r}: time travel takes one of {sorted(names)}")
+        arguments = {name: value for name, value in when.items() if value is not None}
+        if "timestamp" in arguments:
+            arguments["timestamp_millis"] = epoch_millis(arguments.pop("timestamp"))
+        values: Any = {name: _as_integer(name, v) if name in _INTEGERS else str(v) for name, v in arguments.items()}
         return TimeTravel(**values)
 
     @staticmethod
     def from_options(options: Mapping[str, str]) -> "TimeTravel":
         """Return the selector among table options; raises as `of` does."""
-        given = [key for key in OPTIONS if key in options]
-        if len(given) > 1:
-            raise InvalidInputError(f"options {', '.join(map(repr, given))} each choose a moment: give one of them")
-        return TimeTravel.of({OPTIONS[key]: options[key] for key in given})
+        keys = [key for key in OPTIONS if key in options]
+        if len(keys) > 1:
+            raise InvalidInputError(
+                f"options {', '.join(map(repr, keys))} each choose a snapshot: set only one of them"
+            )
+        return TimeTravel.of({OPTIONS[key]: options[key] for key in keys})
 
     def resolve(self, snapshots: Snapshots, tags: Tags) -> Snapshot | None:
         """Return the selected snapshot. `None`: the table is empty, and the selector is neither an id nor a tag.
 
-        Raises OutOfRangeError for an id, time or watermark outside of what exists; NotFoundError for a tag or version.
+        Raises OutOfRangeError for an id, time or watermark without a snapshot, NotFoundError for a missing tag or
+        version.
         """
         if self.snapshot_id is not None:
             return snapshots.get(self.snapshot_id)
@@ -90,7 +93,7 @@ class TimeTravel:
 NEWEST = TimeTravel()
 
 
-_UTC = re.compile("[zZ]$")  # which datetime.fromisoformat knows since Python 3.11
+_UTC = re.compile("[zZ]$")  # datetime.fromisoformat accepts it since Python 3.11
 
 
 def epoch_millis(moment: object, zone: tzinfo | None = None) -> int:
@@ -136,9 +139,9 @@ def _of_version(snapshots: Snapshots, tags: Tags, version: str) -> Snapshot | No
 
 
 def _at(snapshots: Snapshots, millis: int) -> Snapshot | None:
-    found = snapshots.at_or_before(millis)
-    if found is not None:
-        return found
+    snapshot = snapshots.at_or_before(millis)
+    if snapshot is not None:
+        return snapshot
     earliest = snapshots.earliest()
     if earliest is None:
         return None
@@ -158,10 +161,10 @@ def _at_watermark(snapshots: Snapshots, watermark: int) -> Snapshot | None:
         highest = snapshot.watermark
     if snapshots.latest_id() is None:
         return None
-    seen = "no snapshot has a watermark" if highest is None else f"the highest is {highest}"
+    available = "no snapshot has a watermark" if highest is None else f"the highest is {highest}"
     raise OutOfRangeError(
         f"there is currently no snapshot with a watermark later than or equal to {watermark} "
-        f"in {snapshots.root}; {seen}"
+        f"in {snapshots.root}; {available}"
     )
 
 

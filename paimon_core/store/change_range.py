@@ -32,9 +32,9 @@ def raise_if_changes_expired(store: FileStore, snapshot_id: int) -> Iterator[Non
 
 
 def changes_expired(store: FileStore, snapshot_id: int, cause: str = "") -> OutOfRangeError:
-    """Return the error for a snapshot that expired before its changes were read; ``cause`` ends its message."""
+    """Return the error for a snapshot that expired before its changes were read. ``cause``: the end of the message."""
     return OutOfRangeError(
         f"snapshot {snapshot_id} of {store.root} has expired before it was read; the oldest that can be read is "
-        f"{earliest_change(store)}. Start a new reader, with stream state of its own, and keep snapshots longer "
+        f"{earliest_change(store)}. Start a new reader with its own stream state, and keep snapshots longer "
         f"('snapshot.time-retained', 'changelog.time-retained') or give the reader a 'consumer-id'{cause}"
     )

@@ -20,31 +20,31 @@ def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] =
     """Publish the first schema of a new table at ``root`` and return it.
 
     If several processes create the same table, one wins and the others get AlreadyExistsError. Raises
-    InvalidInputError for a schema that breaks a rule, and for a place with files of a dropped table, which would be the
-    new table's; UnsupportedError for a schema that this engine cannot write.
+    InvalidInputError for a schema that breaks a rule, and for a directory with files of a dropped table, which the new
+    table would adopt; UnsupportedError for a schema that this engine cannot write.
     """
     root = join(absolute(root))
     options = dict(schema.options)
-    given = options.pop("path", root)
-    if join(absolute(given)) != root:
-        raise InvalidInputError(f"option 'path' is {given!r}, but the table is to be made at {root}")
-    made = create(replace(schema, options=options), now())
-    check_writable(made)
-    if is_enabled(made.options):
-        iceberg_directory(root, made.options)  # which may refuse the place
+    path = options.pop("path", root)
+    if join(absolute(path)) != root:
+        raise InvalidInputError(f"option 'path' is {path!r}, but the table would be created at {root}")
+    table_schema = create(replace(schema, options=options), now())
+    check_writable(table_schema)
+    if is_enabled(table_schema.options):
+        iceberg_directory(root, table_schema.options)  # raises if the metadata cannot be stored
     schemas = Schemas(io, root)
     if not schemas.ids():
         check_unused(io, root)
-        if schemas.commit(made):
-            return made
-    raise AlreadyExistsError(f"there is a table at {root} already: open it, or choose another place")
+        if schemas.commit(table_schema):
+            return table_schema
+    raise AlreadyExistsError(f"there is a table at {root} already: open it, or choose another path")
 
 
 def check_unused(io: FileIO, root: str) -> None:
-    """Raise InvalidInputError if files at ``root`` would become those of a new table. REQUIRES: there is no table."""
-    found = leftovers(io, root)
-    if found and not Schemas(io, root).ids():
+    """Raise InvalidInputError if files at ``root`` would become files of a new table. REQUIRES: there is no table."""
+    directories = leftovers(io, root)
+    if directories and not Schemas(io, root).ids():
         raise InvalidInputError(
-            f"no table can be created at {root}, which holds a part of a dropped table ({', '.join(found)}): drop the "
-            "table once more, which deletes the rest, or choose another place"
+            f"cannot create a table at {root}, which still has files of a dropped table ({', '.join(directories)}): "
+            "drop the table again to delete them, or choose another path"
         )

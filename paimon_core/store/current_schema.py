@@ -1,4 +1,4 @@
-"""The schema that a table has for readers: the newest one, unless it waits for the rows that come with it."""
+"""The schema that readers of a table use: the newest one, unless it waits for its rows to be committed."""
 
 from dataclasses import replace
 
@@ -11,9 +11,10 @@ from paimon_core.snapshot.snapshots import Snapshots
 
 
 def current_schema(schemas: Schemas) -> TableSchema | None:
-    """Return the schema in which a table or branch is opened; `None`: there is no table, or no rows of it yet.
+    """Return the schema that a table or branch is opened with. `None`: no table, or one that waits for its first rows.
 
-    ``REPLACE TABLE ... AS SELECT`` publishes the schema first, then the rows: the snapshot is what replaces the table.
+    ``REPLACE TABLE ... AS SELECT`` publishes the schema first, then the rows. The snapshot of the rows replaces the
+    table.
     """
     schema = schemas.latest()
     if schema is None or replaced_version(schema) is None:
@@ -23,18 +24,18 @@ def current_schema(schemas: Schemas) -> TableSchema | None:
     while (version := replaced_version(schema)) is not None and newest <= version:
         if version < 0:
             return None
-        older = [number for number in schemas.ids() if number <= version]
-        if not older:
+        ids = [number for number in schemas.ids() if number <= version]
+        if not ids:
             return None
-        schema = schemas.get(older[-1])
+        schema = schemas.get(ids[-1])
     return schema
 
 
 def publish_current_schema(schemas: Schemas) -> None:
-    """Publish the schema in which the table is opened once more, if the newest one waits for rows.
+    """Publish the schema that the table is opened with again, if the newest one waits for rows.
 
-    Its columns keep their ids, so rows stay as they were, and the table can be written to again. Nothing happens if
-    another process publishes a version at the same time.
+    Its columns keep their ids, so rows do not change, and the table can be written to again. Does nothing if another
+    process publishes a version at the same time.
     """
     newest, current = schemas.latest(), current_schema(schemas)
     if newest is not None and current is not None and current.id < newest.id:
@@ -47,8 +48,8 @@ def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | Non
 
     Args:
         schemas: the schemas of the table or branch.
-        opened: the schema in which it was opened.
-        snapshot: the newest snapshot; `None`: none was found.
+        opened: the schema that the table was opened with.
+        snapshot: the newest snapshot; `None`: no snapshot was found.
     """
     if snapshot is None:
         if not schemas.ids():
@@ -59,10 +60,10 @@ def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | Non
     if snapshot.schema_id <= opened.id:
         return
     try:
-        newer = schemas.get(snapshot.schema_id)
-    except NotFoundError:  # the table is damaged: the files of the snapshot have schemas of their own
+        newest = schemas.get(snapshot.schema_id)
+    except NotFoundError:  # the table is damaged, but the files of the snapshot have their own schemas
         return
-    if is_replaced(opened, newer):
+    if is_replaced(opened, newest):
         raise NotFoundError(
             f"the table at {schemas.table_root} was replaced by another one after it was opened (its schema "
             f"{snapshot.schema_id} replaces schema {opened.id}): open it again"

@@ -1,9 +1,9 @@
-"""Deletion of a table or branch, so that a process killed at any point leaves it whole or gone (decision 31).
+"""Delete a table or branch so that a process killed at any point leaves it complete or dropped (decision 31).
 
-Local disks and HDFS rename a directory in one step: it moves to ``.dropped`` beside it, which no engine takes for a
-table, and is deleted there. Object stores have no such step. There the file ``schema/.dropping`` says first that the
-table is gone, and is deleted last; in between the snapshots go before the files that they name, and the schemas go
-last, so engines that do not know the file never see other rows than the newest ones.
+Local disks and HDFS rename a directory in one step: it moves to ``.dropped`` in the same parent, which no engine takes
+for a table, and is deleted there. Object stores have no atomic rename. There the file ``schema/.dropping`` is written
+first, which marks the table as dropped, and is deleted last. In between, snapshots are deleted before the files that
+they name, and schemas at the end. So engines that do not know the mark never see rows of an older snapshot.
 """
 
 import errno
@@ -33,12 +33,13 @@ _ADOPTED = ("snapshot", "changelog", "tag", "branch", "consumer", "intent")
 
 
 def drop_directory(io: FileIO, path: str, before: Callable[[str], None] | None = None) -> None:
-    """Delete the table or branch in a directory; finish a call that was killed.
+    """Delete the table or branch in a directory, or finish a call that was killed.
 
     Args:
         io: the store.
         path: the directory. Nothing happens if it is missing.
-        before: called with the directory of the files when the table is gone, before they are deleted.
+        before: a function that is called with the directory of the files once the table is dropped, before the files
+            are deleted. `None`: no call.
     """
     if not io.exists(path):
         return
@@ -61,8 +62,8 @@ def drop_directory(io: FileIO, path: str, before: Callable[[str], None] | None =
                 io.delete_empty_directory(trash)
             except OSError as error:
                 _log.warning(
-                    "%s is dropped, but not all of its files are deleted; the next drop or creation beside it does it: "
-                    "%s: %s",
+                    "%s is dropped, but not all of its files are deleted; the next drop or creation in the same "
+                    "directory deletes them: %s: %s",
                     hide_secrets(path),
                     type(error).__name__,
                     hide_secrets(str(error)),
@@ -72,12 +73,13 @@ def drop_directory(io: FileIO, path: str, before: Callable[[str], None] | None =
 
 
 def empty_trash(io: FileIO, parent: str, before: Callable[[str, str], None] | None = None) -> list[str]:
-    """Finish the calls of `drop_directory` that were killed; return the names of what they dropped.
+    """Finish the calls of `drop_directory` that were killed. Return the names of the dropped tables or branches.
 
     Args:
         io: the store.
         parent: the directory of a database, or of branches.
-        before: called with the name and the directory of the files before they are deleted.
+        before: a function that is called with the name and the directory of the files before they are deleted. `None`:
+            no call.
     """
     if not io.renames_atomically:
         return []
@@ -99,13 +101,13 @@ def empty_trash(io: FileIO, parent: str, before: Callable[[str, str], None] | No
 def leftovers(io: FileIO, root: str) -> list[str]:
     """Return the names of the directories at ``root`` that a new table must not find there.
 
-    REQUIRES: there is no table. Files of a staged table are not among them.
+    REQUIRES: there is no table. Files of a staged table do not count.
     """
     present = {entry.name for entry in io.list(root) if entry.is_directory}
-    found = [name for name in _ADOPTED if name in present and any(map(_is_adopted, io.list(join(root, name))))]
+    names = [name for name in _ADOPTED if name in present and any(map(_is_adopted, io.list(join(root, name))))]
     if "schema" in present and _is_dropping(io.list(join(root, "schema"))):
-        found.append("schema")
-    return found
+        names.append("schema")
+    return names
 
 
 def is_half_dropped(io: FileIO, root: str) -> bool:
@@ -130,7 +132,7 @@ def _delete_in_order(io: FileIO, root: str, before: Callable[[str], None] | None
     dropping = partial(io.exists, tombstone)  # False: another call has finished, and there may be a new table by now
     _delete_files(io, join(root, "changelog"), "changelog-", dropping)
     _delete_files(io, join(root, "snapshot"), "snapshot-", dropping)
-    for entry in sorted(io.list(root), key=lambda one: one.name not in _ADOPTED):
+    for entry in sorted(io.list(root), key=lambda item: item.name not in _ADOPTED):
         if entry.name != "schema" and dropping():
             (io.delete_directory if entry.is_directory else io.delete)(entry.path)
     _delete_files(io, schema, PREFIX, dropping)
@@ -142,16 +144,16 @@ def _delete_in_order(io: FileIO, root: str, before: Callable[[str], None] | None
 
 
 def _delete_files(io: FileIO, directory: str, prefix: str, dropping: Callable[[], bool]) -> None:
-    """Delete the files of a directory while the table is dropped, the largest number last; keep the tombstone."""
+    """Delete the files of a directory while the table is being dropped, the largest number last. Keep the tombstone."""
     entries = [entry for entry in io.list(directory) if entry.name != DROPPING]
     newest = f"{prefix}{max(numbers_in(entries, prefix), default=-1)}"
-    older = [entry.path for entry in entries if entry.name != newest and not entry.is_directory]
+    paths = [entry.path for entry in entries if entry.name != newest and not entry.is_directory]
 
     def delete(path: str) -> None:
         if dropping():
             io.delete(path)
 
-    for _ in parallel_map(delete, older):
+    for _ in parallel_map(delete, paths):
         pass
     for entry in entries:
         if entry.name == newest:

@@ -1,4 +1,4 @@
-"""Files that are missing because their snapshot has expired: a reader that was too slow, no damage."""
+"""Errors for files that are missing because their snapshot has expired: the reader was too slow, nothing is damaged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 EXPIRED = "expired while it was read: read the table again"
-"""Words of the error for a snapshot that expired, by which callers find it in the text of an error of Spark."""
+"""A part of the error for an expired snapshot, which callers search for in the text of a Spark error."""
 
 
 def is_missing(error: CorruptedError) -> bool:
@@ -24,15 +24,15 @@ def raise_if_expired(store: FileStore, snapshot: Snapshot | int | None) -> Itera
     by now; NotFoundError if the table was dropped.
 
     Args:
-        store: the table.
-        snapshot: the snapshot, or its id; `None` and 0: no snapshot, and errors pass unchanged.
+        store: the table that is read.
+        snapshot: the snapshot, or its id; `None` or 0: no snapshot, and errors pass unchanged.
     """
     try:
         yield
     except CorruptedError as error:
-        found = expiry(store, snapshot, str(error)) if snapshot and is_missing(error) else None
-        if found is not None:
-            raise found from error
+        expired = expiry(store, snapshot, str(error)) if snapshot and is_missing(error) else None
+        if expired is not None:
+            raise expired from error
         raise
 
 
@@ -40,9 +40,9 @@ def expiry(store: FileStore, snapshot: Snapshot | int, reason: str) -> NotFoundE
     """Return the error for a read whose files are missing because of expiry, or because the table was dropped.
 
     Args:
-        store: the table.
+        store: the table that is read.
         snapshot: the snapshot that was read, or its id.
-        reason: the message of the error that the reader met.
+        reason: the message of the reader's error.
 
     Returns `None` if the snapshot still exists.
     """
@@ -59,7 +59,7 @@ def expiry(store: FileStore, snapshot: Snapshot | int, reason: str) -> NotFoundE
 
 @contextmanager
 def ignore_if_expired(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
-    """End a block that reads files of a snapshot, without error, if a file is missing because of expiry."""
+    """End a block that reads files of a snapshot without an error if a file is missing because of expiry."""
     try:
         yield
     except CorruptedError as error:
@@ -68,7 +68,7 @@ def ignore_if_expired(store: FileStore, snapshot: Snapshot | None) -> Iterator[N
 
 
 def _still_there(store: FileStore, snapshot: Snapshot | int) -> bool:
-    """Return True if the snapshot exists, and no rollback or new table has given its id to another one."""
+    """Return True if the snapshot exists, and no rollback or new table has given its id to another snapshot."""
     if isinstance(snapshot, int):
         return store.snapshots.exists(snapshot)
     now = store.snapshots.find(snapshot.id)

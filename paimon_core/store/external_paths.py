@@ -1,6 +1,6 @@
-"""Files outside of a table's directory: who may allow that they are read and deleted (decision 15).
+"""Files outside of a table's directory, and the permission to read and delete them (decision 15).
 
-Metadata name such files by absolute paths, and metadata can come from anybody.
+Metadata name these files by absolute paths, and metadata may come from an untrusted source.
 """
 
 import re
@@ -21,10 +21,10 @@ ParsedPath = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The paths that the caller allows, whatever the table declares.
+    """The paths that the caller allows, independent of the table's options.
 
-    Below ``roots`` external files may be read and deleted. Roots that the table declares may be read below
-    ``warehouse``.
+    ``roots``: directories in which external files may be read and deleted. ``warehouse``: the directory in which roots
+    that the table declares may be read; `None`: no directory.
     """
 
     roots: tuple[str, ...] = field(default=(), repr=False)
@@ -51,25 +51,25 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
     if is_inside(path, (root, *trust.roots)):
         return path
     shown = hide_secrets(path)
-    found = next((one for one in declared if is_inside(path, (one,))), None)
-    if found is None:
+    declared_root = next((candidate for candidate in declared if is_inside(path, (candidate,))), None)
+    if declared_root is None:
         raise CorruptedError(
             f"the table at {hide_secrets(root)} names a file at {shown}, which is below no root of its option "
-            f"{DATA_FILE_EXTERNAL_PATHS.key!r}: the metadata are damaged, or made to reach files of others. Where the "
-            f"file belongs to the table, name its root by the option {_ALLOWED!r} of this call or of the catalog"
+            f"{DATA_FILE_EXTERNAL_PATHS.key!r}: the metadata are damaged, or were forged to reach other files. If the "
+            f"file belongs to the table, allow its root with the option {_ALLOWED!r} of this call or of the catalog"
         )
     warehouse = () if trust.warehouse is None else (trust.warehouse,)
-    if store_of(path).object_store or is_inside(found, warehouse, itself=True):
+    if store_of(path).object_store or is_inside(declared_root, warehouse, itself=True):
         return path
     raise InvalidInputError(
-        f"the table at {hide_secrets(root)} has a file at {shown}, outside of its directory, and nobody but the table "
-        f"says that it may be read there: if you trust who made the table, give the option {_ALLOWED!r} = "
-        f"{hide_secrets(found)!r} to this call or to the catalog"
+        f"the table at {hide_secrets(root)} has a file at {shown}, outside of its directory, and only the table itself "
+        f"allows reading it there: if you trust the creator of the table, set the option {_ALLOWED!r} = "
+        f"{hide_secrets(declared_root)!r} for this call or for the catalog"
     )
 
 
 def is_inside(path: str, roots: Iterable[str], *, itself: bool = False) -> bool:
-    """Return True if ``path`` is below one of ``roots``; with ``itself`` also if ``path`` is one of ``roots``."""
+    """Return True if ``path`` is below one of ``roots``. ``itself``: True to accept a path of ``roots`` too."""
     parsed = _parse(path)
     if parsed is None:
         return False
@@ -93,6 +93,6 @@ def _parse(path: str) -> ParsedPath | None:
     names = tuple(rest.removeprefix("/").removesuffix("/").split("/")) if rest.strip("/") else ()
     if not rest.startswith("/") or any(name in ("", ".", "..") for name in names):
         return None
-    if "::" in path or "\0" in path or "\\" in path:  # fsspec takes `::` for a chain of file systems
+    if "::" in path or "\0" in path or "\\" in path:  # fsspec reads `::` as a chain of file systems
         return None
     return scheme, host, names

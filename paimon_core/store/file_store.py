@@ -60,7 +60,7 @@ _NOT_OF_THE_SCHEMA = {"path", "branch", "primary-key", "partition", DATA_FILE_EX
 
 @dataclass(frozen=True, slots=True)
 class FileStore:
-    """The storage, schema and options of a table, as scans, writers and commits take them.
+    """The storage, schema and options of a table, as scans, writers and commits use them.
 
     ``schema`` contains the dynamic options. ``now`` (milliseconds) and ``new_name`` are the only sources of time and
     of names, so that a test can fix both. REQUIRES: both are module-level functions if the value is pickled.
@@ -77,9 +77,9 @@ class FileStore:
     in_micros: frozenset[int] = frozenset()
     """Ids of the columns that are stored in nanoseconds and read in microseconds; for reading only."""
     merge_rules: MergeRules | None = None
-    """The changes of the schema that a write may begin with: dynamic options ``write.merge-schema``; `None`: none."""
+    """The schema changes that a write may make first, by the options ``write.merge-schema``; `None`: no changes."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
-    """All versions of the schema of this branch; versions that were read once are cached with this object."""
+    """All versions of this branch's schema. Versions that were read are cached with this object."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "io", self.io.inside(self.root, self.branch_root))
@@ -119,7 +119,7 @@ class FileStore:
 
     @property
     def traits(self) -> TableTraits:
-        """The kind of the table."""
+        """The facts that follow from the keys and options of the table."""
         return TableTraits(self.schema)
 
     @property
@@ -144,7 +144,7 @@ class FileStore:
 
     @property
     def manifests(self) -> Manifests:
-        """The manifests of all branches. Names of new files count from 0 in each object: write with one object."""
+        """The manifests of all branches. Each object numbers its new files from 0, so write with a single object."""
         directory = manifest_directory(self.root)
         return Manifests(self.io, directory, self.options, self.schema.partition_arrow, self.new_name)
 
@@ -154,18 +154,18 @@ class FileStore:
         return str(self.options.value(BUCKET_FUNCTION_TYPE)).lower()
 
     def with_options(self, options: Mapping[str, str | None]) -> "FileStore":
-        """Return the table with further dynamic options. Raises InvalidInputError for options that do not fit."""
+        """Return the table with additional dynamic options. Raises InvalidInputError for options that do not fit."""
         if not options:
             return self
         branch = options.get("branch")
         if branch is not None and branch != self.branch:
             raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")
-        given = options.get("path")
-        if given is not None and join(absolute(given)) != self.root:
-            raise InvalidInputError(f"option 'path' is {given!r}, but this table is at {self.root}: open that one")
+        path = options.get("path")
+        if path is not None and join(absolute(path)) != self.root:
+            raise InvalidInputError(f"option 'path' is {path!r}, but this table is at {self.root}: open that table")
         if not options.keys().isdisjoint(MERGE_OPTIONS):
-            rest = {key: value for key, value in options.items() if key not in MERGE_OPTIONS}
-            return replace(self.with_options(rest), merge_rules=rules_of(options, self.merge_rules))
+            other_options = {key: value for key, value in options.items() if key not in MERGE_OPTIONS}
+            return replace(self.with_options(other_options), merge_rules=rules_of(options, self.merge_rules))
         check_dynamic(self.schema, options)
         store = self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
@@ -182,7 +182,7 @@ class FileStore:
     def in_microseconds(self) -> "FileStore":
         """Return the table with timestamps cut to microseconds, for reading only.
 
-        Columns whose finer digits decide something keep them: see `finer_columns`.
+        Columns whose finer digits matter keep them: see `finer_columns`.
         """
         columns = finer_columns(self.schema)
         if not columns:
@@ -198,7 +198,7 @@ class FileStore:
         return self.with_schema(self.schemas.apply(changes, lambda: self.snapshots.latest_id() is not None, self.now))
 
     def at_schema(self, schema_id: int) -> "FileStore":
-        """Return the table with an older version of its schema and today's options.
+        """Return the table with an older version of its schema and the current options.
 
         Options that name columns use the column names of the older version.
         """
@@ -212,8 +212,8 @@ class FileStore:
         newest = self.schemas.latest()
         if newest is None or newest.id == self.schema.id:
             return self
-        stored, own = dict(self.schemas.get(self.schema.id).options.items()), dict(self.options.items())
-        dynamic = {key: own.get(key) for key in {**stored, **own} if own.get(key) != stored.get(key)}
+        stored, current = dict(self.schemas.get(self.schema.id).options.items()), dict(self.options.items())
+        dynamic = {key: current.get(key) for key in {**stored, **current} if current.get(key) != stored.get(key)}
         return self.with_schema(newest.copy(dynamic))
 
     def partition_values(self, partition: bytes) -> tuple[Any, ...]:
@@ -286,7 +286,7 @@ class FileStore:
             self.io.delete(path)
 
     def index_directory(self, bucket: BucketRef) -> str:
-        """Return the directory of a bucket's new index files: the bucket's own, or the one of the table."""
+        """Return the directory of a bucket's new index files: the bucket's directory, or `layout.index_directory`."""
         in_bucket = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
         return self.bucket_path(bucket) if in_bucket else index_directory(self.root)
 
@@ -304,21 +304,21 @@ def _chosen_branch(argument: str | None, option: str | None) -> str:
     for name in named:
         check_name(name, name)
     if len(named) > 1:
-        raise InvalidInputError(f"branch is given as {argument!r} and as option 'branch' = {option!r}: leave one")
+        raise InvalidInputError(f"two branches are set: {argument!r}, and option 'branch' = {option!r}: remove one")
     return named.pop() if named else MAIN_BRANCH
 
 
 def _unfinished(root: str) -> NotFoundError:
     return NotFoundError(
-        f"the table at {root} has a schema, but the rows that it was created with are not there: the CREATE TABLE AS "
-        "SELECT or clone still runs, or was interrupted; repeat the clone, or drop the table and create it again"
+        f"the table at {root} has a schema, but not yet the rows that it is created with: the CREATE TABLE AS SELECT "
+        "or clone is still running, or was interrupted; repeat the clone, or drop the table and create it again"
     )
 
 
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:
     if branch != MAIN_BRANCH and Schemas(io, root).ids():
-        known = listed_names(branch, list_branches(io, root))
-        return NotFoundError(f"no branch {branch!r} in the table at {root}; there are {known}")
+        names = listed_names(branch, list_branches(io, root))
+        return NotFoundError(f"no branch {branch!r} in the table at {root}; there are {names}")
     return NotFoundError(
         f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}"
     )

@@ -46,14 +46,15 @@ def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: 
 
 
 def is_blank(text: str) -> bool:
-    """Return True if a partition of this value is named like one of NULL."""
+    """Return True if a partition with this value has the same name as the NULL partition."""
     return not text.strip() and not any(char in _NOT_BLANK for char in text)
 
 
 def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
-    """Return one internal value as text: by a cast to string, or with ``legacy`` as ``partition.legacy-name`` asks.
+    """Return an internal value as text.
 
-    Raises UnsupportedError for a binary value with ``legacy``.
+    ``legacy``: True for the text that ``partition.legacy-name`` defines, False for a cast to string. Raises
+    UnsupportedError for a binary value with ``legacy``.
     """
     assert isinstance(field.type, AtomicType), f"partition column {field.name} is nested"
     match field.type.root:
@@ -75,8 +76,8 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
             return java_float(np.float64(value))
         case "BINARY" | "VARBINARY" if legacy:
             raise UnsupportedError(
-                f"partition column {field.name!r} is {field.type}: the old names of its directories mean nothing; "
-                "a table made with 'partition.legacy-name' = 'false' can have it"
+                f"partition column {field.name!r} is {field.type}, whose legacy directory names do not contain the "
+                "value: create the table with 'partition.legacy-name' = 'false'"
             )
         case "BINARY" | "VARBINARY":
             return str(bytes(value).decode("utf-8", "replace"))
@@ -119,7 +120,7 @@ def bucket_directory(root: str, partition: str, bucket: int, options: Options) -
 
 
 def branch_directory(root: str, branch: str) -> str:
-    """Return the directory of a branch's schemas, snapshots and tags; its data files are in the table's directories."""
+    """Return the directory of a branch's schemas, snapshots and tags. Its data files are in the table's directories."""
     return root if branch == MAIN_BRANCH else join(root, "branch", f"branch-{branch}")
 
 

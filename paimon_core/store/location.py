@@ -14,7 +14,7 @@ READ_OPTIMIZED = "ro"
 class TableLocation:
     """The directory of a table, a branch and a system table in lower case; `None`: no branch, or no system table.
 
-    The system table `READ_OPTIMIZED` is the read-optimized view. Whether there is one of the name is not checked.
+    The system table `READ_OPTIMIZED` is the read-optimized view. Other names are not checked.
     """
 
     path: str
@@ -51,7 +51,7 @@ def split_name(name: str, shown: str) -> tuple[str, str | None, str | None]:
         system_table = suffixes.pop(0).lower()
     if suffixes or not table or branch == "" or system_table == "":
         raise InvalidInputError(
-            f"{shown!r} is no table name: after the table may follow '$branch_<branch>', then '$<system table>'"
+            f"{shown!r} is not a table name: only '$branch_<branch>', then '$<system table>', may follow the table"
         )
     for part in (table, branch or ""):
         check_name(part, shown)

@@ -1,4 +1,4 @@
-"""The kind of a table: the facts that follow from its keys and options, and that scans, writes and commits act on."""
+"""Table traits: the facts that follow from a table's keys and options, as scans, writes and commits read them."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from paimon_core.schema.table_schema import TableSchema
 
 @dataclass(frozen=True, slots=True)
 class TableTraits:
-    """The facts about the table with this schema. Each one raises InvalidInputError for a bad option that it needs."""
+    """The facts about a table with this schema. Each property raises InvalidInputError for a bad option it reads."""
 
     schema: TableSchema
 
@@ -44,7 +44,7 @@ class TableTraits:
 
     @property
     def disjoint_levels(self) -> bool:
-        """True if the deletion vectors of a table with a primary key leave each key once above level 0."""
+        """True if each key has at most one row above level 0, because deletion vectors remove the others."""
         return self.keyed and self.deletion_vectors
 
     @property
@@ -74,7 +74,7 @@ class TableTraits:
         return not self.keyed or self.engine_type.keeps_rows
 
     def merge_engine(self) -> MergeEngine:
-        """Make the merge engine. REQUIRES: a primary key."""
+        """Return the merge engine. REQUIRES: a primary key."""
         return merge_engine(self.schema.options, self.schema.fields, self.schema.primary_keys)
 
     def merge_order(self) -> MergeOrder:

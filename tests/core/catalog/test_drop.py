@@ -54,7 +54,7 @@ def test_directory_with_a_part_of_a_table_is_refused(catalog, tmp_path, left):
         lambda: catalog.clone("db.source", catalog, "db.t"),
     ):
         catalog.create_table("db.source", OTHER, ignore_if_exists=True)
-        with pytest.raises(InvalidInputError, match=rf"part of a dropped table \({name}\): drop the table once more"):
+        with pytest.raises(InvalidInputError, match=rf"files of a dropped table \({name}\): drop the table again"):
             create()
     assert catalog.is_half_dropped("db.t")
     catalog.drop_table("db.t")
@@ -191,7 +191,7 @@ def test_drop_rename_and_replace_on_s3():
         assert Schemas(table.store.io, table.path).ids() == []
         with pytest.raises(NotFoundError):
             catalog.table("db.t")
-        with pytest.raises(InvalidInputError, match="drop the table once more"):
+        with pytest.raises(InvalidInputError, match="drop the table again"):
             catalog.create_table("db.t", OTHER)
         catalog.drop_table("db.t")
         assert catalog.create_table("db.t", OTHER).tags.list() == []

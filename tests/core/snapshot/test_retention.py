@@ -93,7 +93,7 @@ def test_options():
 
 
 def test_contradicting_limits_are_refused():
-    with pytest.raises(InvalidInputError, match="at least 5 snapshots are to be kept, but 4 at most"):
+    with pytest.raises(InvalidInputError, match="at least 5 snapshots, but at most 4"):
         Retention(5, 4, 0, 1)
-    with pytest.raises(InvalidInputError, match="newest one always"):
+    with pytest.raises(InvalidInputError, match="the minimum is 1"):
         Retention(0, 4, 0, 1)

@@ -111,7 +111,7 @@ def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
 def test_a_branch_is_named_once_and_not_changed(root):
     store = FileStore.open(root, branch="main", options={"branch": "main"})
     assert store.branch == "main"
-    with pytest.raises(InvalidInputError, match="leave one"):
+    with pytest.raises(InvalidInputError, match="remove one"):
         FileStore.open(root, branch="a", options={"branch": "b"})
     with pytest.raises(NotFoundError, match="no branch 'b'"):
         FileStore.open(root, branch="main", options={"branch": "b"})

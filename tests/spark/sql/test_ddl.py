@@ -50,7 +50,7 @@ def test_part_of_a_dropped_table_is_dropped_again(sql):
     shutil.rmtree(path / "schema")  # another engine died during DROP TABLE
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql("SELECT * FROM t")
-    with pytest.raises(Exception, match=r"part of a dropped table \(snapshot\): drop the table once more"):
+    with pytest.raises(Exception, match=r"files of a dropped table \(snapshot\): drop the table again"):
         sql("CREATE TABLE t (b STRING)")
     sql("DROP TABLE t")
     sql("CREATE TABLE t (b STRING)")
