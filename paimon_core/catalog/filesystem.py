@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paimon_core.catalog.catalog_options import check_catalog_options, check_storage_options, table_defaults
 from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
@@ -25,7 +26,6 @@ from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.migration.add_files import check_target
 from paimon_core.migration.clone import clone
 from paimon_core.migration.migrate import PartitionKeys, SourceTable, migration_of
-from paimon_core.options import check_known
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.change import SchemaChange
@@ -41,7 +41,6 @@ from paimon_core.table import Table, viewed, with_store
 
 _SUFFIX = ".db"
 _MARKER = ".database"
-_TABLE_DEFAULT = "table-default."
 _KEYS = ("primary-key", "partition")
 
 
@@ -50,7 +49,8 @@ class FileSystemCatalog:
 
     ``options`` may contain ``table-default.<option>``, a default for tables that this catalog creates. They may also
     contain ``data-file.external-paths.allowed``: roots outside of the tables, below which files of the tables may be
-    read and deleted. Names are case sensitive; a table is a text ``"db.table"`` or an `Identifier`.
+    read and deleted. Other options of the Java engine warn or are refused, see `check_catalog_options`. Names are case
+    sensitive; a table is a text ``"db.table"`` or an `Identifier`.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class FileSystemCatalog:
         self.storage_options = dict(storage_options or {})
         self.options = dict(options or {})
         self._io = FileIO.of(self.warehouse, self.storage_options)
-        check_known(self._table_defaults(), "the catalog's table defaults")
+        check_catalog_options(self.options)
+        check_storage_options(self.storage_options)
 
     def __repr__(self) -> str:
         return f"FileSystemCatalog({hide_secrets(self.warehouse)!r})"
@@ -421,14 +422,10 @@ class FileSystemCatalog:
         found = [entry.name for entry in entries if entry.is_directory and entry.name != TRASH]
         return f"database {asked.database!r} holds: {listed_names(asked.table, sorted(found))}"
 
-    def _table_defaults(self) -> dict[str, str]:
-        prefix = len(_TABLE_DEFAULT)
-        return {key[prefix:]: value for key, value in self.options.items() if key.startswith(_TABLE_DEFAULT)}
-
     def _defaults_for(self, schema: Schema) -> dict[str, str]:
         """Return the table defaults, without keys that the schema itself gives."""
         given = dict(zip(_KEYS, (schema.primary_keys, schema.partition_keys), strict=True))
-        return {key: value for key, value in self._table_defaults().items() if not given.get(key)}
+        return {key: value for key, value in table_defaults(self.options).items() if not given.get(key)}
 
 
 def _identifier(identifier: str | Identifier) -> Identifier:

@@ -18,8 +18,9 @@ Every option of a table that this engine knows, in four groups. The list comes f
 - *not yet*: the option is accepted and has no effect so far. It warns once.
 - *refused*: reads, writes or the creation of a table fail with an error: rows could be wrong without the option.
 
-An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. An unknown name
-that a table already stores is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
+An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. So is an unknown
+option of a catalog, and a storage option that is not an option of a store. An unknown name that a table already stores
+is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
 """
 KINDS = ("used", "without effect here", "not yet", "refused")
 """How this engine treats an option."""

@@ -133,7 +133,8 @@ def test_branches_open_by_name(catalog):
 
 def test_defaults_for_new_tables(tmp_path):
     catalog = FileSystemCatalog(
-        str(tmp_path), options={"table-default.file.format": "orc", "table-default.bucket": "3", "other": "x"}
+        str(tmp_path),
+        options={"table-default.file.format": "orc", "table-default.bucket": "3", "cache-enabled": "false"},
     )
     catalog.create_database("db")
     table = catalog.create_table("db.t", WANTED)

@@ -1,0 +1,113 @@
+"""The options of a catalog, and the check of the names and values that a user gives.
+
+An option that chooses other tables, or a promise that this engine does not keep, is refused. An option that only tunes
+the Java engine is accepted and warns once, so that a list of options can serve both engines.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.fileio.stores import is_storage_option
+from paimon_core.options import check_known, is_known, warn_once
+from paimon_core.options.families import DEFAULTS_PREFIX
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """An option that has one value here. ``reason`` says why others are refused, and what to do."""
+
+    value: str | None
+    reason: str
+
+
+_NO_SERVICE = (
+    "leave it out, and give the directory of the tables as the warehouse: there are no Hive, JDBC and REST catalogs"
+)
+_FIXED: Final = {
+    "metastore": _Fixed("filesystem", _NO_SERVICE),
+    "uri": _Fixed(None, _NO_SERVICE),
+    "token": _Fixed(None, _NO_SERVICE),
+    "token.provider": _Fixed(None, _NO_SERVICE),
+    "catalog-key": _Fixed(None, _NO_SERVICE),
+    "lock.enabled": _Fixed("false", "commits take no lock; leave it out if no other writer relies on the lock"),
+    "case-sensitive": _Fixed("true", "names are case sensitive; leave it out, and write names as they are stored"),
+    "allow-upper-case": _Fixed("true", "names are case sensitive; leave it out, and write names as they are stored"),
+    "table.type": _Fixed("managed", "dropping a table deletes its files; leave it out"),
+    "defaultDatabase": _Fixed("default", "leave it out, and choose a database with USE or in the names of tables"),
+    "warehouse": _Fixed(None, "the warehouse is an argument of its own; leave the option out"),
+}
+_SERVICE_PREFIXES: Final = ("dlf.", "jdbc.", "header.")
+_WITHOUT_EFFECT: Final = (
+    "cache-enabled", "cache.deletion-vectors.max-num", "cache.expiration-interval", "cache.expire-after-access",
+    "cache.expire-after-write", "cache.manifest.max-memory", "cache.manifest.small-file-memory",
+    "cache.manifest.small-file-threshold", "cache.manifest.soft-values", "cache.partition.max-num",
+    "cache.snapshot.max-num-per-table", "catalog-options-table.enabled", "catalog.create-underlying-session-catalog",
+    "client-pool-cache.eviction-interval-ms", "client-pool-cache.keys", "client-pool-size", "file-io.allow-cache",
+    "format-table.enabled", "hadoop-conf-dir", "hive-conf-dir", "local-cache.block-size", "local-cache.dir",
+    "local-cache.enabled", "local-cache.max-size", "local-cache.whitelist", "location-in-properties",
+    "lock-acquire-timeout", "lock-check-max-sleep", "lock-key-max-length", "lock.type", "metastore.client.class",
+    "resolving-file-io.enabled", "sync-all-properties", "v1Function.enabled",
+)  # fmt: skip
+"""Options of Java's catalogs that choose no table and change no row."""
+_EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,)
+KNOWN: Final = (*_EFFECTIVE, *_FIXED, *_WITHOUT_EFFECT)
+"""All names without a family. The families are ``table-default.<option>`` and the refused ones of services."""
+
+
+def check_catalog_options(options: Mapping[str, str]) -> None:
+    """Check the options of a catalog, and warn once of each name without effect.
+
+    Raises InvalidInputError for an unknown name, with the nearest known one, and for an option of another argument;
+    UnsupportedError for an option of another kind of catalog.
+    """
+    check_known(table_defaults(options), "the catalog's table defaults")
+    for key, value in options.items():
+        fixed = _FIXED.get(key)
+        if fixed is not None and str(value).strip().lower() != fixed.value:
+            raise UnsupportedError(f"option {key!r} of the catalog is not supported: {fixed.reason}")
+        if key.startswith(_SERVICE_PREFIXES):
+            raise UnsupportedError(f"option {key!r} of the catalog is not supported: {_NO_SERVICE}")
+        if key in _WITHOUT_EFFECT:
+            warn_once(f"option {key!r} of the catalog has no effect here: it tunes catalogs of the Java engine")
+        elif key not in KNOWN and not key.startswith(DEFAULTS_PREFIX):
+            raise InvalidInputError(f"unknown option {key!r} of the catalog: {_advice(key)}")
+
+
+def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options ``table-default.<option>`` of a catalog by the names of the options."""
+    return {k.removeprefix(DEFAULTS_PREFIX): v for k, v in options.items() if k.startswith(DEFAULTS_PREFIX)}
+
+
+def check_storage_options(options: Mapping[str, object]) -> None:
+    """Check that options can be for a store: an argument of fsspec, or a name with the prefix of a store.
+
+    Each store checks its own options when it is opened. Raises InvalidInputError for any other name.
+    """
+    for key in options:
+        if is_storage_option(key.lower()):
+            continue
+        if key in KNOWN or is_known(key):
+            raise InvalidInputError(
+                f"storage option {key!r} is an option of tables or catalogs: give it as one of these options"
+            )
+        if not key.isidentifier():
+            raise InvalidInputError(
+                f"unknown storage option {key!r}: names are arguments of fsspec, such as 'key', or begin as options of "
+                "a store do, such as 's3.access-key' and 'fs.s3a.endpoint'"
+            )
+
+
+def _advice(key: str) -> str:
+    if is_storage_option(key.lower()):
+        return "it is an option of the store: give it as a storage option"
+    if is_known(key):
+        return f"did you mean {DEFAULTS_PREFIX + key!r}, the default of new tables?"
+    first, _, option = key.partition(".")
+    if option and get_close_matches(first, [DEFAULTS_PREFIX.removesuffix(".")], cutoff=0.8):
+        return f"did you mean {DEFAULTS_PREFIX + option!r}?"
+    close = get_close_matches(key.strip().lower().replace("_", "-"), KNOWN, n=1, cutoff=0.7)
+    return f"did you mean {close[0]!r}?" if close else f"known are {_EFFECTIVE[0]!r} and '{DEFAULTS_PREFIX}<option>'"

@@ -1,0 +1,100 @@
+"""Options of catalogs and of stores: known names, other engines' names, names that belong elsewhere, unknown names."""
+
+import warnings
+
+import pytest
+
+from paimon_core.catalog.catalog_options import KNOWN
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options import warn_once
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"table-default.bucket": "4", "table-default.fields.v.aggregate-function": "sum"},
+        {"data-file.external-paths.allowed": "/data"},
+        {"metastore": "filesystem", "table.type": "managed", "defaultDatabase": "default"},
+        {"lock.enabled": "false", "case-sensitive": "true", "allow-upper-case": "TRUE"},
+    ],
+)
+def test_known_options_are_accepted_without_a_warning(tmp_path, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert FileSystemCatalog(str(tmp_path), options=options).options == options
+
+
+def test_options_that_tune_java_warn(tmp_path):
+    warn_once.cache_clear()
+    with pytest.warns(UserWarning, match=r"'cache-enabled' of the catalog has no effect here"):
+        FileSystemCatalog(str(tmp_path), options={"cache-enabled": "false"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "advice"),
+    [
+        ("metastore", "hive", "give the directory of the tables as the warehouse"),
+        ("metastore", "rest", "give the directory of the tables as the warehouse"),
+        ("uri", "thrift://host:9083", "give the directory of the tables as the warehouse"),
+        ("token", "secret", "give the directory of the tables as the warehouse"),
+        ("dlf.access-key-id", "secret", "give the directory of the tables as the warehouse"),
+        ("jdbc.user", "secret", "give the directory of the tables as the warehouse"),
+        ("lock.enabled", "true", "leave it out if no other writer relies on the lock"),
+        ("case-sensitive", "false", "write names as they are stored"),
+        ("table.type", "external", "dropping a table deletes its files"),
+        ("defaultDatabase", "sales", "choose a database with USE"),
+        ("warehouse", "/elsewhere", "an argument of its own"),
+    ],
+)
+def test_options_that_choose_another_catalog_are_refused(tmp_path, key, value, advice):
+    with pytest.raises(UnsupportedError, match=advice) as error:
+        FileSystemCatalog(str(tmp_path), options={key: value})
+    assert f"option {key!r} of the catalog is not supported" in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("table-default.file.formatt", "did you mean 'file.format'"),
+        ("table-defaults.bucket", "did you mean 'table-default.bucket'"),
+        ("data-file.external-path.allowed", "did you mean 'data-file.external-paths.allowed'"),
+        ("cache_enabled", "did you mean 'cache-enabled'"),
+        ("bucket", "did you mean 'table-default.bucket', the default of new tables"),
+        ("s3.access-key", "give it as a storage option"),
+        ("fs.s3a.endpoint", "give it as a storage option"),
+        ("xyz", "known are 'data-file.external-paths.allowed' and 'table-default.<option>'"),
+    ],
+)
+def test_unknown_options_are_refused_with_the_nearest_name(tmp_path, key, advice):
+    with pytest.raises(InvalidInputError) as error:
+        FileSystemCatalog(str(tmp_path), options={key: "1"})
+    assert advice in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "key", ["key", "endpoint_url", "s3.access-key", "spark.hadoop.fs.s3a.endpoint", "dfs.x", "anon"]
+)
+def test_storage_options_of_stores_and_of_fsspec_are_accepted(tmp_path, key):
+    assert FileSystemCatalog(str(tmp_path), {key: "1"}).storage_options == {key: "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("table-default.bucket", "is an option of tables or catalogs"),
+        ("scan.snapshot-id", "is an option of tables or catalogs"),
+        ("bucket", "is an option of tables or catalogs"),
+        ("cache-enabled", "is an option of tables or catalogs"),
+        ("endpoint-url", "names are arguments of fsspec"),
+        ("s4.access-key", "names are arguments of fsspec"),
+    ],
+)
+def test_storage_options_of_no_store_are_refused(tmp_path, key, advice):
+    with pytest.raises(InvalidInputError, match=advice):
+        FileSystemCatalog(str(tmp_path), {key: "1"})
+
+
+def test_known_options_are_named_once():
+    assert len(set(KNOWN)) == len(KNOWN)
