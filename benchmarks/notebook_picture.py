@@ -20,7 +20,7 @@ from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
 from paimon_core.inspect.html.render import summary_document
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import serialize
-from paimon_core.table import table_summary, with_store
+from paimon_core.table import table_summary
 
 _START = 1_767_225_600_000  # 2026-01-01
 _HOUR = 3_600_000
@@ -86,7 +86,7 @@ class Shop:
         """Commit messages together."""
         self.clock += int(self.draw.integers(1, 4)) * _HOUR
         clock = self.clock
-        with_store(self.table, replace(self.table.store, now=lambda: clock)).committer().commit(messages)
+        self.table.with_store(replace(self.table.store, now=lambda: clock)).committer().commit(messages)
 
 
 def orders(warehouse: Path) -> Table:
@@ -104,7 +104,7 @@ def orders(warehouse: Path) -> Table:
         files = [shop.run(5, 3, int(weight * 250_000)) for _ in range(4)]
         shop.commit_all([shop.message("append", day, bucket, files[bucket]) for bucket in range(4)])
         if day in (6, 12):
-            table.create_tag(f"week-{day // 6}", table.snapshot().id)
+            table.tags.create(f"week-{day // 6}", table.snapshot().id)
     for turn in range(22):
         messages = []
         for bucket in range(4) if turn % 5 else (0, 2):

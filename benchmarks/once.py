@@ -40,12 +40,12 @@ def _read(table: Any, between: str = "") -> Answer:
 
 
 def _expire(table: Any, retained: str) -> Answer:
-    expired = table.expire_snapshots(int(time.time() * 1000), retain_max=int(retained), retain_min=1)
+    expired = table.maintenance.expire_snapshots(int(time.time() * 1000), retain_max=int(retained), retain_min=1)
     return {"rows": len(expired.snapshots), "files": expired.files}
 
 
 def _orphans(table: Any, older_than: str) -> Answer:
-    return {"rows": table.remove_orphan_files(int(older_than), dry_run=True).count}
+    return {"rows": table.maintenance.remove_orphan_files(int(older_than), dry_run=True).count}
 
 
 def _tags(table: Any, count: str, first: str, what: str) -> Answer:

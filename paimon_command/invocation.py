@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from paimon_command.location import catalog_of, open_table
+from paimon_command.location import catalog_of, open_any_table, open_table
 from paimon_command.output import Answer, Output
 from paimon_command.progress import progress_bar
 from paimon_command.spark import spark_runner
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
-from paimon_core.table import Table
+from paimon_core.table import AnyTable, Table
 
 _WHEN = ("snapshot_id", "tag", "timestamp", "version", "watermark")
 
@@ -34,14 +34,21 @@ class Invocation:
         return self.values[name]
 
     def table(self) -> Table:
-        """Return the table that the argument TABLE names. NotFoundError if there is none."""
+        """Return the table that the argument TABLE names.
+
+        Raises NotFoundError if it does not exist, UnsupportedError for a system table.
+        """
         return open_table(self["table"], self["warehouse"], self["option"])
+
+    def any_table(self) -> AnyTable:
+        """Return the table or the system table that the argument TABLE names. Raises NotFoundError as `table`."""
+        return open_any_table(self["table"], self["warehouse"], self["option"])
 
     def catalog(self) -> FileSystemCatalog:
         """Return the catalog of the option ``--warehouse``. Raises UsageError without it."""
         return catalog_of(self["warehouse"], self["option"])
 
-    def when(self) -> dict[str, object]:
+    def when(self) -> dict[str, Any]:
         """Return the moment that the options choose, as keyword arguments of a read."""
         return {name: self[name] for name in _WHEN if self[name] is not None}
 

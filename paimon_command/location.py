@@ -7,7 +7,7 @@ import click
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.fileio.paths import scheme_of
 from paimon_core.options import check_known, is_known
-from paimon_core.table import Table
+from paimon_core.table import AnyTable, SystemTable, Table, open_any, read_only
 
 
 def is_path(text: str) -> bool:
@@ -16,7 +16,15 @@ def is_path(text: str) -> bool:
 
 
 def open_table(text: str, warehouse: str | None, given: Mapping[str, str]) -> Table:
-    """Return a table by its path, or by its name in a warehouse.
+    """Return a table; arguments and errors as for `open_any_table`. Raises UnsupportedError for a system table."""
+    table = open_any_table(text, warehouse, given)
+    if isinstance(table, SystemTable):
+        raise read_only(table.location)
+    return table
+
+
+def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -> AnyTable:
+    """Return a table or a system table by its path, or by its name in a warehouse.
 
     Args:
         text: such as ``/warehouse/db.db/t``, ``s3://bucket/t$files`` or ``db.t``.
@@ -27,14 +35,14 @@ def open_table(text: str, warehouse: str | None, given: Mapping[str, str]) -> Ta
     """
     if is_path(text):
         options, storage = _by_kind(given, text)
-        return Table.open(text, storage, options)
+        return open_any(text, storage, options)
     options, storage = _by_kind(given, warehouse)
     if warehouse is None:
         raise click.UsageError(
             f"{text!r} is a name, and names need --warehouse or the variable PAIMON_WAREHOUSE; a path has a slash, "
             f"such as './{text}'"
         )
-    return FileSystemCatalog(warehouse, storage).table(text, options)
+    return FileSystemCatalog(warehouse, storage).any_table(text, options)
 
 
 def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> FileSystemCatalog:

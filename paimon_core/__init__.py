@@ -47,7 +47,7 @@ try:
         UpdateType,
     )
     from paimon_core.schema.schema import Schema
-    from paimon_core.table import Table
+    from paimon_core.table import ReadableTable, SystemTable, Table
 finally:
     if _collecting:
         gc.enable()
@@ -68,10 +68,12 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "PaimonError",
+    "ReadableTable",
     "RemoveOption",
     "RenameColumn",
     "Schema",
     "SetOption",
+    "SystemTable",
     "Table",
     "TableChangedError",
     "UnsupportedError",

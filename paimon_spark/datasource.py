@@ -28,7 +28,7 @@ from paimon_spark.options import (
     system_request,
     write_request,
 )
-from paimon_spark.reader import batch_reader, open_table, schema_at
+from paimon_spark.reader import batch_reader, open_any, open_table, schema_at
 from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
@@ -95,7 +95,7 @@ class PaimonDataSource(DataSource):
 
 
 def _system_table(request: ReadRequest) -> SystemTable:
-    table = open_table(request)
+    table = open_any(request)
     assert isinstance(table, SystemTable)
     return table.in_microseconds()
 

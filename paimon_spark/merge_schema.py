@@ -7,7 +7,7 @@ from pyspark.sql.types import NullType, StructType
 from paimon_core.schema.change import SchemaChange, apply
 from paimon_core.schema.merge import MergeRules, merge_changes
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table, with_store
+from paimon_core.table import Table
 from paimon_core.types.columns import ColumnNames
 from paimon_spark.types import paimon_fields
 
@@ -28,7 +28,7 @@ def with_merged_columns(table: Table, columns: StructType, rules: MergeRules) ->
     changes = _changes(table.schema, columns, rules)
     if not changes:
         return None
-    return with_store(table, table.store.with_schema(apply(table.schema, changes, has_snapshots=True)))
+    return table.with_store(table.store.with_schema(apply(table.schema, changes, has_snapshots=True)))
 
 
 def _changes(schema: TableSchema, columns: StructType, rules: MergeRules) -> Sequence[SchemaChange]:

@@ -22,7 +22,7 @@ from paimon_core.schema.partition_spec import Spec, partition_spec
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-from paimon_core.table import Table, viewed, with_store
+from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
     ENDS,
@@ -80,10 +80,20 @@ class TableAddress:
         return f"TableAddress({hide_secrets(self.path)!r}{branch})"
 
     def open(self, options: Mapping[str, str] | None = None) -> Table:
-        """Return the table under dynamic `options`; it may keep files anywhere in the warehouse."""
+        """Return the table under dynamic `options`; it may keep files anywhere in the warehouse.
+
+        Raises UnsupportedError for a system table, which `open_any` opens.
+        """
+        table = self.open_any(options)
+        if isinstance(table, SystemTable):
+            raise read_only(hide_secrets(str(table.location)))
+        return table
+
+    def open_any(self, options: Mapping[str, str] | None = None) -> AnyTable:
+        """Return the table or the system table. Arguments as for `open`."""
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
-            table = with_store(table, table.store.within(self.warehouse))
+            table = table.with_store(table.store.within(self.warehouse))
         return viewed(table, self.system_table)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import NotFoundError, OutOfRangeError
+from paimon_core.errors import NotFoundError, OutOfRangeError, hide_secrets
 from paimon_core.operations.history.read_guard import protect_read
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.metadata_columns import check_files_known
@@ -28,7 +28,7 @@ from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.schema.evolution import evolve
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
-from paimon_core.table import Table, with_store
+from paimon_core.table import AnyTable, SystemTable, Table, read_only
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import AnyReadRequest, ReadRequest
@@ -41,10 +41,18 @@ _EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are cou
 
 
 def open_table(request: AnyReadRequest) -> Table:
-    """Open the table of a request, under its options."""
+    """Open the table of a request, under its options. Raises UnsupportedError for a system table."""
+    table = open_any(request)
+    if isinstance(table, SystemTable):
+        raise read_only(hide_secrets(str(table.location)))
+    return table
+
+
+def open_any(request: AnyReadRequest) -> AnyTable:
+    """Open the table or the system table of a request, under its options."""
     options = request.options
     plain = {key: value for key, value in options.items() if not names_columns(key)}
-    table = request.address.open(plain)
+    table = request.address.open_any(plain)
     return table.with_options(with_case(options, table.schema.names)) if len(plain) < len(options) else table
 
 
@@ -62,7 +70,7 @@ def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
     Raises InvalidInputError for a column that the table does not have, or has with another type.
     """
     table = open_table(request)
-    return PaimonReader(with_store(table, table.store.in_microseconds()), request, schema)
+    return PaimonReader(table.with_store(table.store.in_microseconds()), request, schema)
 
 
 class TaskPartition(InputPartition):

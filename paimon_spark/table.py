@@ -40,14 +40,14 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-from paimon_core.table import Table, moment_of, table_summary
+from paimon_core.table import SystemTable, Table, resolved_snapshot, table_summary
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.internals import map_in_arrow
 from paimon_spark.option_names import canonical
 from paimon_spark.options import TableAddress, pop_merge_rules, read_request
 from paimon_spark.progress import progress_bar
-from paimon_spark.reader import open_table
+from paimon_spark.reader import open_any, open_table
 from paimon_spark.report import reporting
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.row_level.merge_builder import MergeBuilder
@@ -330,7 +330,7 @@ class PaimonTable:
             dry_run: True: only count. This process deletes the files, so it needs access to the table.
         """
         table = self._at_present("expired")
-        return table.expire_snapshots(self._in_session(older_than), retain_max, retain_min, dry_run=dry_run)
+        return table.maintenance.expire_snapshots(self._in_session(older_than), retain_max, retain_min, dry_run=dry_run)
 
     def _in_session(self, moment: datetime | str | int | None) -> datetime | int | None:
         """Return a moment, with a text as epoch milliseconds."""
@@ -423,8 +423,10 @@ class PaimonTable:
 
     def _page(self) -> str | None:
         request = read_request(self._options)
-        table = open_table(request)
-        return summary_html(table_summary(table, **request.when)) if request.when else table._repr_html_()
+        table = open_any(request)
+        if isinstance(table, SystemTable) or not request.when:
+            return table._repr_html_()
+        return summary_html(table_summary(table, **request.when))
 
     def __repr__(self) -> str:
         """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
@@ -435,7 +437,7 @@ class PaimonTable:
 
     def _moment(self) -> tuple[FileStore, Snapshot | None]:
         request = read_request(self._options)
-        return moment_of(open_table(request), **request.when)
+        return resolved_snapshot(open_table(request), **request.when)
 
 
 def _history(snapshots: Sequence[Snapshot], measured: Table | None, spark_schema: StructType) -> pa.RecordBatch:

@@ -109,8 +109,7 @@ def _newest(table: Table, snapshot: Snapshot | None) -> dict[str, Any]:
 @command("schema", click.Option(["--id", "schema_id"], type=int, help="A version of the schema; default: the newest."))
 def schema(call: Invocation) -> Answer:
     """Show the columns of a table; with --json the whole schema as its file has it."""
-    table = call.table()
-    found = table.schema if call["schema_id"] is None else table.store.schemas.get(call["schema_id"])
+    found = call.any_table().schema if call["schema_id"] is None else call.table().store.schemas.get(call["schema_id"])
     if call.output.as_json:
         stored = json.loads(found.to_json())
         return Answer({**stored, "options": shown_options(stored.get("options", {}))})

@@ -5,7 +5,6 @@ import click
 from paimon_command.invocation import COLUMNS, FILTER, Invocation, command
 from paimon_command.output import Answer, rows_of
 from paimon_core.store.location import SEPARATOR
-from paimon_core.table import viewed
 
 _LIMIT = click.Option(["--limit"], type=click.IntRange(min=0), help="At most this number of rows.")
 
@@ -21,7 +20,7 @@ def _system_table(name: str, columns: tuple[str, ...], help_text: str) -> click.
 
     def run(call: Invocation) -> Answer:
         shown = call["columns"] or (None if call.output.as_json or not columns else list(columns))
-        table = viewed(call.table(), name)
+        table = call.table().system_table(name)
         rows = list(rows_of(table.to_batches(shown, call["filter"], call["limit"])))
         return Answer(rows, None if rows else f"no rows in {table.location}")
 

@@ -41,7 +41,7 @@ _MOMENTS = {
 )
 def read(call: Invocation) -> Answer | None:
     """Read rows of a table, of a branch or of a system table."""
-    table, limit = call.table(), call["limit"]
+    table, limit = call.any_table(), call["limit"]
     if call.output.as_json:
         call.output.stream_json(table.to_batches(call["columns"], call["filter"], limit, **call.when()))
         return None

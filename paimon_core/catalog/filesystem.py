@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from paimon_core.catalog.catalog_options import check_catalog_options, check_storage_options, table_defaults
 from paimon_core.catalog.database_file import read_properties, write_properties
@@ -33,11 +34,15 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
+from paimon_core.snapshot.time_travel import TimeTravelArguments
 from paimon_core.store.create import create_table
 from paimon_core.store.drop import TRASH, drop_directory, empty_trash, is_half_dropped
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.iceberg_location import catalog_directory
-from paimon_core.table import Table, viewed, with_store
+from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _SUFFIX = ".db"
 _MARKER = ".database"
@@ -197,11 +202,29 @@ class FileSystemCatalog:
         return StagedTable.prepare(io, main, wanted)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open and return a table, a branch of one (``db.t$branch_b``) or a system table.
+        """Open and return a table, a branch of one (``db.t$branch_b``) or its read-optimized view (``db.t$ro``).
 
-        A system table is one of a table (``db.t$files``) or of the catalog (``sys.tables``). ``options`` are dynamic
-        options for this object only. Raises NotFoundError with the tables that exist.
+        ``options`` are dynamic options for this object only. Raises NotFoundError with the tables that exist,
+        UnsupportedError for a system table, which `system_table` opens.
         """
+        table = self.any_table(identifier, options)
+        if isinstance(table, SystemTable):
+            raise read_only(table.location)
+        return table
+
+    def system_table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> SystemTable:
+        """Open and return a system table, of a table (``db.t$files``) or of the catalog (``sys.tables``).
+
+        ``options`` are dynamic options of the table. Raises NotFoundError with the tables that exist,
+        InvalidInputError for the name of a table, and with the nearest name for an unknown system table.
+        """
+        table = self.any_table(identifier, options)
+        if isinstance(table, Table):
+            raise InvalidInputError(f"{str(identifier)!r} names no system table: append one, such as '$files'")
+        return table
+
+    def any_table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> AnyTable:
+        """Open and return a table or a system table, for engines. Arguments and errors as for `table`."""
         name = _identifier(identifier)
         if name.database == SYSTEM_DATABASE:
             return global_table(self, self._io, name)
@@ -348,7 +371,7 @@ class FileSystemCatalog:
         source: str | Identifier,
         target_catalog: "FileSystemCatalog",
         target: str | Identifier,
-        **when: object,
+        **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
         """Make a table of another catalog, or of this one, a copy of a table, or bring an older copy up to date.
 
@@ -359,20 +382,24 @@ class FileSystemCatalog:
             source: the table, or a branch of it.
             target_catalog: of the copy; its storage options may be others.
             target: the name of the copy, in a database that exists.
-            **when: the snapshot, as for the methods of `Table`; by default the newest one.
+            at: the snapshot, as for the reads of `Table`; by default the newest.
 
         Raises AlreadyExistsError if the target is no copy of the source, or has been changed since; InvalidInputError
         if it is a copy of a newer snapshot.
         """
-        return self.clone_table(self.table(source), target_catalog, target, **when)
+        return self.clone_table(self.table(source), target_catalog, target, **at)
 
     def clone_table(
-        self, source: Table, target_catalog: "FileSystemCatalog", target: str | Identifier, **when: object
+        self,
+        source: Table,
+        target_catalog: "FileSystemCatalog",
+        target: str | Identifier,
+        **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
         """Copy an open table, the ``source``, and return the copy. Arguments are those of `clone`."""
         name = _plain(target, "a clone")
         database = target_catalog._existing_database(name.database)
-        snapshot, newest = source.snapshot(**when), all(value is None for value in when.values())
+        snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())
         root = target_catalog.location(name)
         io = FileIO.of(root, target_catalog.storage_options).inside(database)
         clone(source.store, snapshot, io, root, newest=newest)
@@ -405,7 +432,7 @@ class FileSystemCatalog:
         allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(self.warehouse)
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
-        return with_store(table, store)
+        return table.with_store(store)
 
     def _existing_database(self, name: str) -> str:
         path = self._database_path(name)

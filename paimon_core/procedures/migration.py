@@ -9,6 +9,7 @@ from paimon_core.format import DESCRIBED_FORMATS
 from paimon_core.migration.migrate import SourceTable
 from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 from paimon_core.schema.partition_spec import partition_spec, partition_values
+from paimon_core.snapshot.time_travel import TimeTravelArguments
 
 _log = logging.getLogger(__name__)
 _TABLES = ("hive", "spark")
@@ -96,13 +97,13 @@ def _migrated(call: Call, database: str, name: str) -> bool:
 )
 def clone(call: Call) -> Rows:
     """Make a table a copy of another, byte by byte, at its newest or another snapshot, or bring the copy up to date."""
-    when = {name: value for name, value in (("snapshot_id", call["snapshot"]), ("tag", call.text("tag"))) if value}
+    at: TimeTravelArguments = {"snapshot_id": call["snapshot"] or None, "tag": call.text("tag") or None}
     source, catalog = call.table(), call.catalog
     warehouse = call.text("target_warehouse")
     target = catalog if warehouse is None else FileSystemCatalog(warehouse, catalog.storage_options, catalog.options)
     name = call.identifier("target_table")
-    made = catalog.clone_table(source, target, name, **when)
-    copied, snapshot = source.snapshot(**when), made.snapshot()
+    made = catalog.clone_table(source, target, name, **at)
+    copied, snapshot = source.snapshot(**at), made.snapshot()
     return [(None if snapshot is None else snapshot.id, None if copied is None else copied.id)]
 
 

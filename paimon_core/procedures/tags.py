@@ -7,7 +7,7 @@ from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 @procedure("create_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")
 def create_tag(call: Call) -> Rows:
     """Give a snapshot, by default the newest, a name under which it stays readable."""
-    call.table().create_tag(call["tag"], call["snapshot"], call.text("time_retained"))
+    call.table().tags.create(call["tag"], call["snapshot"], call.text("time_retained"))
     return DONE
 
 

@@ -3,7 +3,7 @@
 These packages are optional. Each is imported by the function that needs it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,13 @@ class RepeatableRead:
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
     """Return all rows, from the first; each batch has exactly `schema`."""
+    in_parallel: Callable[[], Sequence[pa.RecordBatch]] | None = None
+    """Return all rows at once, read by several threads; `None`: `batches` is the only way."""
+
+    def table(self) -> pa.Table:
+        """Return all rows in memory."""
+        batches = self.batches() if self.in_parallel is None else self.in_parallel()
+        return pa.Table.from_batches(batches, self.schema)
 
     def reader(self) -> pa.RecordBatchReader:
         """Return a reader of the rows, which starts the read at its first batch."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone, tzinfo
-from typing import Any
+from typing import Any, TypedDict
 
-from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
+from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, nearest_name
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
@@ -24,6 +24,21 @@ OPTIONS = {
     "scan.watermark": "watermark",
 }
 """Options that choose a snapshot, and the keyword arguments with the same meaning."""
+
+
+class TimeTravelArguments(TypedDict, total=False):
+    """The keyword arguments that choose the snapshot of a read: at most one of them. `None` counts as absent."""
+
+    snapshot_id: int | None
+    """The id of the snapshot."""
+    tag: str | None
+    """The name of a tag."""
+    timestamp: datetime | str | int | None
+    """Epoch milliseconds, a datetime, or text such as "2026-01-31 12:00:00" in local time."""
+    version: str | int | None
+    """The name of a tag, ``watermark-<n>``, or else a snapshot id."""
+    watermark: int | None
+    """The oldest snapshot with at least this watermark, in epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +67,14 @@ class TimeTravel:
     def of(when: Mapping[str, object]) -> "TimeTravel":
         """Return the selector among keyword arguments; an argument `None` counts as absent.
 
-        Raises InvalidInputError for an unknown argument, two arguments, and a value of the wrong kind.
+        Raises InvalidInputError for an unknown argument, with the nearest name, for two arguments, and for a value of
+        the wrong kind.
         """
-        names = set(OPTIONS.values())
+        names = sorted(TimeTravelArguments.__annotations__)
         if unknown := sorted(when.keys() - names):
-            raise InvalidInputError(f"unknown argument {unknown[0]!r}: time travel takes one of {sorted(names)}")
+            near = nearest_name(unknown[0], names)
+            hint = "" if near is None else f"; did you mean {near!r}?"
+            raise InvalidInputError(f"unknown argument {unknown[0]!r}: time travel takes one of {names}{hint}")
         arguments = {name: value for name, value in when.items() if value is not None}
         if "timestamp" in arguments:
             arguments["timestamp_millis"] = epoch_millis(arguments.pop("timestamp"))
@@ -72,6 +90,12 @@ class TimeTravel:
                 f"options {', '.join(map(repr, keys))} each choose a snapshot: set only one of them"
             )
         return TimeTravel.of({OPTIONS[key]: options[key] for key in keys})
+
+    @property
+    def argument(self) -> str | None:
+        """The name of the argument that is set; `None`: the newest snapshot."""
+        name = next((field.name for field in fields(self) if getattr(self, field.name) is not None), None)
+        return "timestamp" if name == "timestamp_millis" else name
 
     def resolve(self, snapshots: Snapshots, tags: Tags) -> Snapshot | None:
         """Return the selected snapshot. `None`: the table is empty, and the selector is neither an id nor a tag.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.paths import check_name
+from paimon_core.store.layout import MAIN_BRANCH
 
 SEPARATOR = "$"
 BRANCH_PREFIX = "branch_"
@@ -25,6 +26,17 @@ class TableLocation:
         """Return the text that :meth:`parse` reads."""
         branch = "" if self.branch is None else SEPARATOR + BRANCH_PREFIX + self.branch
         return self.path + branch + ("" if self.system_table is None else SEPARATOR + self.system_table)
+
+    def chosen_branch(self, branch: str | None) -> str:
+        """Return the branch of an argument, else of this location, else the main branch.
+
+        Raises InvalidInputError if the two contradict each other.
+        """
+        if branch is not None and self.branch is not None and self.branch != branch:
+            raise InvalidInputError(
+                f"branch is given as {branch!r}, but the path {str(self)!r} names {self.branch!r}: give one"
+            )
+        return branch or self.branch or MAIN_BRANCH
 
     @staticmethod
     def parse(text: str) -> "TableLocation":

@@ -26,7 +26,7 @@ from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
-from paimon_core.table import SystemTable, Table
+from paimon_core.table import AnyTable, SystemTable, Table, open_any, read_only
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
 from paimon_spark.sql.bridge.conversions import java_array, text_array
@@ -201,6 +201,8 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         parts = self._parts(identifier)
         table = self._open(parts)
         try:
+            if isinstance(table, SystemTable):
+                raise read_only(table.location)
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
         except (PaimonError, OSError) as error:
             # of IllegalArgumentException Spark would make an error that PySpark cannot read
@@ -268,16 +270,16 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         check_name(parts[0], shown)
         return Identifier(parts[0], *split_name(parts[1], shown))
 
-    def _table(self, parts: Sequence[str]) -> Table:
+    def _table(self, parts: Sequence[str]) -> AnyTable:
         if _is_path(parts):
-            return Table.open(parts[0], self.catalog.storage_options)
-        return self.catalog.table(self._own(parts))
+            return open_any(parts[0], self.catalog.storage_options)
+        return self.catalog.any_table(self._own(parts))
 
-    def open_table(self, identifier: Any) -> Table:
+    def open_table(self, identifier: Any) -> AnyTable:
         """Return the table of an identifier. NoSuchTableException if it is missing."""
         return self._open(self._parts(identifier))
 
-    def _open(self, parts: Sequence[str]) -> Table:
+    def _open(self, parts: Sequence[str]) -> AnyTable:
         if not _is_path(parts) and len(parts) != 2:
             raise self._missing(parts)
         try:
@@ -362,7 +364,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         except InvalidInputError:
             raise error from None
 
-    def _spark_table(self, parts: Sequence[str], table: Table, when: Mapping[str, Any] | None = None) -> Any:
+    def _spark_table(self, parts: Sequence[str], table: AnyTable, when: Mapping[str, Any] | None = None) -> Any:
         if isinstance(table, SystemTable):
             return self._system_table(parts, table, when or {})
         schema = table.scan(**when).store.schema if when else table.schema

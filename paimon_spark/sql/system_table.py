@@ -15,7 +15,7 @@ from paimon_core.inspect.system_tables.system_read import SystemRead
 from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.split import DataSplit
 from paimon_core.store.layout import MAIN_BRANCH
-from paimon_core.table import SystemTable
+from paimon_core.table import SystemTable, read_only
 from paimon_spark.option_names import ENDS
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
@@ -34,6 +34,8 @@ _MILLIS = pa.timestamp("ms")
 class SystemTableHandler(TableHandler):
     """The handler of a system table, which can only be read: a write raises UnsupportedError with the table's name."""
 
+    table: SystemTable  # type: ignore[assignment]  # every method that uses another kind of table is overridden
+
     def decided_filters(self, trees: str) -> str:
         """Return that Spark evaluates every filter again."""
         return "0" * len(json.loads(trees))
@@ -48,35 +50,30 @@ class SystemTableHandler(TableHandler):
         predicate = predicate_of(json.loads(trees), self.schema)
         least = limit if limit >= 0 else None
         request = ScanRequest(self._columns(required), predicate, least, given, self.when)
-        kind = self._system.kind
+        kind = self.table.kind
         found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.others) else None
         if found is not None:
             return found
-        if self._system.kind.of_rows and limit >= 0:  # each task would read as many
+        if self.table.kind.of_rows and limit >= 0:  # each task would read as many
             request = replace(request, limit=None)
-        return handler_of(self.jvm, SystemScanHandler(self._system, request, self._planned, self._stream))
-
-    @property
-    def _system(self) -> SystemTable:
-        assert isinstance(self.table, SystemTable)
-        return self.table
+        return handler_of(self.jvm, SystemScanHandler(self.table, request, self._planned, self._stream))
 
     def _options_of_read(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the options of a read; the session's moment is not for tables without a past."""
-        if self._system.kind.travels:
+        if self.table.kind.travels:
             return self._read_options(options, settings)
         return in_session_zone(json.loads(options), self.jvm.active_session)
 
     def _local(self, request: ScanRequest) -> str | None:
         """Return the rows as JSON; `None`: there are many, or some values have no text."""
-        read = self._system.read(request.columns.names, request.predicate, **request.moment)
+        read = self.table.read(request.columns.names, request.predicate, **request.moment)
         if any(pa.types.is_nested(kind) for kind in read.schema.types):
             return None
         batches, rows = [], 0
         for batch in chain.from_iterable(read.to_batches(part) for part in read.plan()):
             batches.append(batch)
             rows += batch.num_rows
-            if rows > MAX_LOCAL_ROWS and not self._system.kind.of_catalog:
+            if rows > MAX_LOCAL_ROWS and not self.table.kind.of_catalog:
                 return None
         table = pa.Table.from_batches(batches, read.schema)
         columns = [_texts(column).to_pylist() for column in table.columns]
@@ -130,7 +127,7 @@ class SystemTableHandler(TableHandler):
         self._refuse()
 
     def _refuse(self) -> None:
-        self.table.truncate()  # raises the refusal
+        raise read_only(hide_secrets(str(self.table.location)))
 
 
 @dataclass

@@ -9,7 +9,7 @@ import pytest
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
-from paimon_core.table import Table, viewed
+from paimon_core.table import Table
 from tests.support.avro import read_avro, write_avro
 from tests.support.edited_metadata import edit_entries, edit_json
 from tests.support.tables import append_table, files_below, keyed_table, orders, rows_of
@@ -64,16 +64,16 @@ def test_next_row_id(tmp_path, left, works):
         with pytest.raises(CorruptedError, match=r"nextRowId"):
             table.write(NEW)
     table = Table.open(table.path)
-    ids = viewed(table, "row_tracking").to_arrow().column("_ROW_ID").to_pylist()
+    ids = table.system_table("row_tracking").to_arrow().column("_ROW_ID").to_pylist()
     assert ids == ([0, 1, LARGEST - 2, LARGEST - 1] if works else [0, 1])
 
 
 def test_row_ids_of_a_file_do_not_wrap_around(tmp_path):
     table = edit_entries(written(append_table(tmp_path / "t", **TRACKED)), _FIRST_ROW_ID=LARGEST - 1)
-    assert viewed(table, "row_tracking").to_arrow().column("_ROW_ID").to_pylist() == [LARGEST - 1, LARGEST]
+    assert table.system_table("row_tracking").to_arrow().column("_ROW_ID").to_pylist() == [LARGEST - 1, LARGEST]
     table = edit_entries(table, _FIRST_ROW_ID=LARGEST)
     with pytest.raises(CorruptedError, match="row ids from 9223372036854775807"):
-        viewed(table, "row_tracking").to_arrow()
+        table.system_table("row_tracking").to_arrow()
     assert table.to_arrow() == OLD
 
 

@@ -317,7 +317,7 @@ def test_files_outside_are_deleted_below_a_root_of_the_caller_only(tmp_path, cap
     table.truncate()
     set_stored(table, **{DECLARED: str(tmp_path / "near")})
     with caplog.at_level(logging.WARNING):
-        expired = catalog.table("db.t").expire_snapshots(retain_max=1, retain_min=1)
+        expired = catalog.table("db.t").maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert expired.snapshots == (1,)
     assert outside.exists() is not allowed
     assert ("are not deleted" in caplog.text) is not allowed

@@ -49,7 +49,7 @@ def table(catalog):
     schema = Schema(COLUMNS, primary_keys=["id", "day"], partition_keys=["day"], options=options)
     table = catalog.create_table("shop.orders", schema)
     table.write(pa.table({"id": [1], "day": ["a"]}))
-    table.create_tag("nightly-01")
+    table.tags.create("nightly-01")
     table.branches.create("dev")
     table.consumers.reset("streams", 1)
     return table
@@ -66,7 +66,7 @@ def test_the_nearest_name_is_in_the_message(catalog, table, kind):
 
 def test_of_many_tags_twenty_are_named(table):
     for number in range(2, 60):
-        table.create_tag(f"nightly-{number:02}")
+        table.tags.create(f"nightly-{number:02}")
     with pytest.raises(NotFoundError) as refused:
         table.to_arrow(tag="nightly_57")
     message = str(refused.value)

@@ -54,7 +54,7 @@ def template(tmp_path_factory):
     made = keyed_table(tmp_path_factory.mktemp("template") / "t", bucket="1")
     for number in range(3):
         made.write(orders((number, "v", number), (9, "w", number)))
-    made.create_tag("v2", 2)
+    made.tags.create("v2", 2)
     made.branches.create("b", "v2")
     return made.path
 

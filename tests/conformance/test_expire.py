@@ -64,7 +64,7 @@ def test_the_same_files_remain_after_expiry(judge, name, rng, kind):
     for most in (len(ids) - 2, 4, 1):
         twin = copied(table)
         expired = twin.java("expire_snapshots", retain_max=most, retain_min=1, time_retained_ms=100 * HOUR)["expired"]
-        ours = table.ours().expire_snapshots(retain_max=most, retain_min=1, older_than=0)
+        ours = table.ours().maintenance.expire_snapshots(retain_max=most, retain_min=1, older_than=0)
         assert len(ours.snapshots) == expired > 0
         same(left(table), left(twin), f"{table.name}: what we left of {most} snapshots, and what Java did")
         same(table.agree(tag="v1"), tagged, "a tag outlives its snapshot")
@@ -89,7 +89,7 @@ def test_by_time_and_with_a_consumer(judge, name, rng):
         rules = {"retain_min": least, "time_retained_ms": int(hours * HOUR), "max_deletes": limit}
         twin.java("expire_snapshots", retain_max=100, **rules)
         if limit == 100:
-            table.ours().expire_snapshots(int(time.time() * 1000) - int(hours * HOUR), 100, least)
+            table.ours().maintenance.expire_snapshots(int(time.time() * 1000) - int(hours * HOUR), 100, least)
         else:
             options = {"snapshot.num-retained.min": str(least), "snapshot.expire.limit": str(limit)}
             expire_after_commit(table.ours(**options, **{"snapshot.time-retained": f"{int(hours * 60)} min"}).store)
@@ -115,7 +115,7 @@ def test_changes_outlive_their_snapshots(judge, name, rng, kind):
     told = changes(table)
     twin = copied(table)
     twin.java("expire_snapshots", retain_max=2, retain_min=1, time_retained_ms=100 * HOUR, changelog_retain_max=200)
-    table.ours().expire_snapshots(retain_max=2, retain_min=1, older_than=0)
+    table.ours().maintenance.expire_snapshots(retain_max=2, retain_min=1, older_than=0)
     same(left(table), left(twin), f"{table.name}: what we left, and what Java did")
     for number in range(1, newest - 1):
         both = [json.loads((Path(one.path) / "changelog" / f"changelog-{number}").read_text()) for one in (table, twin)]

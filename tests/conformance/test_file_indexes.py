@@ -208,5 +208,5 @@ def test_java_reads_by_the_indexes_that_old_files_were_given(judge, name, rng, i
     table.java("write", rows=[["+I", row] for row in random_rows(rng, index, 40)])
     table.java("compact", kind="full")
     table.agree_everywhere()
-    table.ours().expire_snapshots(retain_max=1, retain_min=1)
+    table.ours().maintenance.expire_snapshots(retain_max=1, retain_min=1)
     check_questions(table, table.agree(), rng, filters=4, projections=0)

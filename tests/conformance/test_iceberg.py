@@ -163,7 +163,7 @@ class IcebergGame:
         self.write()
 
     def expire(self) -> None:
-        self.table.expire_snapshots(retain_max=self.rng.randint(1, 4), retain_min=1)
+        self.table.maintenance.expire_snapshots(retain_max=self.rng.randint(1, 4), retain_min=1)
 
     def roll_back(self) -> None:
         number = self.rng.choice(self.table.snapshots()).id
@@ -206,7 +206,7 @@ class IcebergGame:
         if not self.keyed:
             return self.rows
         top = int(self.table.schema.options.get("num-levels", "6")) - 1
-        files = Table.open(f"{self.table.path}$files").to_arrow(snapshot_id=snapshot_id).to_pylist()
+        files = self.table.system_table("files").to_arrow(snapshot_id=snapshot_id).to_pylist()
         if all(file["level"] == top for file in files):
             return self.rows
         view = self.table.read_optimized()

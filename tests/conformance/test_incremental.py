@@ -3,7 +3,6 @@
 import pytest
 
 from paimon_core.errors import PaimonError
-from paimon_core.table import viewed
 from tests.conformance.compare import same
 from tests.conformance.judge import JudgeError
 from tests.conformance.kinds import Kind, dotted, keyed
@@ -24,7 +23,7 @@ KINDS = (
 
 def agree(table, options):
     """Both engines show the same rows with their kinds, or both refuse; returns the number of rows, None: refused."""
-    ours = viewed(table.ours(**options), "audit_log")
+    ours = table.ours(**options).system_table("audit_log")
     fields = ours.schema.fields
     try:
         answer = table.judge.call("read", table=f"{table.name}$audit_log", options=options)

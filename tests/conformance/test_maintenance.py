@@ -79,7 +79,7 @@ def test_neither_finds_orphans_after_the_other(judge):
     table.java("compact", kind="full")
     Table.open(table.path).branches.create("b", tag="v1")
     rows, tagged = table.java("read")["rows"], Table.open(table.path).to_arrow(tag="v1").num_rows
-    Table.open(table.path).expire_snapshots(retain_max=1, retain_min=1)
+    Table.open(table.path).maintenance.expire_snapshots(retain_max=1, retain_min=1)
     for ours_first in (True, False):
         for stray in ("manifest/manifest-x-0", "index/index-x-0", "snapshot/.snapshot-7.x.tmp"):
             (Path(table.path) / stray).parent.mkdir(exist_ok=True)
@@ -87,10 +87,10 @@ def test_neither_finds_orphans_after_the_other(judge):
         time.sleep(0.02)
         now = int(time.time() * 1000) - 5
         if ours_first:
-            assert Table.open(table.path).remove_orphan_files(older_than=now).count == 3
+            assert Table.open(table.path).maintenance.remove_orphan_files(older_than=now).count == 3
         found = table.java("remove_orphan_files", older_than_ms=now)["deleted"]
         assert found == (0 if ours_first else 3)
-        assert Table.open(table.path).remove_orphan_files(older_than=now).count == 0
+        assert Table.open(table.path).maintenance.remove_orphan_files(older_than=now).count == 0
         assert table.java("read")["rows"] == rows
         assert Table.open(table.path).to_arrow(tag="v1").num_rows == tagged
 

@@ -276,7 +276,7 @@ class MaintenanceGame:
         if self.by_java(possible=self.java_may_expire(line)):
             line.table.java("expire_snapshots", retain_max=few, retain_min=few)
         else:
-            line.table.ours().expire_snapshots(retain_max=few, retain_min=few)
+            line.table.ours().maintenance.expire_snapshots(retain_max=few, retain_min=few)
         least = max(line.moments) - few + 1
         line.moments = {number: moment for number, moment in line.moments.items() if number >= least}
 
@@ -288,9 +288,9 @@ class MaintenanceGame:
         now, ours = int(time.time() * 1000) - 2, self.main.table.ours
         if self.by_java():
             self.main.table.java("remove_orphan_files", older_than_ms=now)
-        ours().remove_orphan_files(older_than=now)
+        ours().maintenance.remove_orphan_files(older_than=now)
         assert self.main.table.java("remove_orphan_files", older_than_ms=now)["deleted"] == 0
-        assert ours().remove_orphan_files(older_than=now).paths == []
+        assert ours().maintenance.remove_orphan_files(older_than=now).paths == []
 
     def branch_of(self, line: Line) -> str | None:
         names = sorted(self.lines.keys() - {"main"})

@@ -34,7 +34,7 @@ def test_java_goes_on(judge, name, rng, kind):
         table.we_write(some(rng, 30))
         table.java("write", rows=some(rng, 30))
         before = table.agree()
-        table.ours().rescale(buckets)
+        table.ours().maintenance.rescale(buckets)
         same(table.agree(), before, f"{name}: rows rescaled to {buckets}")
         inside = [table.java("read", bucket=bucket)["rows"] for bucket in range(buckets)]
         same([row[1:] for rows in inside for row in rows], before, f"{name}: rows bucket by bucket")

@@ -7,7 +7,6 @@ import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
-from paimon_core.table import viewed
 from tests.conformance.compare import same
 from tests.conformance.kinds import ALL, Kind, dotted, keyed
 from tests.conformance.merging import ENGINES, MergedTable, drawn, pools_of
@@ -27,7 +26,7 @@ ABSENT = ("file_indexes",)
 
 def agree(table, name, **when):
     """Both engines show the same rows, in any order; returns them."""
-    ours = viewed(table.ours(), name)
+    ours = table.ours().system_table(name)
     fields = [f for f in ours.read(**when).fields if f.name not in NEWER.get(name, ())]
     java = {"snapshot": when["snapshot_id"]} if when else {}
     answer = table.judge.call("read", table=f"{table.java_name}${name}", **java)
@@ -107,7 +106,7 @@ def test_of_every_kind(judge, name, rng, kind):
     for one in ("files", "manifests", "audit_log"):  # Java's other tables do not travel
         agree(table, one, snapshot_id=1)
     for level in (0, 5):
-        found = viewed(table.ours(), "files").to_arrow(filter=f"level = {level}").num_rows
+        found = table.ours().system_table("files").to_arrow(filter=f"level = {level}").num_rows
         assert found == sum(row[5] == level for row in agree(table, "files"))
     table.java("compact", kind="full")
     agree_on_all(table, leave_out=leave_out)
@@ -132,13 +131,13 @@ def test_kinds_of_merged_rows(judge, name, rng, engine, more):
     at = [0, 1 + [f.name for f in table.ours().schema.fields].index("k")]
 
     def check():
-        ours = viewed(table.ours(), "audit_log").to_arrow(columns=["rowkind", "k"])
+        ours = table.ours().system_table("audit_log").to_arrow(columns=["rowkind", "k"])
         found = sorted(map(list, zip(*(column.to_pylist() for column in ours.columns), strict=True)))
         for one in ("audit_log", "binlog"):
             answer = judge.call("read", table=f"{name}${one}")["rows"]
             shown = [[row[1 + i] for i in at] for row in answer]
             same(found, sorted([kind, k[0] if one == "binlog" else k] for kind, k in shown), f"{name}${one}")
-        deleted = viewed(table.ours(), "audit_log").to_arrow(columns=["k"], filter="rowkind IN ('-D', '-U')")
+        deleted = table.ours().system_table("audit_log").to_arrow(columns=["k"], filter="rowkind IN ('-D', '-U')")
         same(
             sorted(deleted.column(0).to_pylist()), sorted(k for kind, k in found if kind[0] == "-"), f"{name}: deleted"
         )
@@ -163,7 +162,7 @@ def test_of_the_catalog(judge, name, rng):
     own = name.split(".")[1]
     catalog = FileSystemCatalog(str(judge.warehouse))
     for one in ("tables", "partitions", "all_table_options"):
-        ours = catalog.table(f"sys.{one}")
+        ours = catalog.system_table(f"sys.{one}")
         answer = judge.call("read", table=f"sys.{one}")
         shown = [[n, t] for n, t in zip(answer["columns"], answer["types"], strict=True)]
         same([[f.name, str(f.type)] for f in ours.schema.fields], shown, f"sys.{one}: columns")
@@ -183,7 +182,7 @@ def test_changes_in_a_batch(judge, name, rng, producer):
     for first in (0, 2):
         between = f"{first},{last}"
         for one in ("audit_log", "binlog")[: 1 + (producer == "lookup")]:  # Java packs -U with the next row
-            ours = viewed(table.ours(**{"incremental-between": between}), one)
+            ours = table.ours(**{"incremental-between": between}).system_table(one)
             fields = ours.schema.fields
             answer = judge.call("read", table=f"{name}${one}", incremental_between=between)
             expected = [[normal(v, f.type) for v, f in zip(row[1:], fields, strict=True)] for row in answer["rows"]]

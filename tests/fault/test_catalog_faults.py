@@ -118,7 +118,7 @@ def fill(place: Place, name: str = "db.t") -> Table:
     table = catalog.create_table(name, KEYED)
     for number in range(3):
         table.write(orders((1, f"v{number}", number), (10 + number, "more", number)))
-    table.create_tag("kept", 1)
+    table.tags.create("kept", 1)
     table.branches.create("b", "kept")
     table.consumers.reset("reader", 2)
     return table

@@ -110,7 +110,7 @@ def _in_other_buckets() -> MemoryIO:
 
 
 def _rescale(io: FileIO) -> None:
-    _open(io).rescale()
+    _open(io).maintenance.rescale()
 
 
 def _keyed(*batches: list[tuple], full_after: int = 0, **options: str) -> MemoryIO:

@@ -72,17 +72,17 @@ def outlived() -> MemoryIO:
     io = keyed(**{"changelog.num-retained.min": "11"})
     for i in range(5):
         open_table(io).write(orders((i, "old", i), (i + 1, "newer", i)))
-    open_table(io).expire_snapshots(retain_max=4)
+    open_table(io).maintenance.expire_snapshots(retain_max=4)
     return io
 
 
 def expire(io: FileIO) -> None:
-    open_table(io).expire_snapshots(retain_max=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=1)
 
 
 def expire_changes(io: FileIO) -> None:
     few = {**FEW, "changelog.num-retained.min": "1", "changelog.num-retained.max": "3"}
-    open_table(io).with_options(few).expire_snapshots()
+    open_table(io).with_options(few).maintenance.expire_snapshots()
 
 
 def shown(io: FileIO) -> dict[tuple, list]:
@@ -217,7 +217,7 @@ class Overtaken(MemoryIO):
             for i in range(commits):
                 open_table(others).write(orders((10 + i, "b", i)))
             if commits:
-                open_table(others).expire_snapshots(retain_max=self.kept)
+                open_table(others).maintenance.expire_snapshots(retain_max=self.kept)
         return super().create_exclusive(path, data)
 
 
@@ -284,5 +284,5 @@ def test_a_compaction_beside_an_expiry_loses_no_row(drawn):
     (_, _, seen), table = met(base, [compact, expire, look], drawn)
     assert rows_of(table.to_arrow()) == rows
     assert all(found in (rows, None) for _, found in seen)
-    table.expire_snapshots(retain_max=1)
+    table.maintenance.expire_snapshots(retain_max=1)
     assert stored(base) == needed_files(table.store)

@@ -59,7 +59,7 @@ def _roll_back(io: FileIO) -> None:
 
 
 def _expire(io: FileIO) -> None:
-    _open(io).expire_snapshots(retain_max=1)
+    _open(io).maintenance.expire_snapshots(retain_max=1)
 
 
 def _is_right(io: FileIO) -> bool:

@@ -46,24 +46,24 @@ def keyed(**options: str) -> MemoryIO:
     for i in range(3):
         open_table(io).write(orders((i, "old", i), (i + 1, "newer", i)))
         if i == 0:
-            open_table(io).create_tag("v1")
-            open_table(io).create_tag("w1")
-    open_table(io).expire_snapshots(retain_max=2, retain_min=1)
+            open_table(io).tags.create("v1")
+            open_table(io).tags.create("w1")
+    open_table(io).maintenance.expire_snapshots(retain_max=2, retain_min=1)
     return io
 
 
 def branched() -> MemoryIO:
     """A branch of a tag with a schema and a snapshot of its own, one of a snapshot, one without rows."""
     io = keyed()
-    open_table(io).create_tag("v2")
+    open_table(io).tags.create("v2")
     open_table(io).branches.create("b", tag="v2")
     there = open_table(io, "b").alter([AddColumn("z", "INT")])
     there.write(orders((7, "there", 7)))
-    there.create_tag("v3")
+    there.tags.create("v3")
     open_table(io).branches.create("s", snapshot_id=open_table(io).snapshot().id)
     open_table(io).branches.create("empty")
     open_table(io).write(orders((8, "here", 8)))
-    open_table(io).create_tag("late")
+    open_table(io).tags.create("late")
     return io
 
 
@@ -71,7 +71,7 @@ def appended(**options: str) -> MemoryIO:
     """Two branches that have only added rows."""
     io = made([], [], **{"bucket": "-1", "write-only": "true", **options})
     open_table(io).write(orders((1, "old", 1)))
-    open_table(io).create_tag("v1")
+    open_table(io).tags.create("v1")
     open_table(io).branches.create("b", tag="v1")
     open_table(io, "b").write(orders((2, "there", 2)))
     open_table(io).write(orders((3, "here", 3)))
@@ -111,7 +111,7 @@ def aged() -> MemoryIO:
             open_table(io).tags.create(f"t{i}", retained="1 ms")
             open_table(io).tags.create(f"stays{i}")
     open_table(io).tags.delete("stays0")
-    open_table(io).expire_snapshots(retain_max=2, retain_min=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=2, retain_min=1)
     return io
 
 
@@ -129,7 +129,7 @@ def gappy() -> MemoryIO:
 def remove_missing(io: FileIO) -> None:
     """Old snapshots still name the missing files."""
     open_table(io).maintenance.remove_missing_files()
-    open_table(io).expire_snapshots(retain_max=1, retain_min=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=1, retain_min=1)
 
 
 def with_consumers() -> MemoryIO:
@@ -288,6 +288,6 @@ def test_ends_as_a_run_without_fault(name: str, mode: Mode):
         assert state(io, numbered=numbered) == after, where
         found = verify(open_table(io).store, deep=True).faults
         assert [fault for fault in found if fault.path.rpartition("/")[2] not in STALE.get(name, ())] == [], where
-        open_table(io).remove_orphan_files(older_than=open_table(io).store.now())
+        open_table(io).maintenance.remove_orphan_files(older_than=open_table(io).store.now())
         assert state(io, numbered=numbered) == after, where
         assert {path for path in stored(io) if not path.endswith("/_SUCCESS")} == needed_files(open_table(io).store)

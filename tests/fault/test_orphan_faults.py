@@ -39,7 +39,7 @@ class AgedIO(MemoryIO):
 
 
 def remove(io: FileIO) -> int:
-    return opened(io).remove_orphan_files(older_than=1000).count
+    return opened(io).maintenance.remove_orphan_files(older_than=1000).count
 
 
 def littered(**options: str) -> AgedIO:
@@ -82,7 +82,7 @@ def write(*rows):
 
 
 def expire(io: FileIO) -> None:
-    opened(io).expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    opened(io).maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
 
 
 def retag(io: FileIO) -> None:
@@ -145,7 +145,7 @@ def test_writers_of_other_processes_lose_no_row(tmp_path, seconds):
     removals = 0
     while any(writer.is_alive() for writer in writers):
         with suppress(OutOfRangeError):
-            table.remove_orphan_files(older_than=table.store.now() - 4000)
+            table.maintenance.remove_orphan_files(older_than=table.store.now() - 4000)
             removals += 1
     assert [writer.exitcode for writer in writers] == [0, 0]
     counts = [int((tmp_path / "t" / f"written-{n}").read_text()) for n in (1, 2)]
@@ -156,7 +156,7 @@ def test_writers_of_other_processes_lose_no_row(tmp_path, seconds):
     assert min(counts) > 0
     table = Table.open(table.path)
     time.sleep(0.01)
-    table.remove_orphan_files(older_than=table.store.now())
+    table.maintenance.remove_orphan_files(older_than=table.store.now())
     left = {p for p in all_files(table.store.io, table.path) if "/manifest/" in p or "/bucket-" in p}
     assert left == needed_files(table.store)
 
@@ -195,8 +195,8 @@ def test_readers_and_writers_of_other_processes(tmp_path):
     rounds = 0
     while any(work.is_alive() for work in works):
         with suppress(OutOfRangeError):
-            table.expire_snapshots(retain_max=2, retain_min=1)
-            table.remove_orphan_files(older_than=table.store.now() - 20_000)
+            table.maintenance.expire_snapshots(retain_max=2, retain_min=1)
+            table.maintenance.remove_orphan_files(older_than=table.store.now() - 20_000)
             rounds += 1
     assert [work.exitcode for work in works] == [0] * 8
     assert rounds > 1

@@ -69,7 +69,7 @@ def test_committed_rows_survive_a_power_cut(tmp_path, name):
             lambda: table.delete("id in (1, 4)"),
             lambda: table.compact(full=True),
             lambda: table.overwrite(rows(20)),
-            lambda: table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62),
+            lambda: table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62),
             lambda: table.write(rows(22)),
         ]
         for step in steps:
@@ -169,7 +169,7 @@ def test_snapshots_are_deleted_durably_before_their_files(tmp_path):
         table.overwrite(rows(start))
     io = FaultyIO(FileIO.of(table.path))
     expiring = Table(FileStore(io, table.path, table.schema))
-    expiring.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+    expiring.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
     last_snapshot = max(i for i, (verb, path) in enumerate(io.log) if verb == "delete" and "/snapshot/" in path)
     first_file = min(i for i, (verb, path) in enumerate(io.log) if verb == "delete" and "/snapshot/" not in path)
     assert "sync" in [verb for verb, _ in io.log[last_snapshot:first_file]]

@@ -53,7 +53,7 @@ def compact(io: FileIO) -> None:
 
 
 def expire(io: FileIO) -> None:
-    open_table(io).expire_snapshots(retain_max=2, retain_min=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=2, retain_min=1)
 
 
 @pytest.mark.parametrize("producer", ["none", "input", "lookup"])

@@ -431,7 +431,7 @@ class Maintenance(RuleBasedStateMachine):
     def expire_changelogs(self, data):
         _, _, table = self.any_line(data)
         few = {"changelog.num-retained.min": "1", "changelog.num-retained.max": "1001"}
-        table.with_options(few).expire_snapshots(retain_max=1000, retain_min=1000)
+        table.with_options(few).maintenance.expire_snapshots(retain_max=1000, retain_min=1000)
         self.check_all()
 
     @rule(data=st.data())
@@ -459,7 +459,7 @@ class Maintenance(RuleBasedStateMachine):
     @rule(data=st.data())
     def remove_orphans(self, data):
         _, _, table = self.any_line(data)
-        table.remove_orphan_files(older_than=table.store.now())
+        table.maintenance.remove_orphan_files(older_than=table.store.now())
         self.check_all()
         self.check_files()
 
@@ -516,7 +516,7 @@ class Maintenance(RuleBasedStateMachine):
             return
         self.check_all()
         assert self.table().verify(deep=True).faults == ()
-        self.table().remove_orphan_files(older_than=self.table().store.now())
+        self.table().maintenance.remove_orphan_files(older_than=self.table().store.now())
         self.check_all()
         self.check_files()
 

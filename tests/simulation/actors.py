@@ -296,14 +296,14 @@ def compact_fully(world: World, op: Op, record: Record) -> None:
 def expire(world: World, op: Op, record: Record) -> None:
     """Expire all snapshots but a few."""
     table = world.open(op, record)
-    table.expire_snapshots(older_than=world.scheduler.now, retain_max=1 + round(op.pick * 2), retain_min=1)
+    table.maintenance.expire_snapshots(older_than=world.scheduler.now, retain_max=1 + round(op.pick * 2), retain_min=1)
 
 
 def orphans(world: World, op: Op, record: Record) -> None:
     """Remove orphan files that are older than every running operation."""
     table = world.open(op, record)
     oldest = min(one.begun for one in world.running.values())
-    table.remove_orphan_files(older_than=START + oldest - 1)
+    table.maintenance.remove_orphan_files(older_than=START + oldest - 1)
 
 
 def rollback(world: World, op: Op, record: Record) -> None:
@@ -341,7 +341,7 @@ def tag(world: World, op: Op, record: Record) -> None:
     table = world.open(op, record)
     chosen = world.choose(world.oracle.line(table.path), op.pick)
     if chosen is not None:
-        table.create_tag(f"tag{op.id}", chosen)
+        table.tags.create(f"tag{op.id}", chosen)
 
 
 def delete_tag(world: World, op: Op, record: Record) -> None:

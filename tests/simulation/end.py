@@ -45,7 +45,7 @@ def _check_table(world: World, client: Client, name: str) -> None:
             _check_readable(world, table)
             _check_written(world, client, name)
         world.scheduler.time += _DAYS
-        table.remove_orphan_files(older_than=world.scheduler.now)
+        table.maintenance.remove_orphan_files(older_than=world.scheduler.now)
         _check_files(table)
         _check_readable(world, table)
     except (PaimonError, OSError) as error:

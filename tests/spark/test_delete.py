@@ -97,7 +97,7 @@ def test_delete_reports_a_conflict_after_its_last_retry(spark, warehouse, monkey
 
 def compacted_and_expired(table):
     table.compact(full=True)
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
 
 
 def test_delete_retries_if_its_snapshot_expires(spark, warehouse, monkeypatch):

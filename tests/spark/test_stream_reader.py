@@ -342,10 +342,10 @@ def test_changes_between_two_snapshots(warehouse):
 def test_a_batch_of_changes_between_tags_and_times_by_any_source_and_name(warehouse):
     table = made(f"{warehouse}/db.db/t", bucket="1", **{"changelog-producer": "input"})
     put(table, 1, 2)
-    table.create_tag("a")
+    table.tags.create("a")
     put(table, 2, 3, text="y")
     put(table, 1, kinds=["-D"])
-    table.create_tag("b")
+    table.tags.create("b")
     table.compact(full=True)
     added = [(2, "y"), (3, "y")]
     for ends in ({"incremental-between": "a,b"}, {"incremental-between": "1,4"}):

@@ -7,7 +7,6 @@ import pytest
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.inspect.system_tables.table_registry import SYSTEM_TABLES
-from paimon_core.table import viewed
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import stream_request
 from tests.support.tables import append_table, keyed_table, orders
@@ -36,8 +35,8 @@ def test_every_one_is_read_as_by_the_engine(tmp_path, name):
     if name == "row_tracking":
         table = append_table(tmp_path / "a", **{"row-tracking.enabled": "true"})
         table.write(orders((1, "a", 1)))
-    table.create_tag("v")
-    expected = viewed(table, name).to_arrow()
+    table.tags.create("v")
+    expected = table.system_table(name).to_arrow()
     source = PaimonDataSource({"path": f"{table.path}${name}"})
     assert source.schema().names == expected.schema.names
     found = read(f"{table.path}${name}")
@@ -129,7 +128,7 @@ def test_a_planned_read_is_tagged_for_its_time(tmp_path):
     tasks = reader.partitions()
     table.write(orders((1, "b", 0)))
     table.compact(full=True)
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
     assert [row["v"] for task in tasks for batch in reader.read(task) for row in batch.to_pylist()] == ["a"]
     assert [tag.name[:13] for tag in table.tags.list()] == ["batch-read-1-"]
 

@@ -17,7 +17,7 @@ def main(warehouse: str, names: str, seed: str) -> None:
         if drawn.random() < 0.5:
             table.compact(full=drawn.random() < 0.3)
         else:
-            table.expire_snapshots(retain_max=drawn.randint(2, 8), retain_min=1)
+            table.maintenance.expire_snapshots(retain_max=drawn.randint(2, 8), retain_min=1)
         time.sleep(drawn.uniform(0, 0.5))
 
 

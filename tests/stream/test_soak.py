@@ -223,7 +223,7 @@ def check_files(soak: Soak, kills: int) -> None:
     """History does not pile up: expiry keeps only the configured snapshots, and a kill leaves few orphan files."""
     for name, table in soak.tables.items():
         table.compact(full=True)
-        table.expire_snapshots(retain_max=2, retain_min=1)
+        table.maintenance.expire_snapshots(retain_max=2, retain_min=1)
         assert len(table.snapshots()) <= 3, name
         root = Path(table.path)
         found = {path.name for path in root.rglob("bucket-*/*")}

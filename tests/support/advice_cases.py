@@ -147,9 +147,9 @@ def consumer(path):
 def tag(path):
     table = made(path, bucket="1", **{"snapshot.num-retained.min": "1", "snapshot.time-retained": "1 ms"})
     table.write(rows(0, 500))
-    table.create_tag("old")
+    table.tags.create("old")
     table.overwrite(rows(500, 400))
-    table.expire_snapshots(retain_max=1)
+    table.maintenance.expire_snapshots(retain_max=1)
     return table, {"worth": 1}, 31
 
 

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 NAMED = {"self", "cls", "name", "identifier"}  # the summary says what is named
-REFERENCES = r"Arguments\s+are\s+those\s+of\s+`([\w.]+)`|`paimon_core\.([\w.]+)`"
+REFERENCES = r"Arguments\s+(?:and\s+errors\s+)?(?:are\s+those\s+of|as\s+for)\s+`([\w.]+)`|`paimon_core\.([\w.]+)`"
 
 
 def function_of(member):

@@ -34,7 +34,7 @@ def named_table(root: Path, name: str) -> Table:
     writer = table.writer()
     writer.write(pa.table({"dt": [partition], "id": [name], column: [1]}, schema=table.arrow_schema))
     table.committer(commit_user=name).commit(writer.prepare_commit())
-    table.create_tag(f"t{file}")
+    table.tags.create(f"t{file}")
     table.branches.create(f"b{file}", f"t{file}")
     table.consumers.reset(f"u{file}", 2)
     return table

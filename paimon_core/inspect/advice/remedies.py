@@ -105,12 +105,12 @@ class Remedies:
         return Remedy(
             self._procedure("rescale", *arguments),
             self._call("rescale", bucket_num=buckets),
-            f"table.rescale({'' if buckets is None else buckets})",
+            f"table.maintenance.rescale({'' if buckets is None else buckets})",
         )
 
     def expire(self) -> Remedy:
         """Expire the snapshots that are due."""
-        return Remedy(self._command("expire"), self._call("expire_snapshots"), "table.expire_snapshots()")
+        return Remedy(self._command("expire"), self._call("expire_snapshots"), "table.maintenance.expire_snapshots()")
 
     def delete_consumer(self, consumer: str) -> Remedy:
         """Delete a consumer that keeps snapshots from expiring."""

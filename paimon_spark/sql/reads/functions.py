@@ -99,9 +99,9 @@ def greatest_partition(table: Table) -> str | None:
         return None
     key = table.schema.partition_fields[0]
     values = _first_values(table, snapshot) - {None}
-    moment = {} if both or snapshot is None else {"snapshot_id": snapshot.id}
+    read_id = None if both or snapshot is None else snapshot.id
     for value in sorted(values, reverse=True):  # a partition whose rows are all deleted may still have files
-        if table.to_arrow([key.name], col(key.name) == value, limit=1, **moment).num_rows:
+        if table.to_arrow([key.name], col(key.name) == value, limit=1, snapshot_id=read_id).num_rows:
             stored = pa.array([value], table.schema.partition_arrow.field(0).type)
             return str(cast_array(stored, key.type, STRING)[0].as_py())
     return None

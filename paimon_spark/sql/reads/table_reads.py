@@ -19,7 +19,7 @@ from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_core.table import Table, with_store
+from paimon_core.table import Table
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
@@ -164,7 +164,7 @@ class TableReads(ReadEndpoint):
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
         """Return a scan of the moment that the request names, without its filter."""
-        return with_store(table, table.store.in_microseconds()).scan(limit=request.limit, **request.moment)
+        return table.with_store(table.store.in_microseconds()).scan(limit=request.limit, **request.moment)
 
     def _changed_column(self, scan: TableScan, request: ScanRequest) -> str | None:
         """Return a column of the request that the schema of the scan does not have as Spark knows it."""

@@ -62,7 +62,7 @@ def test_what_is_not_sure_is_a_conflict(tmp_path, monkeypatch):
         commit(table, rows(table, 2), since)
     monkeypatch.undo()
     table.compact(full=True)
-    table.expire_snapshots(retain_max=2, retain_min=1, older_than=2**62)
+    table.maintenance.expire_snapshots(retain_max=2, retain_min=1, older_than=2**62)
     with pytest.raises(CommitConflictError):
         commit(table, rows(table, 2), since)
     floats = create(tmp_path / "f", pa.schema([pa.field("k", pa.float64(), nullable=False), ("v", pa.int64())]), ["k"])

@@ -257,7 +257,7 @@ def test_an_error_of_a_read_reaches_the_query(tmp_path, duckdb):
     table.write(pa.table({"id": [1]}))
     relation = table.to_duckdb(connection=duckdb.connect())
     table.truncate()
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
     with pytest.raises(duckdb.Error, match="expired"):
         relation.fetchall()
 

@@ -14,7 +14,8 @@ GROUPS = [
     inspect.signature(vars(paimon_core.Table)[name].fget).return_annotation
     for name in ("maintenance", "tags", "branches", "consumers")
 ]
-OWNERS = {owner.__name__: owner for owner in [*PUBLIC, *GROUPS]}
+BASES = [base for owner in PUBLIC for base in owner.__mro__ if base.__module__.startswith("paimon_core.")]
+OWNERS = {owner.__name__: owner for owner in [*PUBLIC, *BASES, *GROUPS]}
 METHODS = public_methods(OWNERS.values())
 
 

@@ -15,6 +15,7 @@ from paimon_core.inspect.verify.verify_report import Fault, VerifyReport
 from paimon_core.operations.history.expire_snapshots import Expired
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_core.table.reading import TableReading
 from tests.support.faulty_io import FaultyIO
 
 
@@ -36,7 +37,7 @@ def test_a_table_says_its_snapshot_rows_and_files(table):
     assert repr(branch) == f"Table({table.path + '$branch_b'!r}, no snapshot, schema 0)"
     table.truncate()
     assert "snapshot 3, 0 rows stored in 0 files" in repr(table)
-    assert repr(Table.open(table.path + "$files")) == f"SystemTable({table.path + '$files'!r})"
+    assert repr(table.system_table("files")) == f"SystemTable({table.path + '$files'!r})"
 
 
 def test_a_table_that_was_removed_says_so(table):
@@ -62,16 +63,16 @@ def test_every_failure_of_the_store_is_a_text(table):
 def test_a_store_that_does_not_answer_is_not_waited_for(table, monkeypatch):
     answer = threading.Event()
     monkeypatch.setattr(summary_module, "_SECONDS", 0.05)
-    monkeypatch.setattr(Table, "_travel", lambda self, when: answer.wait(30))
+    monkeypatch.setattr(TableReading, "resolve", lambda self: answer.wait(30))
     assert repr(table) == f"Table({table.path!r}, the store has not answered in 0.05 seconds)"
     answer.set()
 
 
 def test_an_error_in_a_repr_is_one_line_without_passwords(table, monkeypatch):
-    def refused(self, when):
+    def refused(self):
         raise ConnectionError("no way to\ns3://me:secret@host/t " + "x" * 1000)
 
-    monkeypatch.setattr(Table, "_travel", refused)
+    monkeypatch.setattr(TableReading, "resolve", refused)
     assert "ConnectionError: no way to\\ns3://" in repr(table)
     assert "secret" not in repr(table)
     assert len(repr(table)) < len(table.path) + 300
@@ -82,16 +83,16 @@ def test_a_snapshot_says_what_it_is(table):
     assert first is not None
     assert repr(first).startswith("Snapshot(1, APPEND, 20")
     assert repr(first).endswith(" UTC, 700 rows stored (+700), schema 0)")
-    assert "Snapshot(" in repr(table.create_tag("v"))
+    assert "Snapshot(" in repr(table.tags.create("v"))
 
 
 def test_results_say_their_numbers(table, tmp_path):
     fault = Fault("missing-manifest", "p", "m")
-    assert repr(table.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")) == (
+    assert repr(table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")) == (
         "Expired(snapshots: 1, changelogs: 0, files: 2)"
     )
     assert repr(Expired(tuple(range(5000)))) == "Expired(snapshots: 5000, changelogs: 0, files: 0)"
-    assert repr(table.remove_orphan_files()) == "OrphanFiles(files: 0, bytes: 0)"
+    assert repr(table.maintenance.remove_orphan_files()) == "OrphanFiles(files: 0, bytes: 0)"
     assert repr(table.verify()).startswith("VerifyReport(sound, branches: 1, snapshots: 1, files: ")
     assert repr(VerifyReport((fault, fault), 1, 2, 3)) == (
         "VerifyReport(faults: 2 (missing-manifest), branches: 1, snapshots: 2, files: 3, rows read: 0)"

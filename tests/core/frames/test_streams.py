@@ -9,7 +9,7 @@ from paimon_core.options.lsm import WRITE_BUFFER_SIZE
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.schema import Schema
-from paimon_core.table import Table
+from paimon_core.table import Selection, Table, open_any
 
 SCHEMA = pa.schema([("id", pa.int64()), ("note", pa.string())])
 ROWS = 20_000  # in a batch
@@ -191,13 +191,13 @@ def test_a_table_is_a_stream_that_can_be_read_again(table):
 def test_an_error_of_a_stream_keeps_its_message(table):
     reader = table.to_arrow_batch_reader()
     table.truncate()
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
     with pytest.raises(OutOfRangeError, match="expired"):
         reader.read_all()
 
 
 def test_each_kind_of_read_is_a_stream(table):
-    table.create_tag("first", 1)
+    table.tags.create("first", 1)
     table.branches.create("b")
     kinds = {
         "": {"id": 30},
@@ -207,7 +207,7 @@ def test_each_kind_of_read_is_a_stream(table):
         "$tags": {"tag_name": 1},
     }
     for suffix, ((column, rows),) in ((suffix, kind.items()) for suffix, kind in kinds.items()):
-        found = Table.open(table.path + suffix)
+        found = open_any(table.path + suffix)
         assert pa.table(found).num_rows == found.to_arrow_batch_reader([column]).read_all().num_rows == rows, suffix
     changes = table.with_options({"incremental-between": "1,3"})
     assert sorted(pa.table(changes)["id"].to_pylist()) == list(range(10, 30))
@@ -220,7 +220,7 @@ def test_the_second_branch_of_a_read_stays_at_its_snapshot(tmp_path):
     branch = Table.open(table.path, branch="b")
     branch.write(batch(0, 2))
     both = table.with_options({"scan.fallback-branch": "b"})
-    read = both._repeatable(None, None, None, {})
+    read = both._read(Selection())
     assert [pa.table(read).num_rows for _ in range(2)] == [2, 2]
     branch.write(batch(2, 2))
     assert [pa.table(read).num_rows, pa.table(both).num_rows] == [2, 4]
@@ -237,7 +237,7 @@ def test_reads_of_merged_rows_are_streams_of_merged_rows(tmp_path):
 def test_nothing_is_planned_before_the_first_batch(table, monkeypatch):
     plans, original = [], TableScan.plan
     monkeypatch.setattr(TableScan, "plan", lambda self: plans.append(self) or original(self))
-    read = table._repeatable(None, None, None, {})
+    read = table._read(Selection())
     capsules = [read.__arrow_c_stream__() for _ in range(3)]
     assert capsules
     assert not plans

@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 from typing_extensions import assert_type
 
-from paimon_core import AddColumn, FileSystemCatalog, PaimonError, Schema, SetOption, Table, col
+from paimon_core import AddColumn, FileSystemCatalog, PaimonError, Schema, SetOption, SystemTable, Table, col
 
 catalog = FileSystemCatalog("/warehouse", options={"table-default.bucket": "2"})
 table = catalog.create_table("shop.orders", Schema(pa.schema([("id", pa.int64())]), primary_keys=["id"]))
@@ -41,6 +41,16 @@ assert_type(table.to_polars(["id"], col("id") > 1, snapshot_id=3), pl.DataFrame)
 assert_type(table.to_duckdb(connection=duckdb.connect()), duckdb.DuckDBPyRelation)
 table.to_duckdb(connection="memory")  # error
 table.to_pandas(dtype_backend=1)  # error
+table.to_arrow(tag="v1", timestamp=dt.datetime(2026, 1, 31))
+table.to_arrow(snapshot=7)  # error
+table.to_polars(snapshot_id="seven")  # error
+table.snapshot(tags="v1")  # error
+files = table.system_table("files")
+assert_type(files, SystemTable)
+assert_type(SystemTable.open("/warehouse/shop.db/orders$files"), SystemTable)
+assert_type(files.to_pandas(limit=3, snapshot_id=1), pd.DataFrame)
+files.to_batches(snapshots=1)  # error
+files.write(pa.table({"id": [1]}))  # error
 assert_type(table.get({"id": 1}), dict[str, object] | None)
 table.get([{"id": 1}]).num_rows
 table.get(1)  # error

@@ -276,7 +276,7 @@ def test_expired_snapshots_leave_the_metadata(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(4):
         table.write(orders((i, "a", i)))
-    table.expire_snapshots(retain_max=2)
+    table.maintenance.expire_snapshots(retain_max=2)
     found = _now(table)
     assert _listed(found) == [3, 4]
     assert names_in(table.store.io, f"{table.path}/metadata") == found.named
@@ -419,7 +419,7 @@ def test_metadata_is_no_contradiction_of_the_format(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     assert table.verify().sound
-    assert table.remove_orphan_files(older_than=table.store.now()).count == 0
+    assert table.maintenance.remove_orphan_files(older_than=table.store.now()).count == 0
 
 
 # ---- schemas

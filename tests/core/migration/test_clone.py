@@ -122,7 +122,7 @@ def test_only_what_is_new_is_copied(catalogs, monkeypatch):
 def test_at_a_snapshot_or_a_tag_and_then_forward(catalogs):
     here, there = catalogs
     source = source_table(here)
-    source.create_tag("v2", 2)
+    source.tags.create("v2", 2)
     old = here.clone("db.t", there, "db.copy", snapshot_id=1)
     assert contents(old) == rows_of(source.to_arrow(snapshot_id=1), ("id", "v", "n"))
     tagged = here.clone("db.t", there, "db.copy", tag="v2")
@@ -151,7 +151,7 @@ def test_changes_of_the_schema_come_along(catalogs):
 def test_a_branch_and_a_table_without_rows(catalogs):
     here, there = catalogs
     source = source_table(here)
-    source.branches.create("b", source.create_tag("v").name)
+    source.branches.create("b", source.tags.create("v").name)
     here.table("db.t$branch_b").write(orders((70, "only there", 1)))
     assert contents(here.clone("db.t$branch_b", there, "db.b")) == contents(here.table("db.t$branch_b"))
     here.create_table("db.empty", Schema(ORDERS))

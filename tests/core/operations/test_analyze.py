@@ -70,7 +70,7 @@ def test_expiry_deletes_the_file(table):
     commit_statistics(table.store, statistics(table))
     commit_statistics(table.store, statistics(table))
     assert len(stat_files(table)) == 2
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**41)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**41)
     assert len(stat_files(table)) == 1
 
 

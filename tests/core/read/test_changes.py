@@ -139,7 +139,7 @@ def test_vectors_of_an_overwritten_bucket_must_be_there(tmp_path):
     table.overwrite(orders((3, "d", 0)))
     (at,) = [s.id for s in table.snapshots() if s.commit_kind == CommitKind.OVERWRITE]
     kept = table.snapshot().id - at + 1
-    table.expire_snapshots(retain_max=kept, retain_min=kept)
+    table.maintenance.expire_snapshots(retain_max=kept, retain_min=kept)
     stream = table.with_options({"scan.snapshot-id": str(at), "streaming-read-overwrite": "true"}).stream()
     with pytest.raises(OutOfRangeError, match=f"'scan.snapshot-id' = '{at + 1}'"):
         stream.plan()
@@ -207,7 +207,7 @@ def test_changes_that_outlive_their_snapshots(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup", **{"changelog.time_retained": "9 h"})
     stream = table.stream(changelog=True)
     expected = told(table, changelog=True)
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert len(table.snapshots()) == 1
     assert [tuple(r.values()) for b in stream.to_batches() for r in b.to_pylist()] == expected
     assert told(table, changelog=True) == expected

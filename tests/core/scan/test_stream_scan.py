@@ -337,7 +337,7 @@ def test_expired(tmp_path):
     table = timeline(keyed_table(tmp_path / "t"))
     scan, after = StreamScan(table.store), position_after(table, 1)
     through = scan.advance(after)
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     for ask in (lambda: scan.advance(after), lambda: scan.plan(after, through)):
         with pytest.raises(
             OutOfRangeError, match=r"snapshot 2 of .* has expired.*oldest that can be read is 4.*consumer-id"

@@ -153,6 +153,11 @@ def test_a_moment_is_the_same_as_an_argument_and_as_an_option():
     assert epoch_millis(" 7000 ") == epoch_millis(datetime(1970, 1, 1, 0, 0, 7, tzinfo=timezone.utc)) == 7000
     with pytest.raises(InvalidInputError, match=r"'scan.timestamp', 'scan.timestamp-millis' each choose a snapshot"):
         TimeTravel.from_options({"scan.timestamp-millis": "7000", "scan.timestamp": "1970-01-01"})
-    for when, message in [({"wen": 1}, "unknown argument 'wen'"), ({"snapshot_id": "x"}, "must be a number")]:
+    refusals = [
+        ({"wen": 1}, "unknown argument 'wen'"),
+        ({"snapshot": 1}, "unknown argument 'snapshot'.*did you mean 'snapshot_id'"),
+        ({"snapshot_id": "x"}, "must be a number"),
+    ]
+    for when, message in refusals:
         with pytest.raises(InvalidInputError, match=message):
             TimeTravel.of(when)

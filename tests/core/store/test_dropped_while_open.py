@@ -43,7 +43,7 @@ USES: dict[str, Callable[[Table], Callable[[], object]]] = {
     "delete": lambda table: lambda: table.delete("id = 1"),
     "compact": lambda table: lambda: table.compact(full=True),
     "alter": lambda table: lambda: table.alter([AddColumn("extra", "INT")]),
-    "tag": lambda table: lambda: table.create_tag("late", 1),
+    "tag": lambda table: lambda: table.tags.create("late", 1),
     "branch": lambda table: lambda: table.branches.create("late"),
     "branch of a snapshot": lambda table: lambda: table.branches.create("late", snapshot_id=1),
     "consumer": lambda table: lambda: table.consumers.reset("reader", 1),

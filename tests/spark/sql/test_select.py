@@ -196,7 +196,7 @@ def test_branches_and_moments_are_tables_of_their_own(sql):
     sql("INSERT INTO t VALUES (1, 0)")
     path = next(row[1] for row in sql("DESCRIBE EXTENDED t") if row[0] == "Location")
     table = Table.open(path)
-    table.create_tag("v1", 1)
+    table.tags.create("v1", 1)
     table.branches.create("dev", tag="v1")
     sql("INSERT INTO t VALUES (2, 0)")
     sql("INSERT INTO `t$branch_dev` VALUES (3, 0), (4, 1)")

@@ -30,7 +30,7 @@ def test_every_one_has_the_rows_of_the_engine(sql, table):
     for name in SYSTEM_TABLES:
         if name == "row_tracking":
             continue
-        expected = Table.open(f"{table.path}${name}").to_arrow()
+        expected = table.system_table(name).to_arrow()
         frame = sql.spark.sql(f"SELECT * FROM `t${name}`")
         assert frame.columns == expected.schema.names, name
         found = [row.asDict(recursive=True) for row in frame.collect()]

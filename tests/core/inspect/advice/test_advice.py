@@ -209,7 +209,7 @@ def test_a_table_outside_of_a_catalog_has_no_sql(tmp_path):
 
 def test_a_branch_gets_its_own_advice(tmp_path):
     table, _, _ = backlog(tmp_path)
-    table.create_tag("now")
+    table.tags.create("now")
     table.branches.create("b", "now")
     table.compact(full=True)
     branch = Table.open(table.path, branch="b")
@@ -223,7 +223,7 @@ def test_advice_is_about_the_newest_schema(tmp_path):
     table = made(tmp_path, bucket="4")
     table.write(rows(0))
     mine = table.with_options({"num-sorted-run.compaction-trigger": "2", "write-only": "true"})
-    table.rescale(2)
+    table.maintenance.rescale(2)
     assert Table.open(table.path).schema.options["bucket"] == "2"
     assert table.advice() == mine.advice() == []
     for number in range(3):

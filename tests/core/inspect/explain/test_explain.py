@@ -222,7 +222,7 @@ def test_rows_without_a_bucket_are_hidden(tmp_path):
 def test_branches_tags_and_moments(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
-    table.create_tag("one")
+    table.tags.create("one")
     table.branches.create("b", tag="one")
     table.write(orders((2, "b", 2)))
     assert checked(table).totals.files == 2

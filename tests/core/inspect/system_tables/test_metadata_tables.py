@@ -14,7 +14,7 @@ from paimon_core.inspect.system_tables.value_text import iso_duration
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.table import Table, viewed
+from paimon_core.table import SystemTable, Table, open_any
 from tests.support.index_files import unpack
 from tests.support.tables import append_table, keyed_table, orders, rows_of
 
@@ -24,7 +24,7 @@ PARTITIONED = pa.schema(
 
 
 def shown(table, name, **asked):
-    return viewed(table, name).to_arrow(**asked).to_pylist()
+    return table.system_table(name).to_arrow(**asked).to_pylist()
 
 
 def partitioned(path, **options):
@@ -42,11 +42,11 @@ def test_of_an_empty_table(tmp_path, name):
         if name != "row_tracking"
         else append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     )
-    found = viewed(table, name).to_arrow()
-    assert found.schema == viewed(table, name).arrow_schema
+    found = table.system_table(name).to_arrow()
+    assert found.schema == table.system_table(name).arrow_schema
     assert found.num_rows == (0 if name not in ("schemas", "options", "aggregation_fields") else found.num_rows)
-    again = pickle.loads(pickle.dumps(viewed(table, name)))
-    assert again.schema == viewed(table, name).schema
+    again = pickle.loads(pickle.dumps(table.system_table(name)))
+    assert again.schema == table.system_table(name).schema
     assert pickle.loads(pickle.dumps(again.read())).plan() == again.read().plan()
 
 
@@ -102,8 +102,8 @@ def test_schemas_options_and_functions(tmp_path):
 def test_tags_branches_and_consumers(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
-    table.create_tag("kept")
-    table.create_tag("short", retained=datetime.timedelta(days=2))
+    table.tags.create("kept")
+    table.tags.create("short", retained=datetime.timedelta(days=2))
     table.branches.create("b", tag="kept")
     Consumers(table.store.io, table.store.branch_root).record("c", 2)
     kept, short = shown(table, "tags")
@@ -238,7 +238,7 @@ def test_file_indexes(tmp_path):
     table.write(orders((1, "a", None), (2, "b", None)))
     (file,) = table.scan().plan().splits[0].files
     path = f"{table.path}/bucket-0/{file.file_name}"
-    rows = rows_of(viewed(table, "file_indexes").to_arrow(), ["column_name", "index_type"])
+    rows = rows_of(table.system_table("file_indexes").to_arrow(), ["column_name", "index_type"])
     same = {
         "partition": "{}", "bucket": 0, "file_path": path, "file_size_in_bytes": file.file_size, "record_count": 2,
         "schema_id": 0, "storage_type": "EMBEDDED", "index_file_path": None,
@@ -280,13 +280,24 @@ def test_by_name_and_by_path(tmp_path):
     catalog.create_database("db")
     table = keyed_table(tmp_path / "db.db" / "t")
     table.write(orders((1, "a", 1)))
-    table.create_tag("v")
+    table.tags.create("v")
     table.branches.create("b", tag="v")
-    for opened in (catalog.table("db.t$FILES"), Table.open(table.path + "$files"), Table.open(table.path + "$Files/")):
+    for opened in (
+        catalog.system_table("db.t$FILES"),
+        SystemTable.open(table.path + "$files"),
+        open_any(table.path + "$Files/"),
+        table.system_table("Files"),
+    ):
         assert opened.to_arrow().num_rows == 1
         assert str(opened.location) == table.path + "$files"
         assert "$files" in repr(opened)
-    for opened in (catalog.table("db.t$branch_b$snapshots"), Table.open(table.path + "$branch_b$snapshots")):
+    branch_b = Table.open(table.path, branch="b")
+    for opened in (
+        catalog.any_table("db.t$branch_b$snapshots"),
+        SystemTable.open(table.path + "$branch_b$snapshots"),
+        SystemTable.open(table.path + "$snapshots", branch="b"),
+        branch_b.system_table("snapshots"),
+    ):
         assert opened.to_arrow().num_rows == 1
         assert str(opened.location) == table.path + "$branch_b$snapshots"
     for name in ("db.t$file", "db.t$snapshot"):
@@ -299,54 +310,47 @@ def test_by_name_and_by_path(tmp_path):
     assert catalog.list_tables("db") == ["t"]
 
 
-def test_can_only_be_read(tmp_path):
-    table = keyed_table(tmp_path / "t")
-    table.write(orders((1, "a", 1)))
-    files = viewed(table, "files")
-    for change in (
-        lambda t: t.write(orders((9, "x", 9))),
-        lambda t: t.overwrite(orders((9, "x", 9))),
-        lambda t: t.delete("level = 0"),
-        lambda t: t.update_columns(orders((9, "x", 9))),
-        lambda t: t.truncate(),
-        lambda t: t.compact(),
-        lambda t: t.maintenance,
-        lambda t: t.tags,
-        lambda t: t.branches,
-        lambda t: t.consumers,
-        lambda t: t.create_tag("x"),
-        lambda t: t.rollback_to(1),
-        lambda t: t.expire_snapshots(),
-        lambda t: t.rescale(3),
-        lambda t: t.drop_partitions([{"p": 1}]),
-        lambda t: t.alter([SetOption("bucket", "1")]),
-        lambda t: t.writer(),
-        lambda t: t.committer(),
-        lambda t: t.with_options({"write-only": "false"}).write(orders((9, "x", 9))),
+def test_system_table_opened_as_table_is_refused(tmp_path):
+    catalog = FileSystemCatalog(str(tmp_path))
+    catalog.create_database("db")
+    table = keyed_table(tmp_path / "db.db" / "t")
+    for opening in (
+        lambda: Table.open(f"{table.path}$files"),
+        lambda: Table.open(f"{table.path}$Files/"),
+        lambda: catalog.table("db.t$files"),
+        lambda: catalog.table("sys.tables"),
     ):
-        with pytest.raises(UnsupportedError, match=r"t\$files: a system table can only be read"):
-            change(files)
-    for read in (
-        lambda t: t.store,
-        lambda t: t.scan(),
-        lambda t: t.reader(),
-        lambda t: t.explain(),
-        lambda t: t.get({"id": 1}),
-        lambda t: t.stream(),
-        lambda t: t.changes(0),
-        lambda t: t.read_optimized(),
-    ):
-        with pytest.raises(UnsupportedError, match=r"t\$files is a system table"):
-            read(files)
+        with pytest.raises(UnsupportedError, match=r"a system table can only be read; open it as a SystemTable"):
+            opening()
+    with pytest.raises(InvalidInputError, match="names no system table"):
+        SystemTable.open(table.path)
+    with pytest.raises(InvalidInputError, match="names no system table"):
+        catalog.system_table("db.t$ro")
     with pytest.raises(InvalidInputError, match="names a view"):
         Table.create(str(tmp_path / "new$files"), Schema(PARTITIONED))
-    with pytest.raises(InvalidInputError, match="no past"):
-        viewed(table, "snapshots").to_arrow(snapshot_id=1)
+
+
+def test_system_table_has_no_method_that_only_raises(tmp_path):
+    files = keyed_table(tmp_path / "t").system_table("files")
+    assert not isinstance(files, Table)
+    for name in ("store", "write", "truncate", "maintenance", "tags", "changes", "stream", "get", "read_optimized"):
+        assert not hasattr(files, name), name
+
+
+def test_system_table_reads_with_bad_arguments_are_refused(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    files = table.system_table("files")
+    with pytest.raises(InvalidInputError, match="no past, so 'snapshot_id' chooses nothing"):
+        table.system_table("snapshots").to_arrow(snapshot_id=1)
+    with pytest.raises(InvalidInputError, match="no past, so 'timestamp' chooses nothing"):
+        table.system_table("snapshots").to_arrow(timestamp=1)
+    with pytest.raises(InvalidInputError, match="did you mean 'snapshot_id'"):
+        files.to_arrow(snapshotid=1)
     with pytest.raises(InvalidInputError, match="does not exist in the table; it has partition, bucket"):
         files.to_arrow(columns=["path"])
     with pytest.raises(InvalidInputError, match="limit must not be negative"):
         files.to_arrow(limit=-1)
-    assert rows_of(table.to_arrow()) == [{"id": 1, "v": "a", "n": 1}]
 
 
 def test_secrets_are_not_shown(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.inspect.system_tables.row_tables import packed
-from paimon_core.table import viewed
 from paimon_core.types.datatype import BIGINT, STRING, DataField
 from tests.support.tables import append_table, keyed_table, orders, rows_of
 
@@ -15,7 +14,7 @@ FIELDS = (DataField(0, "id", BIGINT), DataField(1, "v", STRING))
 
 
 def audit(table, **asked):
-    return rows_of(viewed(table, "audit_log").to_arrow(**asked))
+    return rows_of(table.system_table("audit_log").to_arrow(**asked))
 
 
 def changed(path, **options):
@@ -31,13 +30,17 @@ def changed(path, **options):
 def test_audit_log_shows_the_kind_of_the_newest_row_and_deletes(tmp_path, options):
     table = changed(tmp_path / "t", **options)
     table.write(orders((3, "e", 3)), ["+U"])
-    found = viewed(table, "audit_log").to_arrow()
+    found = table.system_table("audit_log").to_arrow()
     assert found.schema.names == ["rowkind", "id", "v", "n"]
     newest = {1: "+I", 3: "+U"}
     shown = [{"rowkind": newest[row["id"]], **row} for row in rows_of(table.to_arrow())]
     deleted = {"rowkind": "-D", "id": 2, "v": "b", "n": 2}
     assert rows_of(found) == [shown[0], deleted, shown[1]]
-    assert sorted(viewed(table, "audit_log").to_arrow(columns=["rowkind"]).column(0).to_pylist()) == ["+I", "+U", "-D"]
+    assert sorted(table.system_table("audit_log").to_arrow(columns=["rowkind"]).column(0).to_pylist()) == [
+        "+I",
+        "+U",
+        "-D",
+    ]
     assert audit(table, columns=["id"], filter="rowkind = '+U' AND v = 'e'") == [{"id": 3}]
     assert audit(table, filter="rowkind = '-D'") == [deleted]
     assert audit(table, filter="id = 2") == audit(table, filter="n = 2") == [deleted]
@@ -63,9 +66,9 @@ def test_a_filter_on_the_key_prunes_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
     table.write(orders((9, "b", 2)))
-    read = viewed(table, "audit_log").read(filter="id = 9")
+    read = table.system_table("audit_log").read(filter="id = 9")
     assert [f.row_count for split in read.plan() for f in split.files] == [1]
-    assert sum(len(split.files) for split in viewed(table, "audit_log").read().plan()) == 2
+    assert sum(len(split.files) for split in table.system_table("audit_log").read().plan()) == 2
     again = pickle.loads(pickle.dumps(read))
     (part,) = pickle.loads(pickle.dumps(read.plan()))
     assert [b.to_pylist() for b in again.to_batches(part)] == [[{"rowkind": "+I", "id": 9, "v": "b", "n": 2}]]
@@ -74,7 +77,7 @@ def test_a_filter_on_the_key_prunes_files(tmp_path):
 def test_audit_log_of_changes_keeps_their_kinds(tmp_path):
     table = changed(tmp_path / "t", **{"changelog-producer": "input"})
     between = table.with_options({"incremental-between": "1,3"})
-    assert viewed(between, "audit_log").to_arrow().to_pylist() == table.changes(1, 3).to_pylist()
+    assert between.system_table("audit_log").to_arrow().to_pylist() == table.changes(1, 3).to_pylist()
     kinds = [(r["rowkind"], r["id"]) for r in audit(between)]
     assert kinds == [("+I", 1), ("-D", 2), ("+I", 3)]
     assert [r["id"] for r in audit(between, filter="rowkind = '-D'")] == [2]
@@ -85,14 +88,14 @@ def test_audit_log_of_changes_keeps_their_kinds(tmp_path):
 
 def test_binlog(tmp_path):
     table = changed(tmp_path / "t", **{"changelog-producer": "lookup"})
-    rows = rows_of(viewed(table, "binlog").to_arrow())
+    rows = rows_of(table.system_table("binlog").to_arrow())
     assert rows == [
         {"rowkind": "+I", "id": [1], "v": ["c"], "n": [1]},
         {"rowkind": "+I", "id": [3], "v": ["d"], "n": [3]},
     ]
-    without = viewed(changed(tmp_path / "without"), "binlog")
+    without = changed(tmp_path / "without").system_table("binlog")
     assert rows_of(without.to_arrow(filter="rowkind = '-D'")) == [{"rowkind": "-D", "id": [2], "v": ["b"], "n": [2]}]
-    between = viewed(table.with_options({"incremental-between": "2,6"}), "binlog")
+    between = table.with_options({"incremental-between": "2,6"}).system_table("binlog")
     rows = rows_of(between.to_arrow())
     assert rows == [
         {"rowkind": "+U", "id": [1, 1], "v": ["a", "c"], "n": [1, 1]},
@@ -127,9 +130,9 @@ def test_row_tracking(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((3, "c", 3)))
-    found = viewed(table, "row_tracking").to_arrow()
+    found = table.system_table("row_tracking").to_arrow()
     assert found.schema.names == ["id", "v", "n", "_ROW_ID", "_SEQUENCE_NUMBER"]
     assert [(r["id"], r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in rows_of(found)] == [(1, 0, 1), (2, 1, 1), (3, 2, 2)]
-    assert viewed(table, "row_tracking").to_arrow(columns=["v"], filter="_ROW_ID = 2").to_pylist() == [{"v": "c"}]
+    assert table.system_table("row_tracking").to_arrow(columns=["v"], filter="_ROW_ID = 2").to_pylist() == [{"v": "c"}]
     with pytest.raises(UnsupportedError, match="needs row ids"):
-        viewed(keyed_table(tmp_path / "k"), "row_tracking").to_arrow()
+        keyed_table(tmp_path / "k").system_table("row_tracking").to_arrow()

@@ -52,7 +52,7 @@ def only_newest(table):
     for tag in table.tags.list():
         if tag.name != "v1":
             table.tags.delete(tag.name)
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**50)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**50)
 
 
 def seeded(tmp_path, name):
@@ -181,7 +181,7 @@ def test_an_unreadable_tag_is_deleted(tmp_path):
     table, *_ = seeded(tmp_path, "tag garbled")
     Path(table.store.tags.path("v1")).unlink()
     assert table.verify().sound
-    table.remove_orphan_files(older_than=table.store.now())
+    table.maintenance.remove_orphan_files(older_than=table.store.now())
     assert table.verify(deep=True).sound
 
 
@@ -198,7 +198,7 @@ def test_an_unreadable_consumer_is_reset_or_deleted(tmp_path):
 def test_snapshots_before_a_gap_expire(tmp_path, name):
     table, *_ = seeded(tmp_path, name)
     Path(table.store.snapshots.path(table.snapshot().id - 1)).unlink(missing_ok=True)
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**50)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**50)
     assert table.verify().sound
 
 

@@ -76,14 +76,14 @@ def history(tmp_path, kind, **options):
     table = table_of(tmp_path, kind, **options)
     for first in (0, 20, 60):
         table.write(rows(first))
-    table.create_tag("v1", 2)
+    table.tags.create("v1", 2)
     if kind not in ("postponed", "first-row", "partial-update", "aggregation", "evolved"):
         table.delete("k < 5")
     table.compact(full=True)
     table.write(rows(10, 5))
     table.branches.create("b", tag="v1")
     Table.open(table.path, options={"branch": "b"}).write(rows(200, 3))
-    table.expire_snapshots(retain_max=3, retain_min=1, older_than=2**50)
+    table.maintenance.expire_snapshots(retain_max=3, retain_min=1, older_than=2**50)
     return Table.open(table.path)
 
 

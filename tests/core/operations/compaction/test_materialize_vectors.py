@@ -17,12 +17,12 @@ def with_vectors(path, **options: str) -> Table:
 
 
 def vectors(table: Table) -> int:
-    kinds = Table.open(f"{table.path}$table_indexes").to_arrow()["index_type"].to_pylist()
+    kinds = table.system_table("table_indexes").to_arrow()["index_type"].to_pylist()
     return kinds.count("DELETION_VECTORS")
 
 
 def names(table: Table) -> set[str]:
-    return set(Table.open(f"{table.path}$files").to_arrow()["file_path"].to_pylist())
+    return set(table.system_table("files").to_arrow()["file_path"].to_pylist())
 
 
 @pytest.mark.parametrize("bucket", ["-1", "1"])

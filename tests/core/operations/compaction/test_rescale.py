@@ -51,12 +51,12 @@ def test_rescaling_changes_no_row_and_emits_no_change(tmp_path, name):
     written(once, kinds=name in ("keys", "lookup", "marked lookup", "full compaction"))
     once.compact(full=True)
     expected = rows_of(once.to_arrow())
-    assert table.rescale(5).commit_kind in ("OVERWRITE", "COMPACT")
+    assert table.maintenance.rescale(5).commit_kind in ("OVERWRITE", "COMPACT")
     table = Table.open(table.path)
     assert table.schema.options["bucket"] == "5"
     assert totals(table) == ({5}, set(range(5)))
     assert rows_of(table.to_arrow()) == expected
-    assert table.rescale() is None
+    assert table.maintenance.rescale() is None
     if "changelog-producer" in TABLES[name]:
         last = table.snapshot().id
         Table.open(table.path).compact(full=True)
@@ -65,7 +65,7 @@ def test_rescaling_changes_no_row_and_emits_no_change(tmp_path, name):
     table.write(orders((100, "x", 1)))
     table.compact(full=True)
     assert [row for row in rows_of(table.to_arrow()) if row["id"] == 100] == [{"id": 100, "v": "x", "n": 1}]
-    table.rescale(1)
+    table.maintenance.rescale(1)
     assert totals(Table.open(table.path)) == ({1}, {0})
     assert rows_of(Table.open(table.path).to_arrow())[:-1] == expected
 
@@ -81,14 +81,14 @@ def test_partition_by_partition(tmp_path, options):
     table.delete("p = 2 and k >= 0")  # nothing is left of its rows, and maybe of its files
     left = [row for row in rows if row["p"] != 2 and row["k"] != 7]
     sizes: list[tuple[int, int]] = []
-    table.rescale(3, partitions=[{"p": None}], progress=lambda done, whole: sizes.append((done, whole)))
+    table.maintenance.rescale(3, partitions=[{"p": None}], progress=lambda done, whole: sizes.append((done, whole)))
     assert len(sizes) == 1
     assert sizes[0][0] == sizes[0][1] > 0
     table = Table.open(table.path)
     table.write(pa.table({"p": [None], "k": [99]}, schema))
     with pytest.raises(InvalidInputError, match="has files written with 2 buckets"):
         table.write(pa.table({"p": [1], "k": [99]}, schema))
-    table.rescale()
+    table.maintenance.rescale()
     table.write(pa.table({"p": [1], "k": [99]}, schema))
     assert totals(table)[0] == {3}
     left += [{"p": None, "k": 99}, {"p": 1, "k": 99}]
@@ -118,15 +118,15 @@ def test_rows_changed_since_the_read_are_not_overwritten(tmp_path, change):
 def test_other_tables_are_not_rescaled(tmp_path):
     table = append_table(tmp_path / "free")
     with pytest.raises(InvalidInputError, match="no fixed number of buckets"):
-        table.rescale()
+        table.maintenance.rescale()
     for buckets in (4, 0):
         with pytest.raises(InvalidInputError, match=f"cannot be given {buckets}"):
-            table.rescale(buckets)
+            table.maintenance.rescale(buckets)
     fixed = keyed_table(tmp_path / "fixed")
     with pytest.raises(InvalidInputError, match="cannot be given -1"):
-        fixed.rescale(-1)
-    assert fixed.rescale() is None
-    assert fixed.alter([SetOption("bucket", "3")]).rescale() is None
+        fixed.maintenance.rescale(-1)
+    assert fixed.maintenance.rescale() is None
+    assert fixed.alter([SetOption("bucket", "3")]).maintenance.rescale() is None
 
 
 class PickledTasks:
@@ -166,7 +166,7 @@ def test_tasks_write_what_this_process_would(tmp_path, name):
     written(table, kinds=True)
     written(same, kinds=True)
     TableMaintenance(table.store, PickledTasks()).rescale(5)
-    same.rescale(5)
+    same.maintenance.rescale(5)
     table, same = Table.open(table.path), Table.open(same.path)
     assert rows_of(table.to_arrow()) == rows_of(same.to_arrow())
     assert table.snapshot().commit_kind == same.snapshot().commit_kind

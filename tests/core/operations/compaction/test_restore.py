@@ -29,7 +29,7 @@ def rows(table, **when):
 def test_rows_of_a_moment_come_back_and_nothing_is_lost(tmp_path, options):
     table = keyed_table(tmp_path / "t", **options)
     table.write(orders((1, "a", 1), (2, "b", 2)))
-    table.create_tag("then")
+    table.tags.create("then")
     then = rows(table)
     assert then
     table.write(orders((1, "c", 5), (3, "d", 3)))
@@ -44,7 +44,7 @@ def test_rows_of_a_moment_come_back_and_nothing_is_lost(tmp_path, options):
     table.restore(newest)
     assert rows(table) == last
     table.write(orders((4, "e", 4)))
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
     assert {row["id"] for row in rows(table)} >= {row["id"] for row in last}
     assert rows(table, tag="then") == then
 

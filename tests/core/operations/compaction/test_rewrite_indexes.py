@@ -140,11 +140,11 @@ def test_replaced_index_files_go_when_their_snapshots_expire(tmp_path):
     table.maintenance.rewrite_file_index()
     assert len(there(table)) == 9
     assert there(table) == old | names(table)
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert there(table) == names(table)
     assert table.verify(deep=True).sound
     table.truncate()
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert there(table) == set()
 
 
@@ -156,7 +156,7 @@ def test_tags_protect_replaced_index_files(tmp_path):
     table = asked(table, "v,id")
     table.maintenance.rewrite_file_index()
     table.write(orders((90, "z", 1)))
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert there(table) == old | names(table)
     assert table.to_arrow(version="then", filter="v = 'v1'").num_rows == 1
     table.tags.delete("then")
@@ -172,7 +172,7 @@ def test_branches_protect_replaced_index_files(tmp_path):
     old = names(table)
     table = asked(table, "v,id")
     table.maintenance.rewrite_file_index()
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert there(table) == old | names(table)
     assert Table.open(table.path, branch="b").to_arrow(filter="v = 'v1'").num_rows == 1
 

@@ -89,7 +89,7 @@ def test_a_name_of_digits_is_for_automatic_tags_only():
     assert tags(table) == {"20241204": 1}
     assert table.to_arrow(tag="20241204").num_rows == 1
     with pytest.raises(InvalidInputError, match="only digits"):
-        table.create_tag("20241203")
+        table.tags.create("20241203")
     table.tags.delete("20241204")
 
 
@@ -112,7 +112,7 @@ def test_snapshots_of_other_writers_are_tagged_later():
 def test_a_tag_of_the_name_stays_as_it_is():
     io = made(**DAILY)
     table = commit(io, "2024-12-05T00:05:00")
-    table.create_tag("2024-12-05", 1)
+    table.tags.create("2024-12-05", 1)
     assert tags(commit(io, "2024-12-06T00:05:00", "2024-12-07T01:00:00")) == {
         "2024-12-04": 1,
         "2024-12-05": 1,
@@ -123,7 +123,7 @@ def test_a_tag_of_the_name_stays_as_it_is():
 def test_so_many_automatic_tags_stay():
     io = made(**DAILY, **{"tag.num-retained-max": "2", "tag.default-time-retained": "10 d"})
     table = commit(io, "2024-12-05T00:05:00")
-    table.create_tag("mine", 1)
+    table.tags.create("mine", 1)
     table = commit(io, *(f"2024-12-0{day}T00:05:00" for day in range(6, 9)))
     assert tags(table) == {"mine": 1, "2024-12-06": 3, "2024-12-07": 4}
     assert table.tags.get("2024-12-07").time_retained == timedelta(days=10)
@@ -132,7 +132,7 @@ def test_so_many_automatic_tags_stay():
 def test_tags_are_deleted_at_their_age_after_commits():
     io = made(**{"tag.default-time-retained": "1 d"})
     table = commit(io, "2024-12-05T00:05:00")
-    table.create_tag("v1")
+    table.tags.create("v1")
     table.tags.create("v2", retained="9 d")
     assert tags(commit(io, "2024-12-06T00:05:00")) == {"v1": 1, "v2": 1}
     assert tags(commit(io, "2024-12-06T00:05:01")) == {"v2": 1}

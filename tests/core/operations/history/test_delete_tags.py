@@ -41,7 +41,7 @@ def expired_tags(count: int, kind: str = "keyed", **options: str) -> MemoryIO:
         elif i == count:
             open_table(io).tags.create("stays")
     open_table(io).tags.create("young")
-    open_table(io).expire_snapshots(retain_max=1, retain_min=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert len(open_table(io).snapshots()) == 1
     return io
 
@@ -104,7 +104,7 @@ def test_many_tags_of_one_snapshot_are_deleted_with_one_reading_of_every_file(ex
         open_table(io).tags.create(name)
     if expired:
         open_table(io).overwrite(orders((1, "v", 2)))
-        open_table(io).expire_snapshots(retain_max=1, retain_min=1)
+        open_table(io).maintenance.expire_snapshots(retain_max=1, retain_min=1)
     counted = FaultyIO(io)
     open_table(counted).tags.delete_several(names(20))
     assert max(Counter(path for verb, path in counted.log if verb == "read").values()) <= MOST_READS
@@ -141,7 +141,7 @@ def test_nothing_but_the_tags_goes_if_what_another_tag_needs_is_unknown():
     assert before - set(io.files) == {store.tags.path(name) for name in names(3)}
     open_table(io).tags.delete_several(["t3", "stays"])  # the damaged one goes as well
     assert [tag.name for tag in open_table(io).tags.list()] == ["young"]
-    open_table(io).remove_orphan_files(older_than=store.now())
+    open_table(io).maintenance.remove_orphan_files(older_than=store.now())
     assert stored(io) == needed_files(open_table(io).store)
 
 
@@ -158,7 +158,7 @@ def test_a_tag_whose_own_metadata_are_damaged_keeps_no_other_from_being_deleted(
     for i in range(3):
         open_table(io).overwrite(orders((i, "w", i)))
         open_table(io).tags.create(["t2", "stays", "young"][i])
-    open_table(io).expire_snapshots(retain_max=1, retain_min=1)
+    open_table(io).maintenance.expire_snapshots(retain_max=1, retain_min=1)
     store = open_table(io).store
     snapshot = store.tags.get("t1").snapshot
     name = {
@@ -177,7 +177,7 @@ def test_a_tag_whose_own_metadata_are_damaged_keeps_no_other_from_being_deleted(
     assert [tag.name for tag in open_table(io).tags.list()] == ["stays", "young"]
     assert needed_files(store) <= stored(io)
     assert len(stored(io) - needed_files(store)) <= 2, "what only the damaged one names"
-    open_table(io).remove_orphan_files(older_than=store.now())
+    open_table(io).maintenance.remove_orphan_files(older_than=store.now())
     assert stored(io) == needed_files(store)
 
 
@@ -205,7 +205,7 @@ class History:
             self.move()
         for branch in self.branches:
             act(open_table(self.io, branch), self.draw.choice(["compact", "overwrite", "write"]), 99)
-            open_table(self.io, branch).expire_snapshots(retain_max=1, retain_min=1)
+            open_table(self.io, branch).maintenance.expire_snapshots(retain_max=1, retain_min=1)
 
     def move(self) -> None:
         self.made += 1
@@ -247,7 +247,7 @@ class History:
 
     def expire(self, branch: str) -> None:
         few = self.draw.randint(1, 3)
-        open_table(self.io, branch).expire_snapshots(retain_max=few, retain_min=1)
+        open_table(self.io, branch).maintenance.expire_snapshots(retain_max=few, retain_min=1)
 
 
 @pytest.mark.drawn
@@ -257,7 +257,7 @@ def test_after_drawn_histories_exactly_what_only_the_deleted_tags_need_goes():
         history = History(seed)
         draw, io = history.draw, history.io
         now = open_table(io).store.now()
-        open_table(io).remove_orphan_files(older_than=now)
+        open_table(io).maintenance.remove_orphan_files(older_than=now)
         shown, stays = what_shows(io), needed_files(open_table(io).store)
         assert stays <= stored(io), seed
         branch = draw.choice(["main", *history.branches])
@@ -268,7 +268,7 @@ def test_after_drawn_histories_exactly_what_only_the_deleted_tags_need_goes():
         assert what_shows(io) == {k: v for k, v in shown.items() if k not in {(branch, name) for name in chosen}}, seed
         assert open_table(io).verify(deep=True).sound, seed
         assert needed_files(open_table(io).store) <= stored(io), seed
-        assert open_table(io).remove_orphan_files(older_than=now, dry_run=True).paths == [], seed
+        assert open_table(io).maintenance.remove_orphan_files(older_than=now, dry_run=True).paths == [], seed
         for name in chosen:
             open_table(single, branch).tags.delete(name)
         assert single.files == io.files, seed

@@ -132,10 +132,10 @@ def check_expiry(kind, before, on_branch, after, data) -> None:
         consumers = Consumers(io, table.store.branch_root)
         if reads_from is not None:
             consumers.record("reader", reads_from)
-        would = table.expire_snapshots(retain_max=most, retain_min=1, dry_run=True)
+        would = table.maintenance.expire_snapshots(retain_max=most, retain_min=1, dry_run=True)
         assert what_shows(io) == shown
         files = stored(io)
-        gone = table.expire_snapshots(retain_max=most, retain_min=1)
+        gone = table.maintenance.expire_snapshots(retain_max=most, retain_min=1)
         assert gone == would
         assert gone.files == len(files - stored(io))
         first = min(ids[-most], ids[-1] + 1 if reads_from is None else reads_from)
@@ -161,7 +161,7 @@ def test_changes_outlive_their_snapshots(kind, steps, data):
     told = {i: open_table(io).changes(i, i + 1).to_pylist() for i in range(latest)}
     for most in sorted(data.draw(st.sets(st.integers(1, latest), min_size=1)), reverse=True):
         table, shown = open_table(io), what_shows(io)
-        gone = table.expire_snapshots(retain_max=most, retain_min=1)
+        gone = table.maintenance.expire_snapshots(retain_max=most, retain_min=1)
         assert not gone.changelogs
         assert what_shows(io) == {k: v for k, v in shown.items() if k not in {("main", i) for i in gone.snapshots}}
         assert {i: table.changes(i, i + 1).to_pylist() for i in range(latest)} == told
@@ -171,13 +171,13 @@ def test_changes_outlive_their_snapshots(kind, steps, data):
     rules = {"snapshot.num-retained.min": "1", "changelog.num-retained.min": "1"}
     bounds = {"snapshot.num-retained.max": "1", "changelog.num-retained.max": str(fewer)}
     table = Table(open_table(io).store.with_options(rules | bounds))
-    table.expire_snapshots()
+    table.maintenance.expire_snapshots()
     if fewer > 1:
         assert [c.id for c in kept.all()] == list(range(max(1, latest - fewer + 1), latest))
         for i in range(latest - fewer, latest):
             assert table.changes(i, i + 1).to_pylist() == told[i]
         table = Table(open_table(io).store.with_options({**rules, "snapshot.num-retained.max": "1"}))
-        table.expire_snapshots()  # changes are not to be kept longer any more
+        table.maintenance.expire_snapshots()  # changes are not to be kept longer any more
     assert not list(kept.all())
     assert stored(io) == needed_files(table.store)
 
@@ -254,7 +254,7 @@ def test_a_failed_expiry_fails_no_commit(caplog):
     assert len(open_table(io).snapshots()) == 3
     assert "were not expired" in caplog.text
     with pytest.raises(PermissionError):
-        open_table(io).expire_snapshots()
+        open_table(io).maintenance.expire_snapshots()
 
 
 def test_a_reader_of_an_expired_snapshot_gets_an_error_that_says_so():
@@ -265,7 +265,7 @@ def test_a_reader_of_an_expired_snapshot_gets_an_error_that_says_so():
     oldest = table.snapshots()[0]
     scan, reader = table.scan(snapshot_id=oldest.id), table.reader(snapshot_id=oldest.id)
     splits = scan.plan().splits
-    table.expire_snapshots(retain_max=1)
+    table.maintenance.expire_snapshots(retain_max=1)
     with pytest.raises(OutOfRangeError, match=r"snapshot 1 of .* expired while it was read"):
         scan.plan()
     with pytest.raises(OutOfRangeError, match=r"snapshot 1 of .* expired while it was read"):
@@ -286,21 +286,23 @@ def test_nothing_expires_if_a_tag_or_branch_is_unreadable():
     io.delete(table.store.manifests.path(table.store.tags.get("broken").snapshot.base_manifest_list))
     files = set(io.files)
     with pytest.raises(CorruptedError, match="tag 'broken' cannot be read"):
-        table.expire_snapshots(retain_max=1)
+        table.maintenance.expire_snapshots(retain_max=1)
     assert set(io.files) == files
 
 
 def test_a_branch_of_a_tag_without_changelog_files_does_not_keep_others_from_expiring():
     io = table_of("input")
     open_table(io).write(orders((1, "v", 1)))
-    open_table(io).create_tag("v")
+    open_table(io).tags.create("v")
     open_table(io).write(orders((1, "v", 2)))
-    open_table(io).expire_snapshots(retain_max=1, retain_min=1)  # with the changelog files of the tag's snapshot
+    open_table(io).maintenance.expire_snapshots(
+        retain_max=1, retain_min=1
+    )  # with the changelog files of the tag's snapshot
     open_table(io).rollback_to("v")
     open_table(io).branches.create("b", tag="v")
     open_table(io).write(orders((1, "v", 3)))
     shown = what_shows(io)
-    assert open_table(io).expire_snapshots(retain_max=1, retain_min=1).snapshots[0] == 1
+    assert open_table(io).maintenance.expire_snapshots(retain_max=1, retain_min=1).snapshots[0] == 1
     kept = {key: rows for key, rows in shown.items() if key[0] == "b" or key[1] == "v"}
     assert kept.items() <= what_shows(io).items()
 
@@ -309,11 +311,11 @@ def test_bad_arguments_of_expiry_are_refused():
     io = table_of("append")
     open_table(io).write(orders((1, "v", 1)))
     with pytest.raises(InvalidInputError, match="at least 5 snapshots, but at most 3"):
-        open_table(io).expire_snapshots(retain_max=3, retain_min=5)
+        open_table(io).maintenance.expire_snapshots(retain_max=3, retain_min=5)
     with pytest.raises(InvalidInputError, match="the minimum is 1"):
-        open_table(io).expire_snapshots(retain_min=0)
+        open_table(io).maintenance.expire_snapshots(retain_min=0)
     with pytest.raises(InvalidInputError, match="neither epoch milliseconds"):
-        open_table(io).expire_snapshots(older_than="yesterday")
+        open_table(io).maintenance.expire_snapshots(older_than="yesterday")
 
 
 def test_older_than_a_moment():
@@ -322,10 +324,10 @@ def test_older_than_a_moment():
     for i in range(5):
         table.with_options({"write-only": "true"}).write(orders((i, "v", i)))
         clock[0] += 1_000
-    assert table.expire_snapshots(older_than=3_000).snapshots == (1, 2)
-    assert table.expire_snapshots(older_than="1970-01-01 00:00:04+00:00").snapshots == (3,)
-    assert table.expire_snapshots(older_than=10_000, retain_min=2).snapshots == ()
-    assert table.expire_snapshots(older_than=10_000).snapshots == (4,)
+    assert table.maintenance.expire_snapshots(older_than=3_000).snapshots == (1, 2)
+    assert table.maintenance.expire_snapshots(older_than="1970-01-01 00:00:04+00:00").snapshots == (3,)
+    assert table.maintenance.expire_snapshots(older_than=10_000, retain_min=2).snapshots == ()
+    assert table.maintenance.expire_snapshots(older_than=10_000).snapshots == (4,)
 
 
 @pytest.mark.parametrize(("hint", "missing"), [(4, ()), (6, ()), (4, (3,)), (5, (2, 4)), (9, ()), (None, (3, 4))])
@@ -342,7 +344,7 @@ def test_a_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
     if hint is not None:
         table.store.snapshots.write_hint("EARLIEST", hint)
     newest = table.snapshot().id
-    table.expire_snapshots(retain_max=3, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=3, retain_min=1)
     kept = table.store.snapshots.ids()
     assert kept == [newest - 2, newest - 1, newest]
     for number in kept:
@@ -357,13 +359,13 @@ def test_a_wrong_hint_does_not_change_which_changelogs_expire(hint):
         open_table(io).write(orders((i, "v", i)))
     table = open_table(io)
     latest = table.snapshot().id
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     changelogs = Changelogs(io, table.store.branch_root)
     assert changelogs.ids() == list(range(1, latest))
     if hint is not None:
         io.write(f"{ROOT}/changelog/EARLIEST", b"%d" % hint)
     rules = {"snapshot.num-retained.min": "1", "changelog.num-retained.min": "1"}
     bounds = {"snapshot.num-retained.max": "1", "changelog.num-retained.max": "3"}
-    Table(table.store.with_options(rules | bounds)).expire_snapshots()
+    Table(table.store.with_options(rules | bounds)).maintenance.expire_snapshots()
     assert changelogs.ids() == [latest - 2, latest - 1]
     assert stored(io) >= needed_files(table.store)

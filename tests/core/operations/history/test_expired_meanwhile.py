@@ -46,7 +46,7 @@ def table_of(path, name, **more):
 
 
 def expire(table):
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
 
 
 def overtaken(table, **where):
@@ -234,7 +234,7 @@ def test_a_rescale_reads_again(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "keys")
     before = contents(table)
     meddler = meddle(rescale, where, lambda: overtaken(table))
-    table.rescale(2)
+    table.maintenance.rescale(2)
     assert meddler.others == []
     assert contents(table) == before
     assert {e.total_buckets for e in live_entries(table.store, table.snapshot()).live} == {2}

@@ -26,7 +26,7 @@ def split_table(path, **options: str) -> Table:
     """A table and a branch from its first snapshot; each has got a row since."""
     table = append_table(path, **options)
     table.write(orders((1, "both", 0)))
-    table.create_tag("one")
+    table.tags.create("one")
     table.branches.create("b", "one")
     table.write(orders((2, "main", 0)))
     branch(table).write(orders((3, "branch", 0)))
@@ -65,8 +65,8 @@ def test_shared_files_outlive_either_branch(tmp_path):
     table = split_table(tmp_path / "t")
     table.branches.merge("b")
     table.compact(full=True)
-    table.expire_snapshots(retain_max=1, retain_min=1)
-    table.remove_orphan_files(older_than=0)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.remove_orphan_files(older_than=0)
     assert (ids(table), ids(branch(table))) == ([1, 2, 3], [1, 3])
     table.branches.delete("b")
     assert ids(table) == [1, 2, 3]
@@ -99,7 +99,7 @@ def test_deleted_rows_are_not_brought_back(tmp_path):
 def test_a_history_that_has_expired_in_part_is_refused(tmp_path):
     table = split_table(tmp_path / "t")
     table.write(orders((4, "main", 0)))
-    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     with pytest.raises(InvalidInputError, match="has expired"):
         table.branches.merge("b")
 

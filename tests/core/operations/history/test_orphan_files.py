@@ -52,15 +52,15 @@ def history(**options: str) -> MemoryIO:
     table = opened(io)
     for i in range(3):
         table.write(orders((i, "a", i), (9, "b", i)))
-    table.create_tag("v1", 2)
+    table.tags.create("v1", 2)
     table.branches.create("b", tag="v1")
     opened(io, "b").write(orders((20, "there", 1)))
-    opened(io, "b").create_tag("w")
+    opened(io, "b").tags.create("w")
     opened(io, "b").write(orders((21, "there", 1)))
     table.compact(full=True)
     table.write(orders((4, "d", 4)))
-    opened(io).expire_snapshots(older_than=2**50, retain_max=2, retain_min=1)
-    opened(io, "b").expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    opened(io).maintenance.expire_snapshots(older_than=2**50, retain_max=2, retain_min=1)
+    opened(io, "b").maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
     return io
 
 
@@ -94,21 +94,21 @@ KINDS = {
 def test_strays_are_removed_and_all_else_stays(kind):
     io = history(**KINDS[kind])
     before, rows = set(io.files), shown(io)
-    nothing = opened(io).remove_orphan_files(dry_run=True)
+    nothing = opened(io).maintenance.remove_orphan_files(dry_run=True)
     assert nothing.paths == []
     assert needed_files(opened(io).store) <= before
     for name in (*STRAYS, *OTHERS):
         io.write(f"{ROOT}/{name}", b"stray")
     strays = {f"{ROOT}/{name}" for name in STRAYS}
-    dry = opened(io).remove_orphan_files(dry_run=True)
+    dry = opened(io).maintenance.remove_orphan_files(dry_run=True)
     assert set(dry.paths) == strays <= set(io.files)
-    done = opened(io).remove_orphan_files()
+    done = opened(io).maintenance.remove_orphan_files()
     assert (done.count, done.bytes, set(done.paths)) == (len(STRAYS), 5 * len(STRAYS), strays)
     assert set(io.files) == before | {f"{ROOT}/{name}" for name in OTHERS if "bucket-x" not in name} | {
         f"{ROOT}/bucket-x/y"
     }
     assert shown(io) == rows
-    assert opened(io, "b").remove_orphan_files().count == 0
+    assert opened(io, "b").maintenance.remove_orphan_files().count == 0
 
 
 def test_rollbacks_deleted_branches_and_expiries_that_died_leave_orphans():
@@ -120,7 +120,7 @@ def test_rollbacks_deleted_branches_and_expiries_that_died_leave_orphans():
     oldest = table.snapshots()[0]
     io.delete(table.store.snapshots.path(oldest.id))  # an expiry that died before it deleted files
     rows = rows_of(table.to_arrow())
-    assert opened(io).remove_orphan_files().count > 0
+    assert opened(io).maintenance.remove_orphan_files().count > 0
     assert searched(io) == needed_files(opened(io).store) & searched(io)
     assert rows_of(opened(io).to_arrow()) == rows
     assert rows_of(opened(io).to_arrow(tag="v1"))
@@ -146,7 +146,7 @@ def test_tables_with_partitions_lose_files_and_empty_directories(tmp_path):
         os.utime(path, (young - 90_000, young - 90_000))
     os.utime(root / "n=5/v=f/bucket-0/x", (young, young))
     os.utime(root / "n=6/v=g/bucket-0", (young, young))
-    found = table.remove_orphan_files()
+    found = table.maintenance.remove_orphan_files()
     assert {str(Path(p).relative_to(root)) for p in found.paths} == {
         "n=1/v=a/bucket-0/x", "n=3/v=c/bucket-0/x", "n=3/v=d/bucket-1/x",
     }  # fmt: skip
@@ -155,7 +155,7 @@ def test_tables_with_partitions_lose_files_and_empty_directories(tmp_path):
     assert (root / "n=5/v=f/bucket-0/x").exists()
     assert (root / "n=6/v=g/bucket-0").exists(), "a writer may have made it for its first file"
     assert table.to_arrow().num_rows == 2
-    assert table.remove_orphan_files(older_than=int((young + 1) * 1000)).count == 1
+    assert table.maintenance.remove_orphan_files(older_than=int((young + 1) * 1000)).count == 1
     assert not (root / "n=5").exists()
     assert not (root / "n=6").exists()
 
@@ -166,18 +166,18 @@ def test_files_younger_than_a_day_stay_unless_a_moment_is_given(tmp_path):
     stray = Path(table.path) / "bucket-0" / "data-x-0.parquet"
     stray.write_text("x")
     now = table.store.now()
-    assert table.remove_orphan_files().count == 0
+    assert table.maintenance.remove_orphan_files().count == 0
     hours = (now - 23 * 3_600_000) / 1000
     os.utime(stray, (hours, hours))
-    assert table.remove_orphan_files().count == 0
-    assert table.remove_orphan_files(older_than=now - 24 * 3_600_000).count == 0
+    assert table.maintenance.remove_orphan_files().count == 0
+    assert table.maintenance.remove_orphan_files(older_than=now - 24 * 3_600_000).count == 0
     with pytest.raises(InvalidInputError, match="are being written"):
-        table.remove_orphan_files(older_than=now + 60_000)
-    assert table.remove_orphan_files(older_than=now - 22 * 3_600_000, dry_run=True).count == 1
+        table.maintenance.remove_orphan_files(older_than=now + 60_000)
+    assert table.maintenance.remove_orphan_files(older_than=now - 22 * 3_600_000, dry_run=True).count == 1
     assert stray.exists()
     days = (now - 25 * 3_600_000) / 1000
     os.utime(stray, (days, days))
-    assert table.remove_orphan_files().count == 1
+    assert table.maintenance.remove_orphan_files().count == 1
 
 
 class ThreadsIO(MemoryIO):
@@ -214,8 +214,8 @@ def test_options_bound_the_threads_of_maintenance_and_of_scans(threads):
     assert table.to_arrow().num_rows == 5
     caller = {threading.current_thread()}
     assert (io.reading <= caller) == (threads == "1")
-    assert table.remove_orphan_files().count > 3
-    table.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    assert table.maintenance.remove_orphan_files().count > 3
+    table.maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
     assert (io.maintenance <= caller) == (threads == "1")
 
 
@@ -228,15 +228,15 @@ def test_an_open_commit_keeps_the_files_of_a_day(tmp_path):
     os.utime(stray, (now / 1000 - 60, now / 1000 - 60))
     intents = Intents(table.store.io, table.store.branch_root, "query")
     intents.begin(3, Intent(1))
-    assert table.remove_orphan_files(older_than=now - 10_000).count == 0
+    assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 0
     intents.finish(3, 2)
-    assert table.remove_orphan_files(older_than=now - 10_000).count == 1
+    assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 1
     stray.write_text("x")
     os.utime(stray, (now / 1000 - 60, now / 1000 - 60))
     intents.begin(4, Intent(1))
     path = Path(table.path) / "intent" / "user-query" / "batch-4"
     os.utime(path, (now / 1000 - 90_000, now / 1000 - 90_000))  # nobody goes on with this commit
-    assert table.remove_orphan_files(older_than=now - 10_000).count == 1
+    assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 1
 
 
 def test_a_finished_stream_does_not_count_as_open(tmp_path):
@@ -248,7 +248,7 @@ def test_a_finished_stream_does_not_count_as_open(tmp_path):
     stray.write_text("x")
     now = table.store.now()
     os.utime(stray, (now / 1000 - 60, now / 1000 - 60))
-    assert table.remove_orphan_files(older_than=now - 10_000).count == 1
+    assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 1
 
 
 @pytest.mark.parametrize("which", ["manifest-list", "manifest-", "index-manifest"])
@@ -266,7 +266,7 @@ def test_nothing_is_removed_if_metadata_are_missing(which):
     io.delete(store.manifests.path(lost))
     before = set(io.files)
     with pytest.raises(CorruptedError, match=f"{lost} is missing.*unknown which files are needed"):
-        opened(io).remove_orphan_files()
+        opened(io).maintenance.remove_orphan_files()
     assert set(io.files) == before
 
 
@@ -276,7 +276,7 @@ def test_damaged_metadata_stop_the_removal():
     io.write(store.manifests.path(store.snapshots.latest().delta_manifest_list), b"damaged")
     before = set(io.files)
     with pytest.raises(CorruptedError):
-        opened(io).remove_orphan_files()
+        opened(io).maintenance.remove_orphan_files()
     assert set(io.files) == before
 
 
@@ -284,7 +284,7 @@ def test_a_branch_that_cannot_be_read_stops_the_removal():
     io = history()
     io.write(f"{ROOT}/branch/branch-half/snapshot/snapshot-1", b"{}")
     with pytest.raises(CorruptedError, match="branch-half"):
-        opened(io).remove_orphan_files()
+        opened(io).maintenance.remove_orphan_files()
 
 
 def test_a_branch_without_schema_keeps_what_it_names():
@@ -295,7 +295,7 @@ def test_a_branch_without_schema_keeps_what_it_names():
     io.write(f"{ROOT}/branch/branch-half/snapshot/snapshot-{first.id}", first.to_json())
     needed = needed_files(store)
     opened(io).maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
-    opened(io).remove_orphan_files()
+    opened(io).maintenance.remove_orphan_files()
     lists = {f"{ROOT}/manifest/{name}" for name in (first.base_manifest_list, first.delta_manifest_list)}
     assert lists <= needed & set(io.files)
 
@@ -332,7 +332,7 @@ def plain_io(io):
 def other_writer(io):
     """A commit whose manifests are partly those of its base, whose snapshot expires then."""
     opened(io).write(orders((30, "z", 1)))
-    opened(io).expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    opened(io).maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
 
 
 def renamed(io):
@@ -381,7 +381,7 @@ def test_manifest_lists_of_another_size_stop_the_removal(what):
     name = getattr(store.snapshots.latest(), f"{what}_manifest_list")
     io.files[store.manifests.path(name)] += b"more"
     with pytest.raises(CorruptedError, match=f"{name} has .* bytes where"):
-        opened(io).remove_orphan_files()
+        opened(io).maintenance.remove_orphan_files()
 
 
 def test_snapshots_that_never_stop_vanishing_are_an_error():

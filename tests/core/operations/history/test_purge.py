@@ -91,7 +91,7 @@ def test_expiry_removes_empty_directories_if_asked(tmp_path):
         )
         table.write(orders((1, "a", 1), (2, "b", 2)))
         table.drop_partitions([{"n": 1}])
-        table.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+        table.maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
         left = {path.name for path in Path(table.path).iterdir()}
         assert ("n=1" in left) == (clean == "false")
         assert "n=2" in left
@@ -108,15 +108,15 @@ def test_a_branch_of_a_snapshot_has_a_tag_that_goes_with_it():
     assert table.tags.get("branch-s").snapshot.id == number
     table.write(orders((8, "x", 8)))
     table.compact(full=True)
-    table.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
     table.branches.rename("s", "u")
     assert [tag.name for tag in table.tags.list()] == ["v1", "branch-u"]
     assert rows_of(opened(io, "u").to_arrow()) == rows
     opened(io, "u").write(orders((9, "y", 9)))
-    assert table.remove_orphan_files(dry_run=True).count == 0
+    assert table.maintenance.remove_orphan_files(dry_run=True).count == 0
     table.branches.delete("u")
     assert [tag.name for tag in table.tags.list()] == ["v1"]
-    table.remove_orphan_files()
+    table.maintenance.remove_orphan_files()
     searched = {path for path in all_files(io, ROOT) if "/manifest/" in path or "/bucket-" in path}
     assert searched == needed_files(table.store)
     with pytest.raises(InvalidInputError, match="give tag or snapshot_id"):

@@ -24,7 +24,7 @@ def names(table):
 def expire(table):
     table.write(orders((1, "b", 1)))
     table.compact(full=True)
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
 
 
 def test_rows_outlive_their_snapshot_until_the_read_ends(table):

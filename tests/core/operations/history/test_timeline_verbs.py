@@ -55,11 +55,11 @@ def orphans(table: Table) -> set[str]:
 
 
 def expire(table: Table) -> None:
-    table.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    table.maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
 
 
 def test_a_tag_outlives_its_snapshot_and_its_deletion_leaves_no_file(table):
-    assert table.create_tag("one", 1).snapshot.id == 1
+    assert table.tags.create("one", 1).snapshot.id == 1
     table.tags.create("two", 2)
     expire(table)
     assert [ids(table, tag=name) for name in ("one", "two")] == [[1], [1, 2]]
@@ -73,26 +73,26 @@ def test_a_tag_outlives_its_snapshot_and_its_deletion_leaves_no_file(table):
 
 
 def test_tags_that_cannot_be(table):
-    table.create_tag("v", 1)
+    table.tags.create("v", 1)
     assert table.tags.create("v", 2, ignore_if_exists=True).snapshot.id == 1
     assert table.tags.create("v", 1, "3 d").time_retained == timedelta(days=3)  # of the same snapshot
     with pytest.raises(AlreadyExistsError, match=r"'v' of .* exists already, for snapshot 1"):
-        table.create_tag("v", 2)
+        table.tags.create("v", 2)
     with pytest.raises(OutOfRangeError, match="available: 1 to 4"):
-        table.create_tag("w", 9)
+        table.tags.create("w", 9)
     for age in (timedelta(days=-1), "-1 d"):
         with pytest.raises(InvalidInputError, match="the age of a tag"):
             table.tags.create("w", 1, age)
     for name in ("", " ", "12", "a/b"):
         with pytest.raises(InvalidInputError, match="cannot name a tag"):
-            table.create_tag(name)
+            table.tags.create(name)
     for verb in (table.tags.delete, table.tags.get, table.tags.replace, lambda name: table.tags.rename(name, "x")):
         with pytest.raises(NotFoundError, match="there are v"):
             verb("nope")
     with pytest.raises(AlreadyExistsError):
         table.tags.rename("v", "v")
     with pytest.raises(InvalidInputError, match="duration"):
-        table.create_tag("w", 1, "long")
+        table.tags.create("w", 1, "long")
     assert [tag.name for tag in table.tags.list()] == ["v"]
 
 
@@ -103,8 +103,8 @@ def test_tags_by_time_and_their_ages(table):
     assert found.expires is None
     with pytest.raises(OutOfRangeError, match="at or after"):
         table.tags.create("u", timestamp=times[-1] + 10**9)
-    table.create_tag("short", 2, timedelta(hours=1))
-    table.create_tag("long", 3, "1 d")
+    table.tags.create("short", 2, timedelta(hours=1))
+    table.tags.create("long", 3, "1 d")
     again = table.tags.get("long")
     assert (again.time_retained, again.create_time is None) == (timedelta(days=1), False)
     assert table.tags.expire() == []
@@ -114,8 +114,8 @@ def test_tags_by_time_and_their_ages(table):
 
 
 def test_rollback_removes_what_is_newer(table):
-    table.create_tag("old", 2)
-    table.create_tag("new", 4)
+    table.tags.create("old", 2)
+    table.tags.create("new", 4)
     assert table.rollback_to(2).id == 2
     assert (ids(table), [s.id for s in table.snapshots()]) == ([1, 2], [1, 2])
     assert [tag.name for tag in table.tags.list()] == ["old"]
@@ -128,19 +128,19 @@ def test_rollback_removes_what_is_newer(table):
 
 
 def test_rollback_to_a_tag_whose_snapshot_expired(table):
-    table.create_tag("old", 2)
+    table.tags.create("old", 2)
     expire(table)
     assert [s.id for s in table.snapshots()] == [4]
     assert table.rollback_to("old").id == 2
     assert (ids(table), [s.id for s in table.snapshots()]) == ([1, 2], [2])
     table.write(orders((9, "z", 9)))
     assert (ids(table), ids(table, tag="old"), table.snapshot().id) == ([1, 2, 9], [1, 2], 3)
-    table.create_tag("other", 3)
+    table.tags.create("other", 3)
     assert table.rollback_to("other").id == 3
 
 
 def test_branches(table):
-    table.create_tag("v", 2)
+    table.tags.create("v", 2)
     branches = table.branches
     branches.create("empty")
     branches.create("dev", tag="v")
@@ -167,25 +167,25 @@ def test_branches(table):
 
 def test_a_branch_that_begins_after_the_main_line_ends_takes_its_place(table):
     table.branches.create("dev", snapshot_id=4)
-    table.create_tag("old", 2)
+    table.tags.create("old", 2)
     table.rollback_to(2)
     table.branches.fast_forward("dev")
     main = opened(table.store.io)
     assert (ids(main), ids(main, tag="old"), [s.id for s in main.snapshots()]) == ([1, 2, 3], [1, 2], [4])
     assert main.verify(deep=True).sound
-    main.remove_orphan_files(older_than=main.store.now())
+    main.maintenance.remove_orphan_files(older_than=main.store.now())
     assert (orphans(main), ids(main), ids(main, tag="old")) == (set(), [1, 2, 3], [1, 2])
 
 
 def test_what_a_branch_has_other_schemas_for_is_lost(table):
     table.branches.create("dev", snapshot_id=3)
-    table.create_tag("kept", 1)
+    table.tags.create("kept", 1)
     opened(table.store.io, "dev").alter([AddColumn("theirs", "STRING")])
     opened(table.store.io, "dev").write(orders((7, "branch", 7)))
     table.rollback_to(1)
     opened(table.store.io).alter([AddColumn("ours", "INT")])
     opened(table.store.io).write(orders((8, "main", 8)))
-    opened(table.store.io).create_tag("lost", 2)
+    opened(table.store.io).tags.create("lost", 2)
     table.branches.fast_forward("dev")
     main = opened(table.store.io)
     assert [tag.name for tag in main.tags.list()] == ["kept", "branch-dev"]
@@ -196,7 +196,7 @@ def test_what_a_branch_has_other_schemas_for_is_lost(table):
 
 @pytest.mark.parametrize("used", [False, True])
 def test_only_what_a_crash_left_of_a_branch_is_made_again(table, used):
-    table.create_tag("v", 2)
+    table.tags.create("v", 2)
     table.branches.create("dev", tag="v")
     dev = opened(table.store.io, "dev")
     dev.alter([AddColumn("more", "INT")])

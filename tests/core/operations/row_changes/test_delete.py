@@ -498,7 +498,7 @@ def test_a_delete_ignores_commits_to_other_buckets(tmp_path, monkeypatch):
     assert table.committer().commit(table_rows(table, 1, 5), started_from=StartedFrom(3, guards=Guard.ROWS)).id == 4
     with pytest.raises(CommitConflictError, match="snapshot 4"):
         table.committer().commit(table_rows(table, 1, 6), started_from=StartedFrom(3, guards=Guard.ROWS))
-    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
     with pytest.raises(CommitConflictError, match="expired"):
         table.committer().commit(table_rows(table, 1, 6), started_from=StartedFrom(2, guards=Guard.ROWS))
 
