@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.table import AnyTable, SystemTable, Table, read_only
 from paimon_spark.internals import analyzed_plan, session_state
 from paimon_spark.sql.bridge.conversions import java_array
 from paimon_spark.sql.bridge.handler import handler_of
@@ -21,7 +22,7 @@ def install(jvm: Jvm, name: str, catalog: Any) -> None:
     jvm.bridge.Bridge.HANDLERS.put(name, handler_of(jvm, catalog))
 
 
-def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Any:
+def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Table:
     """Return the engine's table for a name as a session resolves it.
 
     Args:
@@ -30,15 +31,22 @@ def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
         parts: the parts of the name.
         command: the statement, for errors.
 
-    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a table that is not Paimon's.
+    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a system table and for a table that is not Paimon's.
     """
-    return open_table_and_storage(jvm, spark, parts, command)[0]
+    return only_table(open_table_and_storage(jvm, spark, parts, command)[0])
+
+
+def only_table(table: AnyTable) -> Table:
+    """Return the table. Raises UnsupportedError for a system table."""
+    if isinstance(table, SystemTable):
+        raise read_only(table.location)
+    return table
 
 
 def open_table_and_storage(
     jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
-) -> tuple[Any, dict[str, str]]:
-    """Return the engine's table for a name, as `open_table` does, and the options of its file system as texts."""
+) -> tuple[AnyTable, dict[str, str]]:
+    """Return the engine's table or system table for a name, as `open_table` does, and the options of its file system as texts."""
     plan = resolved_table(jvm, spark, parts, command)
     handler = _installed.get(str(plan.catalog().name()))
     if handler is None:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.analyze import ALL, analyze
-from paimon_spark.sql.bridge.catalogs import open_table_and_storage
+from paimon_spark.sql.bridge.catalogs import only_table, open_table_and_storage
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor
 
@@ -38,12 +38,13 @@ class AnalyzeStatement:
             raise UnsupportedError(
                 "ANALYZE TABLES is not possible for Paimon tables: say ANALYZE TABLE for each of them"
             )
-        table, storage = open_table_and_storage(jvm, spark, self.table, "ANALYZE TABLE")
+        opened, storage = open_table_and_storage(jvm, spark, self.table, "ANALYZE TABLE")
         if self.refused is not None:
             raise UnsupportedError(
                 f"ANALYZE TABLE ... {self.refused} is not possible for a Paimon table, whose statistics are of all its "
                 "rows: leave it out"
             )
+        table = only_table(opened)
         analyze(spark, table.store, {**storage, "path": table.path, "branch": table.store.branch}, self.chosen)
         return []
 
