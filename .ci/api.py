@@ -17,7 +17,12 @@ GROUPS = {
     "table": (
         "Table and system tables",
         "Open, create, read, write and maintain one table without Spark.",
-        ["paimon_core.Table"],
+        [
+            "paimon_core.Table",
+            "paimon_core.table.stored_table.StoredTable",
+            "paimon_core.ReadableTable",
+            "paimon_core.SystemTable",
+        ],
     ),
     "groups": (
         "Tags, branches, consumers and maintenance",

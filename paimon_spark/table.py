@@ -325,8 +325,8 @@ class PaimonTable:
         """Delete old snapshots and the files that only they need; return the counts. `dry_run`: delete nothing.
 
         Args:
-            older_than, retain_max, retain_min: as in `paimon_core.Table.expire_snapshots`; a text is a time of the
-                session's time zone.
+            older_than, retain_max, retain_min: as in `paimon_core.Table.maintenance.expire_snapshots`;
+                a text is a time in the session's time zone.
             dry_run: True: only count. This process deletes the files, so it needs access to the table.
         """
         table = self._at_present("expired")
@@ -342,8 +342,8 @@ class PaimonTable:
         The cluster lists directories, reads manifests and deletes files if there are many.
 
         Args:
-            older_than, dry_run: as in `paimon_core.Table.remove_orphan_files`; a text is a time of the session's
-                time zone.
+            older_than, dry_run: as in `paimon_core.Table.maintenance.remove_orphan_files`; a text is a time in the
+                session's time zone.
         """
         return self.maintenance.remove_orphan_files(self._in_session(older_than), dry_run=dry_run)
 

@@ -33,8 +33,8 @@ _NOTEBOOK_ROWS = 20
 class SystemTable(ReadableTable):
     """Rows about a table or a catalog. They can only be read.
 
-    A filter on some columns skips reading: ``docs/reference/system-tables.md`` names them. The snapshot can be chosen where the
-    rows are the rows of a snapshot.
+    A filter on some columns skips reading: docs/reference/system-tables.md names them. The snapshot can be chosen
+    where the rows are the rows of a snapshot.
     """
 
     def __init__(self, store: FileStore, kind: SystemTableKind) -> None:

@@ -46,7 +46,10 @@ def only_table(table: AnyTable) -> Table:
 def open_table_and_storage(
     jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
 ) -> tuple[AnyTable, dict[str, str]]:
-    """Return the engine's table or system table for a name, as `open_table` does, and the options of its file system as texts."""
+    """Return the table or system table of a name, and the options of its file system as texts.
+
+    Arguments and errors as for `open_table`, but a system table is no error.
+    """
     plan = resolved_table(jvm, spark, parts, command)
     handler = _installed.get(str(plan.catalog().name()))
     if handler is None:
