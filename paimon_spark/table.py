@@ -79,7 +79,16 @@ _MIN_TASKS = "read.min-tasks"
 
 
 class PaimonTable:
-    """A table by its path, in classic and Connect sessions. The cluster reads and writes the rows, but for few ones."""
+    """A table by its path, in classic and Connect sessions. The cluster reads and writes the rows, but for few ones.
+
+    Example:
+        >>> from paimon_spark import PaimonTable
+        >>> table = PaimonTable.forPath(spark, "/tmp/warehouse/shop.db/items")
+        >>> table.update("id = 1", set={"name": "'red pen'"}).num_updated_rows
+        1
+        >>> table.toDF().orderBy("id").collect()
+        [Row(id=1, name='red pen'), Row(id=2, name='blue ink')]
+    """
 
     def __init__(self, spark: SparkSession, address: TableAddress, options: Mapping[str, str]) -> None:
         merging = {

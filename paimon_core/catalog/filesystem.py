@@ -56,6 +56,14 @@ class FileSystemCatalog:
     contain ``data-file.external-paths.allowed``: roots outside of the tables, below which files of the tables may be
     read and deleted. Other options of the Java engine warn or are refused, see `check_catalog_options`. Names are case
     sensitive; a table is a text ``"db.table"`` or an `Identifier`.
+
+    Example:
+        >>> from paimon_core import FileSystemCatalog
+        >>> catalog = FileSystemCatalog("/tmp/warehouse")
+        >>> catalog.list_tables("shop")
+        ['items']
+        >>> catalog.table("shop.items").to_arrow(filter="id = 2").to_pylist()
+        [{'id': 2, 'name': 'blue ink'}]
     """
 
     def __init__(

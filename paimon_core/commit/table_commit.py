@@ -18,6 +18,18 @@ class TableCommit:
 
     ``user``: the commit user; `None`: a new name. The user and the identifier of a commit make a repeated commit
     recognisable. A caller that may repeat a commit after a crash passes both, and gets the snapshot of its first run.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> with table.writer() as writer:
+        ...     writer.write(pa.table({"id": [3], "name": ["cup"]}))
+        ...     messages = writer.prepare_commit()
+        >>> table.committer("nightly-load").commit(messages, identifier=1).id
+        3
+        >>> table.committer("nightly-load").commit(messages, identifier=1).id  # repeated: the same snapshot
+        3
     """
 
     def __init__(self, store: FileStore, user: str | None = None) -> None:

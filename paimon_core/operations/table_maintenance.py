@@ -28,7 +28,16 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:
-    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks that rewrite files."""
+    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks that rewrite files.
+
+    Example:
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> table.maintenance.compact(full=True).commit_kind
+        'COMPACT'
+        >>> table.maintenance.expire_snapshots(retain_max=1, retain_min=1).snapshots
+        (1, 2)
+    """
 
     store: FileStore
     runner: Runner = LOCAL

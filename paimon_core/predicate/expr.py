@@ -279,5 +279,15 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """Return the column of that name, to build predicates with."""
+    """Return the column of that name, to build predicates with.
+
+    Example:
+        >>> from paimon_core import Table, col
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> filter = (col("id") > 1) & ~col("name").startswith("pen")
+        >>> str(filter)
+        "id > 1 AND NOT (name LIKE 'pen%')"
+        >>> table.to_arrow(filter=filter).num_rows
+        1
+    """
     return Column(name)

@@ -12,7 +12,19 @@ from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamS
 
 
 class Stream:
-    """The changes of a table from the start position that the table's options define."""
+    """The changes of a table from the start position that the table's options define.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> stream = table.stream()
+        >>> sum(batch.num_rows for batch in stream.to_batches())  # first all rows
+        2
+        >>> snapshot = table.write(pa.table({"id": [3], "name": ["cup"]}))
+        >>> [batch.to_pylist() for batch in stream.to_batches()]  # then changes
+        [[{'id': 3, 'name': 'cup'}]]
+    """
 
     def __init__(self, scan: StreamScan, reader: ChangeRead) -> None:
         self._scan, self._position = scan, scan.start()

@@ -59,6 +59,16 @@ class TableScan:
     ``limit`` is a hint: planning stops once the splits with a known row count have that many rows. With
     ``read_optimized``, tables with a primary key show only the highest level, which needs no merge: rows written
     since the last full compaction are missing.
+
+    Example:
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> plan = table.scan(filter="id = 2").plan()
+        >>> plan.snapshot.id, len(plan.splits)
+        (2, 1)
+        >>> reader = table.reader(columns=["name"], filter="id = 2")
+        >>> [batch.to_pylist() for split in plan.splits for batch in reader.to_batches(split)]
+        [[{'name': 'blue ink'}]]
     """
 
     store: FileStore

@@ -14,6 +14,14 @@ class Schema:
     """The columns, keys and options of a table to be created.
 
     ``fields`` is an Arrow schema, or Paimon fields whose ids are assigned anew on creation.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from paimon_core import FileSystemCatalog, Schema
+        >>> columns = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("amount", pa.float64())])
+        >>> schema = Schema(columns, primary_keys=["id"], options={"bucket": "4"})
+        >>> FileSystemCatalog("/tmp/warehouse").create_table("shop.orders", schema)
+        Table('/tmp/warehouse/shop.db/orders', no snapshot, schema 0)
     """
 
     fields: pa.Schema | Sequence[DataField]

@@ -46,6 +46,12 @@ class Snapshot:
     ``delta_record_count`` are `None` only in files of Paimon versions before 0.4. A new snapshot copies
     ``next_row_id`` and ``watermark`` from its predecessor. ``parent_delta_manifest_list`` is the fingerprint of the
     snapshot that this one was built on; only this engine writes it.
+
+    Example:
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> [(snapshot.id, snapshot.commit_kind, snapshot.delta_record_count) for snapshot in table.snapshots()]
+        [(1, 'APPEND', 2), (2, 'APPEND', 1)]
     """
 
     version: int = 3

@@ -74,6 +74,16 @@ class TableWrite:
 
     Memory: about ``write-buffer-size`` of rows, buffered or held by open files, plus one bucket being sorted and
     encoded per thread.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> with table.writer() as writer:
+        ...     writer.write(pa.table({"id": [3], "name": ["cup"]}))
+        ...     snapshot = table.committer().commit(writer.prepare_commit())
+        >>> table.get({"id": 3})
+        {'id': 3, 'name': 'cup'}
     """
 
     def __init__(

@@ -23,7 +23,19 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class TableBranches:
-    """The branches of one table."""
+    """The branches of one table.
+
+    A branch is a table with snapshots and schemas of its own. It shares the data files that it starts with.
+
+    Example:
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> table.branches.create("trial", snapshot_id=2)
+        >>> deleted = Table.open("/tmp/warehouse/shop.db/items$branch_trial").delete("id = 1")
+        >>> table.branches.fast_forward("trial")
+        >>> table.to_arrow().to_pylist()
+        [{'id': 2, 'name': 'blue ink'}]
+    """
 
     store: FileStore
 

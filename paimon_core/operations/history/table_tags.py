@@ -21,7 +21,19 @@ Age = timedelta | str | None
 
 @dataclass(frozen=True, slots=True)
 class TableTags:
-    """The tags of one table or branch."""
+    """The tags of one table or branch.
+
+    A tag is a name for a snapshot: expiry keeps the snapshot and its files until the tag is deleted.
+
+    Example:
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> tag = table.tags.create("first", snapshot_id=1)
+        >>> table.to_arrow(tag="first").column("name").to_pylist()
+        ['pen', 'ink']
+        >>> [tag.name for tag in table.tags.list()]
+        ['first']
+    """
 
     store: FileStore
 
