@@ -1,1 +1,1 @@
-"""One data file: read projected and evolved, written with its statistics."""
+"""Data files: reading with projection and schema evolution, writing with statistics."""

@@ -1,4 +1,4 @@
-"""The deletion vectors of a table: the index files of a snapshot, and new index files as the options define them."""
+"""The deletion vectors of a table: index files of a snapshot, and new index files that the options define."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from paimon_core.store.file_store import FileStore
 
 
 def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexManifestEntry]:
-    """Return the index files with deletion vectors of a snapshot; none if ``deletion-vectors.enabled`` is off."""
+    """Return the index files with deletion vectors of a snapshot; empty if ``deletion-vectors.enabled`` is off."""
     if not store.traits.deletion_vectors or snapshot is None or snapshot.index_manifest is None:
         return []
     entries = store.manifests.read_index(snapshot.index_manifest)
@@ -25,21 +25,21 @@ def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexMan
 
 
 def vectors_by_bucket(store: FileStore, snapshot: Snapshot | None) -> dict[BucketRef, tuple[IndexManifestEntry, ...]]:
-    """Return the index files that `vector_entries` returns, by their bucket."""
+    """Return the index files of `vector_entries` by bucket."""
     return {bucket: tuple(group) for bucket, group in group_by_bucket(vector_entries(store, snapshot)).items()}
 
 
 def stored_vectors(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, StoredVector]:
     """Return the location of each vector of these index files, by data file."""
     return {
-        found.data_file: StoredVector(store.index_path(entry), found)
+        location.data_file: StoredVector(store.index_path(entry), location)
         for entry in entries
-        for found in entry.deletion_ranges or ()
+        for location in entry.deletion_ranges or ()
     }
 
 
 def read_entries(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, DeletionVector]:
-    """Read all vectors of these index files, by data file. Raises CorruptedError naming a damaged index file."""
+    """Read all vectors of these index files, by data file. Raises CorruptedError naming a corrupt index file."""
     return load_vectors(store.io, stored_vectors(store, entries).values())
 
 
@@ -61,14 +61,14 @@ def deleted_rows(entries: Iterable[IndexManifestEntry], files: Sequence[DataFile
     If an old entry lacks the number, all rows of the file count as deleted.
     """
     rows = {f.file_name: f.row_count for f in files}
-    found = (r for entry in entries for r in entry.deletion_ranges or () if r.data_file in rows)
-    return {r.data_file: rows[r.data_file] if r.cardinality is None else r.cardinality for r in found}
+    ranges = (r for entry in entries for r in entry.deletion_ranges or () if r.data_file in rows)
+    return {r.data_file: rows[r.data_file] if r.cardinality is None else r.cardinality for r in ranges}
 
 
 def rows_left(files: Iterable[DataFileMeta], entries: Iterable[IndexManifestEntry]) -> int | None:
-    """Return the number of rows that these index files do not delete. `None`: unknown.
+    """Return the number of rows that these index files do not delete; `None`: unknown.
 
-    REQUIRES: ``entries`` have vectors of ``files`` only.
+    REQUIRES: ``entries`` hold vectors of ``files`` only.
     """
     deleted = [r.cardinality for entry in entries for r in entry.deletion_ranges or ()]
     if None in deleted:
@@ -77,14 +77,14 @@ def rows_left(files: Iterable[DataFileMeta], entries: Iterable[IndexManifestEntr
 
 
 def single_index_per_bucket(store: FileStore) -> bool:
-    """Return True if a bucket has one file of vectors, which each new one replaces; else it has several, by name."""
+    """Return True if a bucket has one vector file, which each new file replaces; otherwise it may have several."""
     return bool(store.schema.primary_keys) or store.schema.bucket > 0
 
 
 def write_vectors(
     store: FileStore, bucket: BucketRef, vectors: Mapping[str, DeletionVector]
 ) -> tuple[IndexManifestEntry, ...]:
-    """Write new index files, in no snapshot yet, with these vectors by data file; see :class:`VectorWriter`."""
+    """Write new index files, not yet in a snapshot, with these vectors by data file; see :class:`VectorWriter`."""
     target = None if single_index_per_bucket(store) else store.options.value(DELETION_VECTOR_INDEX_FILE_TARGET_SIZE)
     writer = VectorWriter(store.io, store.new_name, store.options.value(DELETION_VECTORS_BITMAP64), target)
     return writer.write(store.index_directory(bucket), bucket, vectors)

@@ -17,22 +17,22 @@ def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...
     fields = store.schemas.get(meta.schema_id).fields
     if meta.write_cols is None:
         return fields
-    known = {f.name: f for f in (*fields, *TRACKING_FIELDS)}
-    return tuple(known[name] for name in meta.write_cols if name in known)
+    by_name = {f.name: f for f in (*fields, *TRACKING_FIELDS)}
+    return tuple(by_name[name] for name in meta.write_cols if name in by_name)
 
 
 def file_format(store: FileStore, meta: DataFileMeta) -> FileFormat:
-    """Return the format of the file. Raises UnsupportedError: it is unknown, or CSV in a keyed table."""
-    found = format_of(meta.file_name, stored_columns(store, meta), store.options)
-    if found.name == "csv" and store.schema.primary_keys:
+    """Return the format of the file. UnsupportedError for an unknown format, and for CSV in a table with a key."""
+    result = format_of(meta.file_name, stored_columns(store, meta), store.options)
+    if result.name == "csv" and store.schema.primary_keys:
         raise UnsupportedError(
-            f"data file {meta.file_name} is CSV: such files of a table with a primary key are not read"
+            f"data file {meta.file_name} is CSV: CSV files of a table with a primary key cannot be read"
         )
-    return found
+    return result
 
 
 def is_all_null(store: FileStore, bucket: BucketRef, meta: DataFileMeta, column: DataField) -> bool:
-    """Return True if a file lacks a column, or holds only NULL in it. Cost: the column is read, up to a value."""
+    """Return True if a file lacks a column, or holds only NULL in it. Cost: reads the column up to its first value."""
     path = store.file_path(bucket, meta)
     with store.io.open(path, meta.file_size) as source:
         batches = file_format(store, meta).read(source, ReadRequest((column,), _BATCH_ROWS, path=path))

@@ -1,4 +1,4 @@
-"""Search in the indexes of a data file, in its metadata or in an index file, for rows that match a predicate."""
+"""Search the indexes of a data file, in its metadata or in an index file, for rows that match a predicate."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ def embedded_rows(store: FileStore, meta: DataFileMeta, p: Predicate) -> Found:
 def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) -> Found:
     """Return the rows of the data file at ``path`` that may match ``p`` (on the file's columns), by all its indexes.
 
-    Of an index file only the parts for the columns of ``p`` are read. Raises CorruptedError naming an index that is
-    damaged or missing. Indexes have no checksum: damage that keeps the structure intact is not found.
+    Only the parts of an index file for the columns of ``p`` are read. Raises CorruptedError naming an index that is
+    corrupt or missing. Indexes have no checksum: corruption that keeps the structure intact is not detected.
     """
     index_files = index_names(meta)
     if meta.embedded_index is not None or not index_files or not store.options.value(FILE_INDEX_READ_ENABLED):
@@ -41,15 +41,15 @@ def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) 
 
 
 def index_names(meta: DataFileMeta) -> list[str]:
-    """Return the names of the index files of a data file; the format allows one, unless its metadata hold the index."""
+    """Return the names of the index files of a data file; the format allows one, or an index in the metadata."""
     return [name for name in meta.extra_files if name.endswith(INDEX_SUFFIX)]
 
 
 def index_sizes(store: FileStore, path: str, meta: DataFileMeta) -> tuple[int, dict[str, dict[str, int]]]:
     """Return the bytes of the container of a data file's indexes, and of each index by column and kind (`read_sizes`).
 
-    ``path``: of the data file. Both are empty if it has no index. Raises CorruptedError naming an index that is damaged
-    or missing.
+    ``path``: path of the data file. Both are empty if it has no index. Raises CorruptedError naming an index that is
+    corrupt or missing.
     """
     if meta.embedded_index is not None:
         where = f"the index in the metadata of {meta.file_name}"
@@ -63,7 +63,7 @@ def index_sizes(store: FileStore, path: str, meta: DataFileMeta) -> tuple[int, d
 
 @contextmanager
 def _opened(store: FileStore, path: str, index_files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
-    """Open the only index file of the data file at ``path``; with it comes its name for errors."""
+    """Open the only index file of the data file at ``path``; yield it with its name for errors."""
     where = join(path.rpartition("/")[0], index_files[0])
     if len(index_files) > 1:
         raise CorruptedError(f"data file {path} has several indexes, {' and '.join(index_files)}{_HINT}")

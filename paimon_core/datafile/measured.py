@@ -1,4 +1,4 @@
-"""The metadata of a data file, measured again on its rows."""
+"""Recompute the metadata of a data file from its rows."""
 
 from dataclasses import replace
 
@@ -18,10 +18,10 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 def measured(store: FileStore, bucket: BucketRef, meta: DataFileMeta) -> DataFileMeta:
     """Return the metadata of a data file with the keys, sequence numbers, deletes and statistics of its rows.
 
-    Everything else stays, such as the number of rows, and the sequence numbers of files that store none. Statistics are
-    those that the options ask for. Memory: a batch.
+    All other fields stay unchanged, such as the number of rows, and the sequence numbers of files that do not store
+    them. The options of the table select the statistics. Memory: one batch.
 
-    Raises CorruptedError if the rows cannot be read or are not as many as ``meta`` says, UnsupportedError for a file
+    Raises CorruptedError if the rows cannot be read or their number differs from ``meta``, UnsupportedError for a file
     with BLOB columns.
     """
     store = store.at_schema(meta.schema_id)
@@ -30,22 +30,22 @@ def measured(store: FileStore, bucket: BucketRef, meta: DataFileMeta) -> DataFil
     names = [f.name for f in store.schema.fields] if meta.write_cols is None else meta.write_cols
     fields = tuple(f for f in store.schema.fields if f.name in names)
     if any(is_blob_type(f.type) for f in fields):
-        raise UnsupportedError(f"the metadata of {meta.file_name} cannot be measured again: it has BLOB columns")
+        raise UnsupportedError(f"the metadata of {meta.file_name} cannot be recomputed: it has BLOB columns")
     if meta.write_cols is not None:
         spec = spec.of_columns(fields, spec.target_size)
     keyed, summary = bool(spec.key_fields), RowSummary(spec)
     for batch in read_file(store, bucket, meta, (*fields, SEQUENCE_NUMBER, VALUE_KIND) if keyed else fields):
         summary.add(pa.Table.from_batches([batch]))
     stats, columns = summary.value_stats
-    found = replace(
+    with_stats = replace(
         meta,
         value_stats=stats,
         value_stats_cols=tuple(f.name for f in fields) if columns is None and meta.write_cols is not None else columns,
     )
     if not keyed:
-        return found
+        return with_stats
     return replace(
-        found,
+        with_stats,
         min_key=summary.min_key,
         max_key=summary.max_key,
         key_stats=summary.key_stats,

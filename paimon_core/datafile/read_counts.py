@@ -1,4 +1,4 @@
-"""Counts of what a reader of data files did: the files, bytes and rows behind the metrics of a read."""
+"""Counts of a reader of data files: the files, bytes and rows behind the metrics of a read."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from paimon_core.manifest.data_file import DataFileMeta
 
 @dataclass(slots=True)
 class ReadCounts:
-    """Counts of files that one task reads, added up while they are read. One thread at a time adds to them.
+    """Counts of the files that one task reads, updated during the read by one thread at a time.
 
-    ``rows_stored``: rows of the files, by their metadata. ``rows_deleted``: left out by deletion vectors.
-    ``rows_decoded``: handed to the caller. All others are never decoded, or left out by file indexes.
-    ``bytes``: encoded bytes of the columns and row groups that are decoded; of other formats than Parquet whole files.
+    ``rows_stored``: rows of the files, from their metadata. ``rows_deleted``: rows that deletion vectors left out.
+    ``rows_decoded``: rows yielded to the caller. All other rows are never decoded, or left out by file indexes.
+    ``bytes``: encoded bytes of the decoded columns and row groups; for formats other than Parquet, of whole files.
     """
 
     files: int = 0

@@ -43,8 +43,8 @@ RowPositions: TypeAlias = slice | Positions
 def batch_limits(store: FileStore, parallel_files: int = 1) -> tuple[int, int]:
     """Return the maximum rows and bytes of a decoded batch: 32 MiB, and ``read.batch-size`` rows if the option is set.
 
-    ``parallel_files`` files that are decoded at the same time share the bytes: with more, page faults cost more than
-    decoding.
+    The ``parallel_files`` files that are decoded at the same time share the bytes: beyond this size, page faults cost
+    more than decoding.
     """
     rows = store.options.value(READ_BATCH_SIZE) if store.options.has(READ_BATCH_SIZE) else BATCH_ROWS
     return max(1, rows), max(_MIN_BATCH_BYTES, BATCH_BYTES // parallel_files)
@@ -52,10 +52,10 @@ def batch_limits(store: FileStore, parallel_files: int = 1) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The rows of a file that a read may skip or must leave out, and the size of its batches."""
+    """The rows of a file that a read may skip or must leave out, and the limits of its batches."""
 
     predicate: Predicate | None = None
-    """Bound to the table's schema. Parts of the file without a match may be skipped; no other rows are left out."""
+    """A filter bound to the table's schema. Parts of the file without a match may be skipped; other rows are kept."""
     deletions: DeletionVector | None = None
     """The positions of deleted rows, which are left out."""
     parallel_files: int = 1
@@ -67,11 +67,11 @@ class ReadOptions:
     unbounded: bool = False
     """True if the bytes of a batch need no limit, because the caller holds all rows in memory anyway."""
     counts: ReadCounts | None = None
-    """Counts to add to. `None`: nobody asks."""
+    """Counts to update; `None`: nothing is counted."""
 
     @property
     def count_bytes(self) -> Callable[[int], None] | None:
-        """The function that counts encoded bytes; `None`: nobody asks."""
+        """The function that counts encoded bytes; `None`: they are not counted."""
         return None if self.counts is None else self.counts.add_bytes
 
 
@@ -83,7 +83,7 @@ def read_file(
     bucket: BucketRef,
     meta: DataFileMeta,
     fields: Sequence[DataField],
-    how: ReadOptions = _WHOLE,
+    options: ReadOptions = _WHOLE,
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows of one data file with exactly ``fields``.
 
@@ -91,18 +91,18 @@ def read_file(
     from the metadata.
 
     Args:
-        store: of the table.
+        store: the table.
         bucket: the file's bucket.
-        meta: the file.
-        fields: may include the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, in a table without a primary
-            key, the tracking fields and ``ROW_POSITION``.
-        how: rows to skip or leave out.
+        meta: metadata of the file.
+        fields: columns to read. They may include the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, in a
+            table without a primary key, the tracking fields and ``ROW_POSITION``.
+        options: rows to skip or leave out, and limits of the batches.
 
-    Raises CorruptedError if the file is missing, unreadable or has another number of rows than its metadata.
+    Raises CorruptedError if the file is missing or unreadable, or if its number of rows differs from its metadata.
     """
-    predicate, deletions, counts = how.predicate, how.deletions, how.counts or ReadCounts()
+    predicate, deletions, counts = options.predicate, options.deletions, options.counts or ReadCounts()
     if meta.write_cols is not None and len(meta.write_cols) == 0:
-        raise UnsupportedError(f"the metadata of data file {meta.file_name} name no columns: such files cannot be read")
+        raise UnsupportedError(f"data file {meta.file_name} cannot be read: its metadata lists no columns")
     path = store.file_path(bucket, meta)
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, bucket.partition, fields)
@@ -111,27 +111,29 @@ def read_file(
     system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
-    found: Found = True if how.row_mask is None else how.row_mask
-    if pushed is not None and how.row_mask is None:
-        found = indexed_rows(store, path, meta, pushed)
-    counts.begin(meta, how.part)
-    if found is False:
+    candidates: Found = True if options.row_mask is None else options.row_mask
+    if pushed is not None and options.row_mask is None:
+        candidates = indexed_rows(store, path, meta, pushed)
+    counts.begin(meta, options.part)
+    if candidates is False:
         counts.files_skipped += 1
         return
-    row_mask = found if isinstance(found, np.ndarray) else None
-    narrowed = pushed is not None or row_mask is not None or how.part is not None
+    row_mask = candidates if isinstance(candidates, np.ndarray) else None
+    narrowed = pushed is not None or row_mask is not None or options.part is not None
     skips = narrowed and file_format(store, meta).skips_rows
-    if how.part is not None and not skips:
-        raise UnsupportedError(f"part {how.part} of {path} cannot be read: only Parquet files are read in parts")
+    if options.part is not None and not skips:
+        raise UnsupportedError(f"part {options.part} of {path} cannot be read: only Parquet files are read in parts")
     drops = deletions is not None or row_mask is not None
     numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
     needs_positions = skips and (numbered or drops)
     _check_within(meta, deletions, path)
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if needs_positions else plan.file_columns
-    rows, size = _with_constants(batch_limits(store, how.parallel_files), constants)
-    batch_bytes = None if how.unbounded else size
-    request = ReadRequest(columns, rows, batch_bytes, pushed, row_mask, how.part, meta.row_count, path, how.count_bytes)
+    rows, size = _with_constants(batch_limits(store, options.parallel_files), constants)
+    batch_bytes = None if options.unbounded else size
+    request = ReadRequest(
+        columns, rows, batch_bytes, pushed, row_mask, options.part, meta.row_count, path, options.count_bytes
+    )
     for whole in _decode(store, meta, request):
         batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
@@ -151,7 +153,7 @@ def read_file(
 
 
 def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """Return the rows. Raises CorruptedError if a row of a table with a primary key has no sequence number or kind."""
+    """Return the rows unchanged. Raises CorruptedError if a row has no sequence number or no kind."""
     for name in {SEQUENCE_NUMBER.name, VALUE_KIND.name}.intersection(rows.schema.names):
         if rows.column(name).null_count:
             raise CorruptedError(f"{path} is damaged: there are rows without {name}")
@@ -159,13 +161,13 @@ def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
 
 
 def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: str) -> None:
-    """Raise CorruptedError if the deletion vector deletes a row behind the end of the file."""
+    """Raise CorruptedError if the deletion vector deletes a row past the end of the file."""
     if deletions is not None and deletions.cardinality and (last := deletions.positions()[-1]) >= meta.row_count:
         raise CorruptedError(f"the deletion vector of {path} deletes row {last} of {meta.row_count}, counted from 0")
 
 
 def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """Yield the stored columns of a request. CorruptedError: the file is missing or unreadable."""
+    """Yield the stored columns of a request. CorruptedError if the file is missing or unreadable."""
     if not request.fields and request.part is None:  # all columns are constants: only the number of rows matters
         yield from counted(meta.row_count, request.batch_rows)
         return
@@ -175,11 +177,11 @@ def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Itera
         raise CorruptedError(
             f"data file {request.path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
-    form = file_format(store, meta)
-    if request.count_bytes is not None and not form.skips_rows:
+    file_type = file_format(store, meta)
+    if request.count_bytes is not None and not file_type.skips_rows:
         request.count_bytes(meta.file_size)
     with source:
-        yield from form.read(source, request)
+        yield from file_type.read(source, request)
 
 
 def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:
@@ -191,7 +193,7 @@ def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[Da
 
 @lru_cache(maxsize=256)
 def _constants(partition: bytes, stored: pa.Schema, requested: tuple[DataField, ...]) -> dict[str, pa.Scalar]:
-    """Return the values that a partition, serialised, has for columns; shared by its files, so not to be changed."""
+    """Return a serialised partition's values of these columns. REQUIRES: callers do not modify the cached result."""
     values = dict(zip(stored.names, deserialize(partition, stored), strict=True))
     return {f.name: pa.array([values[f.name]], to_arrow(f.type))[0] for f in requested}
 
@@ -218,13 +220,13 @@ def _remaining(rows_at: RowPositions, deletions: DeletionVector | None, row_mask
 
 
 def _deleted(remaining: npt.NDArray[np.bool_], rows_at: RowPositions, row_mask: Mask | None) -> int:
-    """Return how many rows that ``row_mask`` allows at these positions are not among the remaining ones."""
+    """Return the number of rows at these positions that ``row_mask`` allows and that do not remain."""
     allowed = len(remaining) if row_mask is None else np.count_nonzero(row_mask[rows_at])
     return int(allowed - np.count_nonzero(remaining))
 
 
 def _with_constants(limits: tuple[int, int], constants: dict[str, pa.Scalar]) -> tuple[int, int]:
-    """Return the limits of a batch to which these values are added: a text takes its bytes once per row."""
+    """Return the limits of a batch to which these constants are added; they take their bytes once per row."""
     rows, size = limits
     width = sum(pa.repeat(value, 1).nbytes for value in constants.values())
     return max(1, min(rows, size // max(1, width))), size

@@ -1,4 +1,4 @@
-"""The summary of the rows of a data file that its metadata hold: counts, keys, sequence numbers, statistics."""
+"""The summary of a data file's rows in its metadata: counts, keys, sequence numbers, statistics."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ from paimon_core.types.system_fields import ROW_SEQUENCE, VALUE_KIND
 
 
 class RowSummary:
-    """A summary of rows, which are added batch by batch in the order of their file.
+    """A summary of rows, which are added batch by batch in file order.
 
-    ``rows``: their number so far; ``retracts``: those of them that delete. ``min_sequence`` and ``max_sequence`` are 0
-    if the rows store no sequence numbers.
+    ``rows``: number of rows so far; ``retracts``: number of these rows that delete. ``min_sequence`` and
+    ``max_sequence`` are 0 if the rows store no sequence numbers.
     """
 
     def __init__(self, spec: DataFileSpec) -> None:
@@ -42,12 +42,12 @@ class RowSummary:
 
     @property
     def min_key(self) -> bytes:
-        """The key of the first row; an empty row without keys."""
+        """The key of the first row; an empty row if there are no keys."""
         return _key_row(self._first, self._spec.key_fields)
 
     @property
     def max_key(self) -> bytes:
-        """The key of the last row; an empty row without keys."""
+        """The key of the last row; an empty row if there are no keys."""
         return _key_row(self._last, self._spec.key_fields)
 
     @property
@@ -66,7 +66,7 @@ class RowSummary:
         return stats, columns
 
     def _track_sequence(self, rows: pa.Table) -> None:
-        sequence = pc.fill_null(rows.column(ROW_SEQUENCE.name), 0).to_numpy()  # the commit gives changed rows theirs
+        sequence = pc.fill_null(rows.column(ROW_SEQUENCE.name), 0).to_numpy()  # the commit numbers changed rows
         low, high = int(sequence.min()), int(sequence.max())
         self.min_sequence = min(low, self.min_sequence) if self.rows else low
         self.max_sequence = max(high, self.max_sequence) if self.rows else high
@@ -87,24 +87,24 @@ def _key_row(row: pa.Table | None, fields: Sequence[DataField]) -> bytes:
     return serialize(values, arrow_schema(fields))
 
 
-def _internal(one: pa.ChunkedArray) -> object:
+def _internal(column: pa.ChunkedArray) -> object:
     """Return the single value of a column as an internal value: times are integers."""
-    kind = one.type
+    kind = column.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return one.cast(pa.int32())[0].as_py()
-    return (one.cast(pa.int64()) if pa.types.is_timestamp(kind) else one)[0].as_py()
+        return column.cast(pa.int32())[0].as_py()
+    return (column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column)[0].as_py()
 
 
 def simple_stats(
     columns: Sequence[ColumnBounds], fields: Sequence[DataField], modes: Sequence[StatsMode], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """Return the stored statistics of a file, and the names of their columns; `None`: they are of all ``fields``.
+    """Return the stored statistics of a file, and the names of their columns; `None`: all ``fields``.
 
     Args:
         columns: the statistics of each field.
         fields: the columns of the file.
-        modes: of the fields; empty: all have statistics.
-        dense: leave out columns of mode ``none``.
+        modes: the statistics mode of each field; empty: all fields have statistics.
+        dense: leave out columns with mode ``none``.
     """
     bounds = list(zip(fields, columns, strict=True))
     names = None

@@ -1,4 +1,4 @@
-"""Row ids and the snapshots that last changed the rows: stored in a file, or computed from its metadata."""
+"""Row ids, and the snapshots that last changed rows: stored in a file, or computed from its metadata."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE, TRACKING_FIELD
 
 
 def tracking_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """Return the tracking columns of the table's rows; none if ``row-tracking.enabled`` is off."""
+    """Return the tracking columns of the table's rows; empty if ``row-tracking.enabled`` is off."""
     return TRACKING_FIELDS if schema.options.value(ROW_TRACKING_ENABLED) else ()
 
 
@@ -28,8 +28,8 @@ def with_tracking(batch: pa.RecordBatch, meta: DataFileMeta, positions: np.ndarr
     """Fill the nulls of the tracking columns of a batch.
 
     Row ids are ``meta.first_row_id + positions``, where ``positions`` (int64) are the rows' positions in the file. The
-    last change is the file's largest sequence number. Ids stay null if the file has none, as before its commit.
-    Raises CorruptedError for ids that do not exist.
+    last change is the file's largest sequence number. Ids stay null if the file has no first row id, which is the case
+    before its commit. Raises CorruptedError for ids out of range.
     """
     for at, name in enumerate(batch.schema.names):
         if name == ROW_ID.name and meta.first_row_id is not None:

@@ -1,4 +1,4 @@
-"""The data file spec: columns, statistics, format and size of new data files, as the table's options define them."""
+"""The data file spec: columns, statistics, format and size of new data files, which the table's options define."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import AtomicType, DataField, is_blob_type
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
 
-KEY_STATS = "truncate(128)"  # bounds of keys are long enough to prune well, in any mode of the table
+KEY_STATS = "truncate(128)"  # keys have bounds long enough to prune well, in every mode of the table
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _WITHOUT_STATS = ("VARIANT", "BLOB")
 
@@ -57,7 +57,7 @@ class DataFileSpec:
     indexes: tuple[IndexedColumn, ...] = ()
     """The file indexes of the columns, stored in the metadata or in an index file."""
     row_tracking: bool = False
-    """True if rows have ids. The commit gives new rows their ids."""
+    """True if rows have ids. The commit assigns ids to new rows."""
     stores_tracking: bool = False
     """True if files store the row ids and the snapshots that last changed the rows, because the rows are not new."""
     prefix: str = DATA_FILE_PREFIX.default
@@ -72,9 +72,9 @@ class DataFileSpec:
     def of(
         store: FileStore, level: int = 0, source: int = FileSource.APPEND, *, keeps_row_ids: bool = False
     ) -> "DataFileSpec":
-        """Return the spec of new files of this level that ``source`` (a `FileSource`) writes.
+        """Return the spec of new files at this level that ``source`` (a `FileSource`) writes.
 
-        ``keeps_row_ids``: rows may have ids already. Compaction always moves such rows.
+        ``keeps_row_ids``: rows may already have ids; in a compaction they always may.
         BLOB columns are not in ``fields`` but in ``blobs``.
         """
         schema, options = store.schema, store.options
@@ -113,7 +113,7 @@ class DataFileSpec:
 
     @staticmethod
     def changelog(store: FileStore, level: int = 0) -> "DataFileSpec":
-        """Return the spec of changelog files of this level: rows sorted by key, with several rows per key."""
+        """Return the spec of changelog files at this level: rows sorted by key, with several rows per key."""
         options, data = store.options, DataFileSpec.of(store, level)
         stats = options.value(CHANGELOG_FILE_STATS_MODE)
         return replace(
@@ -125,7 +125,7 @@ class DataFileSpec:
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "DataFileSpec":
-        """Return the spec of files with only these columns: one BLOB column, or others (append tables only)."""
+        """Return the spec of files with only these columns: one BLOB column, or other columns (append tables only)."""
         specs = (self, *self.blobs)
         modes = {f.name: m for spec in specs for f, m in zip(spec.value_fields, spec.modes, strict=True)}
         names = {f.name for f in columns}
@@ -145,7 +145,7 @@ class DataFileSpec:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """For each column of the file the name of the column of the rows that fills it."""
+        """The name of the row column that fills each column of the file."""
         copies = self.key_fields if self.stores_key_columns else ()
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if self.key_fields else ()
         tracking = TRACKING_FIELDS if self.stores_tracking else ()
@@ -159,7 +159,7 @@ def target_size(store: FileStore) -> int:
 
 
 def _stats_modes(store: FileStore, level: int, override: str | None = None) -> tuple[StatsMode, ...]:
-    """Return the statistics mode of each column of a file of this level.
+    """Return the statistics mode of each column of a file at this level.
 
     ``override``: a mode that replaces the table's mode for all columns.
     """

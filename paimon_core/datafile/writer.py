@@ -1,4 +1,4 @@
-"""The writer of data files: rows to rolling files, each with its metadata."""
+"""The writer of data files: rolling files of rows, each with its metadata."""
 
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -34,14 +34,13 @@ class DataFileWriter:
 
     Files store rows in the order of the writes. A table with a primary key needs them sorted by key, one row per key,
     with columns ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. An append table needs the columns of `TRACKING_FIELDS` if
-    ``spec.stores_tracking``. BLOB columns are written to blob files, which have a target size of their own. Blob files
-    also end with each data file, so every blob file belongs to one data file.
+    ``spec.stores_tracking``. BLOB columns are written to blob files, which have a separate target size. A blob file
+    also ends when its data file ends, so it belongs to one data file.
 
     Args:
-        store: of the table.
-        partition: serialised BinaryRow.
-        bucket: of the files.
-        spec: of the files.
+        store: the table.
+        bucket: partition and bucket of the files.
+        spec: columns, format and size of the files.
         first_sequence: the sequence number of the first row of an append table.
     """
 
@@ -55,17 +54,17 @@ class DataFileWriter:
 
     @property
     def format(self) -> str:
-        """The format of the files, which is the extension of their names."""
+        """The format of the files, which is also their file extension."""
         return self._spec.format
 
     def write(self, rows: pa.Table) -> None:
         """Append rows; start a new file whenever the current one reaches the target size or number of rows."""
-        own = rows.drop_columns([f.name for b in self._spec.blobs for f in b.fields]) if self._blobs else rows
-        at, step = 0, self._part_rows(own)
+        data_rows = rows.drop_columns([f.name for b in self._spec.blobs for f in b.fields]) if self._blobs else rows
+        at, step = 0, self._part_rows(data_rows)
         while at < rows.num_rows:
             if self._open is None:
                 self._open = self._start()
-            part = self._open.fitting(own.slice(at, min(step, self._spec.target_rows - self._open.rows)))
+            part = self._open.fitting(data_rows.slice(at, min(step, self._spec.target_rows - self._open.rows)))
             self._open.write(part)
             for writer in self._blobs:
                 writer.write(rows.slice(at, part.num_rows))
@@ -100,11 +99,11 @@ class DataFileWriter:
         return done
 
     def number_behind(self, sequence_number: int) -> None:
-        """Give the next rows of an append table sequence numbers above this one, and above those already given."""
+        """Assign the next rows of an append table numbers above this sequence number and above all used numbers."""
         self._next_sequence = max(self._next_sequence, sequence_number + 1)
 
     def release(self) -> None:
-        """Give the files finished so far to the caller: an abort no longer deletes them."""
+        """Release the files finished so far to the caller: an abort no longer deletes them."""
         self._paths = []
         for writer in self._blobs:
             writer.release()
@@ -155,7 +154,7 @@ def _extension(store: FileStore, spec: DataFileSpec) -> str:
 
 
 class _OpenFile:
-    """A file being written, and the values of its metadata so far."""
+    """A file that is being written, and the values of its metadata so far."""
 
     def __init__(self, store: FileStore, path: str, name: str, spec: DataFileSpec) -> None:
         self._store, self._path, self._name, self._spec = store, path, name, spec
@@ -181,7 +180,7 @@ class _OpenFile:
         self._bytes += stored.nbytes
 
     def fitting(self, rows: pa.Table) -> pa.Table:
-        """Return the first rows to write before the next check of the file size: up to a blob that fills it."""
+        """Return the leading rows to write before the next size check; in a blob file, up to the blob that fills it."""
         if self._spec.format != BLOB:
             return rows
         available = self._spec.target_size - self._writer.tell()
@@ -190,8 +189,8 @@ class _OpenFile:
     def reaches(self, size: int) -> bool:
         """Return True if the file has about this size.
 
-        The size is asked of the writer only if the Arrow bytes make it possible: no encoding takes more than four times
-        as many.
+        The writer computes its size only if the Arrow bytes make this size possible: no encoding takes more than four
+        times the Arrow bytes.
         """
         return self._bytes * _LARGEST_EXPANSION >= size and int(self._writer.tell()) >= size
 
@@ -209,7 +208,7 @@ class _OpenFile:
             self._sink.close()
 
     def finish(self, first_sequence: int) -> DataFileMeta:
-        """Close the file and return its metadata. ``first_sequence``: of the first row, in an append table."""
+        """Close the file and return its metadata. ``first_sequence``: number of an append table's first row."""
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
@@ -217,7 +216,7 @@ class _OpenFile:
         value_stats, stats_columns = summary.value_stats
         embedded, index_files = self._finish_indexes()
         sequences = (summary.min_sequence, summary.max_sequence)
-        if not spec.key_fields and not spec.row_tracking:  # that of tracked rows is their snapshot, or stored
+        if not spec.key_fields and not spec.row_tracking:  # tracked rows have their snapshot's, or store it
             sequences = (first_sequence, first_sequence + self.rows - 1)
         return DataFileMeta(
             file_name=self._name,

@@ -1,7 +1,7 @@
 """Deletion vectors: the positions of deleted rows of one data file, and their stored bytes (format 8.3).
 
-The bytes are: the size of magic number and bitmap (4 bytes, big endian), a magic number that identifies the form, a
-bitmap, and the CRC-32 (big endian) of magic number and bitmap.
+The bytes begin with the size of magic number and bitmap (4 bytes, big endian). A magic number that identifies the form
+and a bitmap follow. The CRC-32 (big endian) of magic number and bitmap ends them.
 
 - 32-bit form: the magic number is big endian; the bitmap is a portable roaring bitmap.
 - 64-bit form: the magic number is little endian; the bitmap is a count (8 bytes), then for each upper half, in
@@ -30,13 +30,16 @@ _FRAME = 8  # bytes of size and checksum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletionVector:
-    """The positions of deleted rows: numbers from 0 in the physical order of a data file. Made by :meth:`of`."""
+    """The positions of deleted rows: numbers from 0 in the physical order of a data file. Create it with :meth:`of`."""
 
     _positions: Positions
 
     @staticmethod
     def of(positions: npt.ArrayLike) -> "DeletionVector":
-        """Return the vector of ``positions``, in any order, repeated or not; InvalidInputError for a negative one."""
+        """Return the vector of ``positions``, in any order, with or without duplicates.
+
+        Raises InvalidInputError for a negative position.
+        """
         unique = distinct(np.sort(np.asarray(positions, np.int64)))
         if unique.size and unique[0] < 0:
             raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
@@ -52,7 +55,7 @@ class DeletionVector:
         return len(self._positions)
 
     def union(self, other: "DeletionVector") -> "DeletionVector":
-        """Return the vector of the rows that either one deletes."""
+        """Return the vector of the rows that either vector deletes."""
         if not other.cardinality:
             return self
         if not self.cardinality:
@@ -82,7 +85,7 @@ class DeletionVector:
     def to_bytes(self, bitmap64: bool) -> bytes:
         """Return size, magic number, bitmap and checksum, in the 64-bit form or the 32-bit form.
 
-        The 32-bit form holds positions below ``2**31`` only: InvalidInputError for others.
+        The 32-bit form holds positions below ``2**31`` only; InvalidInputError for larger positions.
         """
         if bitmap64:
             body = _MAGIC_64 + self._bitmap64()
@@ -108,21 +111,21 @@ class DeletionVector:
     def from_bytes(data: bytes, where: str) -> "DeletionVector":
         """Return the vector that :meth:`to_bytes` stored, in either form; bytes after the checksum are ignored.
 
-        ``where`` says where the bytes are, for the message of a CorruptedError.
+        ``where``: the location of the bytes, for the message of a CorruptedError.
         """
         size = int.from_bytes(data[:4], "big")
         body, end = data[4 : 4 + size], size + _FRAME
         if len(data) < end or size < len(_MAGIC_32):
-            raise CorruptedError(f"{where}: a deletion vector of {end} bytes, but the file has {len(data)}")
+            raise CorruptedError(f"{where}: a deletion vector needs {end} bytes, but the file has {len(data)}")
         if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
             raise CorruptedError(f"{where}: the checksum of a deletion vector is wrong: its file was damaged")
         magic, bitmap = body[:4], body[4:]
         if magic not in (_MAGIC_32, _MAGIC_64):
-            raise CorruptedError(f"{where}: no known form of deletion vector begins with the bytes {magic.hex()}")
+            raise CorruptedError(f"{where}: a deletion vector begins with the unknown bytes {magic.hex()}")
         try:
             return _of_sorted(_decoded(bitmap) if magic == _MAGIC_32 else _decoded64(bitmap))
         except (ValueError, IndexError, struct.error) as error:
-            raise CorruptedError(f"{where}: a deletion vector that is no roaring bitmap: {error}") from error
+            raise CorruptedError(f"{where}: a deletion vector is not a roaring bitmap: {error}") from error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeletionVector):
@@ -137,7 +140,7 @@ class DeletionVector:
 
 
 def _of_sorted(positions: Positions) -> DeletionVector:
-    """Return the vector that holds these distinct ascending positions; makes the array read-only."""
+    """Return the vector of these distinct ascending positions, and make the array read-only."""
     positions.flags.writeable = False
     return DeletionVector(positions)
 
@@ -159,7 +162,7 @@ def _values(bitmap: Any) -> Positions:
 def _decoded64(data: bytes) -> Positions:
     """Return the positions of a 64-bit bitmap.
 
-    No length is stored for the bitmap of a half. It is the length of the same bitmap, serialised again.
+    The length of a half's bitmap is not stored; it is the length of this bitmap when serialised again.
     """
     (count,) = struct.unpack_from("<q", data)
     at, parts, above = 8, [np.zeros(0, np.int64)], -1

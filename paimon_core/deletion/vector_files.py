@@ -12,7 +12,7 @@ from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, DeletionRange, IndexManifestEntry
 
 _VERSION: Final = b"\1"
-_FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not count in its length
+_FRAME: Final = 8  # bytes of size and checksum, which the length of the 32-bit form excludes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorWriter:
-    """A writer of deletion vectors of buckets.
+    """A writer of the deletion vectors of buckets.
 
-    ``new_name`` returns the unique part of file names. ``target_size`` (bytes): a larger file is closed and another one
-    begun; ``None``: a bucket has a single file, which replaces the one before.
+    ``new_name`` returns the unique part of file names. ``target_size`` (bytes): a file that exceeds it is closed and a
+    new file begun; ``None``: a bucket has a single file, which replaces its previous file.
     """
 
     io: FileIO
@@ -46,12 +46,12 @@ class VectorWriter:
     ) -> tuple[IndexManifestEntry, ...]:
         """Write the vectors of data files to new index files; return their entries.
 
-        Empty vectors are left out; without any vector no file is written. After an error no file is left.
+        Empty vectors are left out; without any vector no file is written. After an error no file remains.
 
         Args:
-            directory: of the files.
-            bucket: of the data files.
-            vectors: by the name of the data file.
+            directory: the directory of the index files.
+            bucket: the bucket of the data files.
+            vectors: deletion vectors by the name of their data file.
         """
         written: list[IndexManifestEntry] = []
         name = self.new_name()
@@ -87,7 +87,7 @@ class VectorWriter:
 
 
 def load_vectors(io: FileIO, stored: Iterable[StoredVector]) -> dict[str, DeletionVector]:
-    """Return the vectors by the name of the data file; each index file is read once. Raises as `read_vectors`."""
+    """Return the vectors by data file name; each index file is read once. Raises the errors of `read_vectors`."""
     files: dict[str, list[DeletionRange]] = {}
     for vector in stored:
         files.setdefault(vector.path, []).append(vector.range)
@@ -95,14 +95,14 @@ def load_vectors(io: FileIO, stored: Iterable[StoredVector]) -> dict[str, Deleti
 
 
 def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict[str, DeletionVector]:
-    """Return the vectors at these ranges of an index file, by data file; one read from the first to the last.
+    """Return the vectors at these ranges of an index file, by data file; one read covers all ranges.
 
-    Raises CorruptedError, which names the file, if the file is missing, truncated or damaged.
+    Raises CorruptedError, which names the file, if the file is missing, truncated or corrupt.
     """
-    wanted = sorted(ranges, key=lambda r: r.offset)
-    if not wanted:
+    in_order = sorted(ranges, key=lambda r: r.offset)
+    if not in_order:
         return {}
-    first, last = wanted[0].offset, max(r.offset + r.length for r in wanted) + _FRAME
+    first, last = in_order[0].offset, max(r.offset + r.length for r in in_order) + _FRAME
     try:
         with io.open(path) as source:
             source.seek(first)
@@ -111,16 +111,16 @@ def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict
         raise CorruptedError(
             f"deletion vectors {path} are missing: their snapshot expired while it was read, or they were deleted"
         ) from missing
-    return {r.data_file: _vector(data[r.offset - first :], r, f"{path}, of {r.data_file}") for r in wanted}
+    return {r.data_file: _vector(data[r.offset - first :], r, f"{path}, of {r.data_file}") for r in in_order}
 
 
 def _vector(data: memoryview, stored: DeletionRange, where: str) -> DeletionVector:
     size = int.from_bytes(data[:4], "big")
     if stored.length not in (size, size + _FRAME):
-        raise CorruptedError(f"{where}: a deletion vector of {size} bytes where {stored.length} are promised")
+        raise CorruptedError(f"{where}: a deletion vector has {size} bytes, but its entry says {stored.length}")
     vector = DeletionVector.from_bytes(bytes(data[: size + _FRAME]), where)
     if stored.cardinality is not None and vector.cardinality != stored.cardinality:
         raise CorruptedError(
-            f"{where}: a deletion vector of {vector.cardinality} rows where {stored.cardinality} are promised"
+            f"{where}: a deletion vector deletes {vector.cardinality} rows, but its entry says {stored.cardinality}"
         )
     return vector

@@ -1,6 +1,6 @@
 """File indexes: summaries of columns of a data file, to skip the file or some of its rows.
 
-`FILE_INDEXES` is the registry of the kinds.
+`FILE_INDEXES` registers the kinds of indexes.
 """
 
 from paimon_core.fileindex.bitmap import Bitmap

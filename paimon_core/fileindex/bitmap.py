@@ -1,4 +1,4 @@
-"""The index of kind bitmap: a bitmap of rows for every distinct value (format 9.4)."""
+"""The index kind bitmap: a bitmap of rows for every distinct value (format 9.4)."""
 
 import struct
 from collections.abc import Mapping
@@ -40,22 +40,22 @@ class Bitmap:
 
     def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
         """See `FileIndex.search`."""
-        found = _read(data, kind)
-        check_rows(found.rows, rows)
-        values = restored(found.keys, kind)
+        content = _read(data, kind)
+        check_rows(content.rows, rows)
+        values = restored(content.keys, kind)
         with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
         chosen = matching(test, with_null, kind)
-        if not found.has_null:
+        if not content.has_null:
             chosen = chosen[:-1]
         # Every row has one key or is null: decode the smaller half of the keys, and invert the mask if necessary.
         inverse = int(chosen.sum()) * 2 > len(chosen)
         mask = np.full(rows, inverse)
-        offsets = np.append(found.offsets, found.null_offset)[: len(chosen)]
+        offsets = np.append(content.offsets, content.null_offset)[: len(chosen)]
         offsets = offsets[chosen ^ inverse]
         singles = offsets[offsets < 0]
         mask[_checked(-1 - singles, rows)] = not inverse
         for offset in offsets[offsets >= 0].tolist():
-            mask[decode(data, found.body + offset, rows)[0]] = not inverse
+            mask[decode(data, content.body + offset, rows)[0]] = not inverse
         return mask
 
 
@@ -65,23 +65,23 @@ class _Content:
 
     rows: int
     keys: pa.Array
-    offsets: np.ndarray  # of the keys' bitmaps in the body; -1 - row: the key has only this row
+    offsets: np.ndarray  # offsets of the keys' bitmaps in the body; -1 - row: the key has only this row
     has_null: bool
     null_offset: int
     body: int
 
 
-def _checked(found: np.ndarray, rows: int) -> np.ndarray:
-    if len(found) and int(found.max()) >= rows:
-        raise ValueError(f"it contains row {int(found.max())} of a file with {rows} rows")
-    return found
+def _checked(positions: np.ndarray, rows: int) -> np.ndarray:
+    if len(positions) and int(positions.max()) >= rows:
+        raise ValueError(f"it contains row {int(positions.max())} of a file with {rows} rows")
+    return positions
 
 
 def _read(data: bytes, kind: AtomicType) -> _Content:
     version, rows, count, has_null = struct.unpack_from(">biib", data)
     at, null_offset = 10, 0
     if version not in _VERSIONS:
-        raise ValueError(f"bitmap indexes of version {version} are unknown; known are 1 and 2")
+        raise ValueError(f"unknown version {version} of a bitmap index; supported versions are 1 and 2")
     if has_null:
         (null_offset,) = struct.unpack_from(">i", data, at)
         at += 4 if version == 1 else 8
@@ -142,13 +142,13 @@ class BitmapBuilder:
 
 def _order(keys: pa.Array, codes: np.ndarray, kind: AtomicType) -> np.ndarray:
     """Return the order of the keys in a hash table that is filled row by row; a full table grows at the next row."""
-    known = codes[codes >= 0]
-    last_is_new = len(known) > 0 and int(known[-1]) == len(keys) - 1 and int((known == known[-1]).sum()) == 1
+    present = codes[codes >= 0]
+    last_is_new = len(present) > 0 and int(present[-1]) == len(keys) - 1 and int((present == present[-1]).sum()) == 1
     return walk(key_hashes(keys, kind), len(keys) - last_is_new, newest_first=True)
 
 
 def _blocks(keys: pa.Array, offsets: np.ndarray, lengths: np.ndarray, kind: AtomicType, limit: int) -> bytes | None:
-    """Return the sorted keys in blocks, after an index of each block's first key; None: a key exceeds a block."""
+    """Return the sorted keys in blocks, after an index of each block's first key; `None`: a key exceeds a block."""
     order = ascending(keys, kind)
     keys, offsets, lengths = keys.take(pa.array(order)), offsets[order], lengths[order]
     entry = key_sizes(keys) + 8

@@ -1,4 +1,4 @@
-"""The index of kind bloom-filter: it proves that a file lacks a value (format 9.3)."""
+"""The index kind bloom-filter, which proves that a file lacks a value (format 9.3)."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _MOST_BITS = (1 << 31) - 1
 
 
 class BloomFilter:
-    """``bloom-filter``. Options: ``items``, the expected number of values; ``fpp``, the share of false positives."""
+    """``bloom-filter``. Options: ``items``, the expected number of values; ``fpp``, the false positive rate."""
 
     name = "bloom-filter"
 
@@ -56,8 +56,8 @@ class BloomBuilder:
 
     def add(self, values: pa.Array) -> None:
         """See `Builder.add`."""
-        known = pc.unique(stored(values, self._kind).drop_null())
-        self._bits[_bit_positions(hashes(known), self._count, len(self._bits))] = True
+        distinct = pc.unique(stored(values, self._kind).drop_null())
+        self._bits[_bit_positions(hashes(distinct), self._count, len(self._bits))] = True
 
     def finish(self) -> bytes | None:
         """See `Builder.finish`."""
@@ -79,9 +79,9 @@ def hashes(values: pa.Array) -> np.ndarray:
     return mixed
 
 
-def _bit_positions(found: np.ndarray, count: int, bits: int) -> np.ndarray:
-    """Return the bit positions of each value, one row for each of ``count`` hash functions."""
-    low, high = found.astype(np.uint32), (found >> WORD.type(32)).astype(np.uint32)
+def _bit_positions(hash_values: np.ndarray, count: int, bits: int) -> np.ndarray:
+    """Return the bit positions of each value, as one row for each of ``count`` hash functions."""
+    low, high = hash_values.astype(np.uint32), (hash_values >> WORD.type(32)).astype(np.uint32)
     combined = (low + np.arange(1, count + 1, dtype=np.uint32)[:, None] * high).view(np.int32)
     positions: np.ndarray = np.where(combined < 0, ~combined, combined) % np.int32(bits)
     return positions
@@ -95,7 +95,7 @@ def _settings(options: Mapping[str, str]) -> tuple[int, int]:
         raise ValueError(f"'items' must be at least 1 and 'fpp' between 0 and 1, but they are {items} and {share}")
     least = -items * math.log(share) / (math.log(2) * math.log(2))
     if least > _MOST_BITS - 8:
-        raise ValueError(f"'items' = {items} with 'fpp' = {share} takes {least:.0f} bits, more than {_MOST_BITS}")
+        raise ValueError(f"'items' = {items} with 'fpp' = {share} needs {least:.0f} bits, more than {_MOST_BITS}")
     bits = int(least) + 8 - int(least) % 8
     return bits, max(1, math.floor(bits / items * math.log(2) + 0.5))
 
@@ -109,7 +109,7 @@ def _number(options: Mapping[str, str], key: str, parse: type[int] | type[float]
 
 
 def _equal_values(test: Test) -> list[object] | None:
-    """Return the values of an equality test; ``None``: the test is of another kind."""
+    """Return the values of an equality test; ``None``: the test is not an equality test."""
     if isinstance(test, Leaf) and test.op in ("=", "<=>", "in") and None not in test.values:
         return list(test.values)
     return None

@@ -20,7 +20,7 @@ class Collected:
         self._chunks.append(stored(values, self._kind).dictionary_encode())
 
     def coded(self) -> tuple[pa.Array, np.ndarray]:
-        """Return the distinct :func:`stored` values by first occurrence, and each row's index into them (-1: null)."""
+        """Return the distinct :func:`stored` values in order of occurrence, and each row's index in them (-1: null)."""
         chunks = self._chunks or [stored(pa.array([], to_arrow(self._kind)), self._kind).dictionary_encode()]
         whole = pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
         whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
@@ -28,7 +28,7 @@ class Collected:
 
 
 def grouped(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort rows by code: return the codes and the row numbers, without rows of code -1."""
+    """Sort rows by code. Return the codes and the row numbers, without rows whose code is -1."""
     order = np.argsort(codes, kind="stable")
     order = order[np.searchsorted(codes[order], 0) :]
     return codes[order], order

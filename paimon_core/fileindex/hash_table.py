@@ -1,7 +1,7 @@
 """The iteration order of Java's HashMap. Java stores indexes in this order, and equal files need an equal order.
 
-Written by hand: no library reproduces Java's order. Bins of eight entries or more are trees in Java; the order of
-such entries may differ here, their meaning does not.
+No library reproduces Java's order, so this module does. Bins of eight entries or more are trees in Java; the order of
+their entries may differ here, which does not affect readers.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def walk(hashes: np.ndarray, grown_for: int, *, newest_first: bool) -> np.ndarra
 
     Args:
         hashes: int32 hashes of the entries, in the order of insertion.
-        grown_for: the number of entries at the last check of the table's size.
+        grown_for: the number of entries when the table's size was last checked.
         newest_first: True if a bin takes new entries at its head, as ``computeIfAbsent`` does; ``put`` appends.
     """
     size = _LEAST
@@ -41,7 +41,7 @@ def walked(names: Iterable[str], *, newest_first: bool = False) -> list[str]:
 
 
 def text_hash(text: str) -> int:
-    """Return Java's hash of a String, which hashes UTF-16 units, as an unsigned number of 32 bits."""
+    """Return Java's hash of a String, which hashes UTF-16 units, as an unsigned 32-bit number."""
     result = 0
     for unit in np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2").tolist():
         result = result * 31 + unit & 0xFFFFFFFF
@@ -49,7 +49,7 @@ def text_hash(text: str) -> int:
 
 
 def key_hashes(keys: pa.Array, kind: AtomicType) -> np.ndarray:
-    """Return Java's int32 hashes of keys of :func:`paimon_core.fileindex.values.stored`."""
+    """Return Java's int32 hashes of keys from :func:`paimon_core.fileindex.values.stored`."""
     if is_bytes(keys.type):
         return byte_hashes(keys)
     numbers: np.ndarray = keys.to_numpy()

@@ -1,4 +1,4 @@
-"""The interface of the kinds of indexes, and the result of a search."""
+"""The interface of index kinds, and the result of a search."""
 
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
@@ -10,7 +10,7 @@ from paimon_core.predicate.expr import Leaf, Not
 from paimon_core.types.datatype import AtomicType
 
 Test: TypeAlias = Leaf | Not
-"""One test of one column; Not is only around tests that have no opposite."""
+"""One test of one column; ``Not`` encloses only tests that have no opposite."""
 
 Found: TypeAlias = bool | np.ndarray
 """The rows of a file that may match a test: any row (True), no row (False), or a mask of all rows."""
@@ -34,13 +34,13 @@ class FileIndex(Protocol):
         """The name of the kind in options and index files."""
 
     def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
-        """Raise ValueError with the reason if columns of this type cannot have the index, or an option is wrong."""
+        """Raise ValueError with the reason if columns of this type cannot have the index, or an option is invalid."""
 
     def builder(self, kind: AtomicType, options: Mapping[str, str]) -> Builder:
         """Return a builder for one file. REQUIRES: :meth:`check` has passed."""
 
     def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
-        """Return the rows of a file for which a test may be true; every row for which it is true is included.
+        """Return the rows of a file for which a test may be true. Every row for which it is true is included.
 
         Args:
             data: the index.
@@ -48,17 +48,17 @@ class FileIndex(Protocol):
             test: the test of the column.
             rows: the number of rows in the file.
 
-        Raises ValueError or struct.error for bytes that are not an index of this kind for such a file.
+        Raises ValueError or struct.error for bytes that are not an index of this kind for a file with this many rows.
         """
 
 
 def check_root(kind: AtomicType, roots: frozenset[str]) -> None:
     """Raise ValueError for a type whose root is not among these."""
     if kind.root not in roots:
-        raise ValueError(f"{kind} is not among the types that the index takes: {', '.join(sorted(roots))}")
+        raise ValueError(f"{kind} is not one of the types that the index supports: {', '.join(sorted(roots))}")
 
 
-def check_rows(found: int, rows: int) -> None:
+def check_rows(index_rows: int, rows: int) -> None:
     """Raise ValueError if the numbers of rows of an index and of its file differ."""
-    if found != rows:
-        raise ValueError(f"the index has {found} rows, but the file has {rows}")
+    if index_rows != rows:
+        raise ValueError(f"the index has {index_rows} rows, but the file has {rows}")

@@ -33,12 +33,12 @@ def pack(indexes: Indexes) -> bytes:
         for kind, body in of_column:
             head += [_utf(kind), struct.pack(">ii", at if body else _NOWHERE, len(body))]
             at += len(body)
-    head.append(bytes(4))  # room for what later versions may add
+    head.append(bytes(4))  # reserved for later versions
     return b"".join([*head, *(body for _, of_column in bodies for _, body in of_column)])
 
 
 def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[str, dict[str, bytes]]:
-    """Read the indexes of these columns (``None``: all) from a container in a seekable file, and no others.
+    """Read only the indexes of these columns (``None``: all) from a container in a seekable file.
 
     Raises CorruptedError naming ``where``.
     """
@@ -53,7 +53,7 @@ def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[
 
 
 def read_sizes(source: BinaryIO, where: str) -> dict[str, dict[str, int]]:
-    """Read the sizes in bytes of all indexes in a container (0: all values are null), and nothing but its head.
+    """Read the sizes in bytes of all indexes in a container (0: all values are null). Reads only its head.
 
     Raises CorruptedError naming ``where``.
     """
@@ -76,7 +76,7 @@ def _head(source: BinaryIO, where: str) -> tuple[int, dict[str, dict[str, tuple[
     head = source.read(_FIRST_READ)
     magic, version, length = _START.unpack_from(head)
     if magic != _MAGIC or version != _VERSION:
-        raise CorruptedError(f"{where} is no file index of version {_VERSION}: it starts with {head[:12].hex()}")
+        raise CorruptedError(f"{where} is not a file index of version {_VERSION}: it starts with {head[:12].hex()}")
     if length > _MOST_HEAD:
         raise ValueError(f"its head takes {length} bytes")
     head += source.read(max(0, length - len(head)))
@@ -88,31 +88,31 @@ def _extents(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
     at = _START.size
     (columns,) = struct.unpack_from(">i", head, at)
     at += 4
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    extents: dict[str, dict[str, tuple[int, int]]] = {}
     for _ in range(columns):
         column, at = _name(head, at)
         (count,) = struct.unpack_from(">i", head, at)
         at += 4
         for _ in range(count):
             kind, at = _name(head, at)
-            found.setdefault(column, {})[kind] = struct.unpack_from(">ii", head, at)
+            extents.setdefault(column, {})[kind] = struct.unpack_from(">ii", head, at)
             at += 8
     if at + 4 > length:
         raise ValueError(f"its head has {length} bytes, but takes {at + 4}")
-    return found
+    return extents
 
 
 def _body(source: BinaryIO, start: int, size: int, head: int, end: int) -> bytes:
     if start == _NOWHERE and size == 0:
         return b""
     if start < head or size <= 0 or start + size > end:
-        raise ValueError(f"an index from byte {start}, of {size} bytes, is not within {head} and {end}")
+        raise ValueError(f"an index of {size} bytes at byte {start} is not between bytes {head} and {end}")
     source.seek(start)
     return source.read(size)
 
 
 def _utf(name: str) -> bytes:
-    """Encode a name as Java does: the number of bytes, then each UTF-16 unit by itself, zero in two bytes."""
+    """Encode a name like Java: the number of bytes, then each UTF-16 unit separately, with zero as two bytes."""
     units = struct.iter_unpack("<H", name.encode("utf-16-le", "surrogatepass"))
     text = b"".join(chr(u).encode("utf-8", "surrogatepass") if u else b"\xc0\x80" for (u,) in units)
     return struct.pack(">H", len(text)) + text
@@ -122,6 +122,6 @@ def _name(data: bytes, at: int) -> tuple[str, int]:
     (size,) = struct.unpack_from(">H", data, at)
     text = data[at + 2 : at + 2 + size]
     if len(text) < size:
-        raise ValueError("a name runs beyond the end")
+        raise ValueError("a name extends past the end")
     units = text.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le"), at + 2 + size

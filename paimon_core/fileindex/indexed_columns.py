@@ -1,4 +1,4 @@
-"""The indexes that the options of a table ask for, and a builder of the indexes of one file."""
+"""The indexes that the options of a table define, and a builder of the indexes of one file."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,11 +20,11 @@ class IndexedColumn:
 
     item: str  # the column, or ``map[key]``
     kind: str
-    type: AtomicType  # of the values
+    type: AtomicType  # type of the values
     options: Mapping[str, str]
 
     def values(self, rows: pa.Table) -> list[pa.Array]:
-        """Return the values to index; null if the map or its key is missing."""
+        """Return the values to index; null where the map or the key is missing."""
         column, key = rows.column(index_column(self.item)), index_key(self.item)
         if key is None:
             return list(column.chunks)
@@ -34,11 +34,11 @@ class IndexedColumn:
 def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> tuple[IndexedColumn, ...]:
     """Return the indexes that the options name. Raises InvalidInputError for a column that cannot have its index."""
     by_name = {f.name: f.type for f in fields}
-    found = []
+    indexes = []
     for kind, item in indexed(options):
         option = f"option 'file-index.{kind}.columns'"
         if kind not in FILE_INDEXES:
-            raise InvalidInputError(f"{option} names an unknown kind of index; known are {', '.join(FILE_INDEXES)}")
+            raise InvalidInputError(f"{option} names an unknown kind of index; there are {', '.join(FILE_INDEXES)}")
         if index_column(item) not in by_name:
             raise InvalidInputError(f"{option} names column {item!r}, which is not among {', '.join(by_name)}")
         settings = index_options(options, kind, item)
@@ -47,30 +47,30 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
             FILE_INDEXES[kind].check(values, settings)
         except ValueError as error:
             raise InvalidInputError(f"{option}: {item!r} cannot have this index: {error}") from error
-        found.append(IndexedColumn(item, kind, values, settings))
-    return tuple(found)
+        indexes.append(IndexedColumn(item, kind, values, settings))
+    return tuple(indexes)
 
 
 def indexed_columns_then(
     options: Mapping[str, str], now: Sequence[DataField], then: Sequence[DataField]
 ) -> tuple[IndexedColumn, ...]:
-    """Return the indexes that the options name for the columns ``now``, as those of a file with the columns ``then``.
+    """Return the indexes that the options name for the columns ``now``, for a file with the columns ``then``.
 
-    Columns have the names and types of the file. Indexes of columns that the file lacks are left out, and those that
-    the type of its column cannot have.
+    The result has the column names and types of the file. An index is left out if the file lacks its column, or if the
+    type of the file's column cannot have it.
     """
     ids, by_id = {f.name: f.id for f in now}, {f.id: f for f in then}
-    found = []
-    for one in indexed_columns(options, now):
-        column = index_column(one.item)
+    indexes = []
+    for index in indexed_columns(options, now):
+        column = index_column(index.item)
         field = by_id.get(ids[column])
         if field is None:
             continue
         with suppress(ValueError):
-            values = _indexed_type(field.type, index_key(one.item))
-            FILE_INDEXES[one.kind].check(values, one.options)
-            found.append(replace(one, item=field.name + one.item[len(column) :], type=values))
-    return tuple(found)
+            values = _indexed_type(field.type, index_key(index.item))
+            FILE_INDEXES[index.kind].check(values, index.options)
+            indexes.append(replace(index, item=field.name + index.item[len(column) :], type=values))
+    return tuple(indexes)
 
 
 def _indexed_type(kind: DataType, key: str | None) -> AtomicType:
@@ -98,11 +98,11 @@ class FileIndexes:
                 builder.add(values)
 
     def finish(self) -> bytes:
-        """Return the container, without indexes whose values are too large."""
+        """Return the container, without indexes whose values cannot be indexed."""
         return pack(self.bodies())
 
     def bodies(self) -> dict[str, dict[str, bytes]]:
-        """Return the indexes by column and kind, without those whose values are too large."""
+        """Return the indexes by column and kind, without indexes whose values cannot be indexed."""
         indexes: dict[str, dict[str, bytes]] = {}
         for column, builder in self._parts:
             body = builder.finish()

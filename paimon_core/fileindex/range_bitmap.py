@@ -1,4 +1,4 @@
-"""The index of kind range-bitmap: sorted distinct values, and bit slices of each row's index in them (format 9.5)."""
+"""The index kind range-bitmap: sorted distinct values, and bit slices of each row's index in them (format 9.5)."""
 
 import struct
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class RangeBitmap:
         """See `FileIndex.search`."""
         head, version, count, cardinality = struct.unpack_from(">ibii", data)
         if version != _VERSION:
-            raise ValueError(f"range bitmaps of version {version} are unknown; known is {_VERSION}")
+            raise ValueError(f"unknown version {version} of a range bitmap; the supported version is {_VERSION}")
         check_rows(count, rows)
         key_type = stored(pa.array([], to_arrow(kind)), kind).type
         (length,) = struct.unpack_from(">i", data, head)  # the last number of the head, after the bounds
@@ -98,7 +98,7 @@ class RangeBitmapBuilder:
 
 
 def _dictionary(keys: pa.Array, limit: int) -> bytes:
-    """Encode sorted keys in chunks: the first key of a chunk is in its head, the others are in its body."""
+    """Encode sorted keys in chunks: the first key of a chunk is in its head, the other keys are in its body."""
     offsets, heads, bodies = [], [], []
     at = body_at = code = 0
     while code < len(keys):
@@ -126,7 +126,7 @@ def _chunk_rows(keys: pa.Array, limit: int) -> int:
 
 
 def _chunk(keys: pa.Array) -> tuple[bytes, bytes]:
-    """Return the bytes of keys, and the two lengths that end the head of their chunk."""
+    """Return the bytes of the keys, and the two lengths at the end of their chunk's head."""
     data, starts = records(keys)
     width = key_width(keys)
     if width is not None:
@@ -137,14 +137,14 @@ def _chunk(keys: pa.Array) -> tuple[bytes, bytes]:
 def _read_dictionary(data: bytes, at: int, key_type: pa.DataType) -> pa.Array:
     length, version, count, offsets_length, heads_length = struct.unpack_from(">ibiii", data, at)
     if version != _VERSION:
-        raise ValueError(f"dictionaries of version {version} are unknown; known is {_VERSION}")
+        raise ValueError(f"unknown version {version} of a dictionary; the supported version is {_VERSION}")
     at += 4 + length
     bodies = at + offsets_length + heads_length
     parts = []
     for start in np.frombuffer(data, ">i4", count, at).tolist():
         first, _, position = read_records(data, at + offsets_length + start + 1, 1, key_type, 0)
-        _, body, size, one, other = struct.unpack_from(">iiiii", data, position)
-        parts += [first, _read_chunk(data, bodies + body, size, key_type, (one, other))]
+        _, body, size, *lengths = struct.unpack_from(">iiiii", data, position)
+        parts += [first, _read_chunk(data, bodies + body, size, key_type, (lengths[0], lengths[1]))]
     return pa.concat_arrays(parts)
 
 
@@ -159,7 +159,7 @@ def _read_chunk(data: bytes, at: int, size: int, key_type: pa.DataType, lengths:
 
 
 def _sliced(codes: np.ndarray, count: int) -> bytes:
-    """Encode the rows that have a code, and for each bit of codes the rows with this bit."""
+    """Encode the rows that have a code, and, for each bit of the codes, the rows with this bit."""
     _, rows = grouped(codes)
     rows = np.sort(rows)
     bits = max(1, (count - 1).bit_length()) if count else _MOST_SLICES * 2
@@ -167,26 +167,26 @@ def _sliced(codes: np.ndarray, count: int) -> bytes:
     slices = [bitmap(rows[held >> bit & 1 == 1]) for bit in range(bits)]
     sizes = np.array([len(s) for s in slices], np.int64)
     index = np.stack([np.cumsum(sizes) - sizes, sizes], axis=1)
-    known = bitmap(rows)
-    head = struct.pack(">bbii", _VERSION, bits, len(known), 8 * bits) + big_endian(index.ravel(), 4).tobytes()
-    return b"".join([struct.pack(">i", len(head)), head, known, *slices])
+    present = bitmap(rows)
+    head = struct.pack(">bbii", _VERSION, bits, len(present), 8 * bits) + big_endian(index.ravel(), 4).tobytes()
+    return b"".join([struct.pack(">i", len(head)), head, present, *slices])
 
 
 def _read_codes(data: bytes, at: int, rows: int, cardinality: int) -> np.ndarray:
-    """Return the code of each row; ``cardinality``: null."""
+    """Return the code of each row; null rows have the code ``cardinality``."""
     codes = np.full(rows, cardinality, np.int64)
     if not cardinality:
         return codes
-    length, version, bits, known_length, _ = struct.unpack_from(">ibbii", data, at)
+    length, version, bits, present_length, _ = struct.unpack_from(">ibbii", data, at)
     if version != _VERSION or not 0 < bits <= _MOST_SLICES:
         raise ValueError(f"{bits} slices of version {version} are not possible")
     body = at + 4 + length
-    known, _ = decode_mask(data, body, rows)
+    present, _ = decode_mask(data, body, rows)
     held = np.zeros(rows, np.int64)
     index = np.frombuffer(data, ">i4", 2 * bits, at + 14).reshape(-1, 2).tolist()
     for bit, (offset, _) in enumerate(index):
-        held |= decode_mask(data, body + known_length + offset, rows)[0].astype(np.int64) << bit
-    codes[known] = held[known]
-    if int(codes[known].max(initial=0)) >= cardinality:
+        held |= decode_mask(data, body + present_length + offset, rows)[0].astype(np.int64) << bit
+    codes[present] = held[present]
+    if int(codes[present].max(initial=0)) >= cardinality:
         raise ValueError(f"the code of a row is not below the number of keys, {cardinality}")
     return codes

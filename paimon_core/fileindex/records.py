@@ -16,7 +16,7 @@ def big_endian(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def key_width(keys: pa.Array) -> int | None:
-    """Return the bytes of a key; ``None``: each key has its own length, in four bytes before it."""
+    """Return the bytes of a key; ``None``: keys vary in length, and four bytes before each key hold its length."""
     return None if is_bytes(keys.type) else keys.type.bit_width // 8
 
 
@@ -29,7 +29,7 @@ def key_sizes(keys: pa.Array) -> np.ndarray:
 def records(keys: pa.Array, *numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Encode each key followed by its big-endian int32 ``numbers``.
 
-    Returns all bytes (uint8), the start of each record, and the end of the last one.
+    Returns all bytes (uint8), and the start of each record followed by the end of the last record.
     """
     sizes = key_sizes(keys) + 4 * len(numbers)
     starts = np.append(0, np.cumsum(sizes))
@@ -76,7 +76,7 @@ def read_records(
         starts[i], lengths[i] = at + 4, length
         at += 4 + length + 4 * numbers
         if at > len(data):
-            raise ValueError("its keys run beyond the end")
+            raise ValueError("its keys extend past the end")
     raw = np.frombuffer(data, np.uint8)
     ends = starts + lengths
     columns = [raw[(ends + 4 * n)[:, None] + np.arange(4)].view(">i4").ravel().astype(np.int64) for n in range(numbers)]
@@ -84,7 +84,7 @@ def read_records(
 
 
 def filled(sizes: np.ndarray, limit: int) -> Sequence[slice]:
-    """Divide items into groups of at most ``limit`` bytes, as few as possible; a larger item has its own group."""
+    """Divide items into the fewest groups of at most ``limit`` bytes; a larger item has its own group."""
     ends, groups, first = np.cumsum(sizes), [], 0
     while first < len(sizes):
         before = int(ends[first - 1]) if first else 0

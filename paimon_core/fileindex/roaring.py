@@ -1,6 +1,6 @@
 """Roaring bitmaps of 32-bit row numbers in the portable form, many bitmaps at once (format 15.1).
 
-A container covers 65 536 row numbers. It is a list of up to 4 096 rows, or bits, or runs if runs are smaller.
+A container covers 65 536 row numbers. It holds a list of up to 4 096 rows, or bits, or runs if runs are smaller.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from paimon_core.types.sorted_values import run_starts
 _PLAIN, _WITH_RUNS = 12346, 12347
 _MOST_LISTED = 4096
 _BITS_BYTES = 8192
-_FEW = 4  # a bitmap with runs and fewer containers has no offsets
+_FEW = 4  # a bitmap with runs and fewer containers than this has no offsets
 
 
 def bitmap(rows: np.ndarray) -> bytes:
@@ -87,7 +87,7 @@ def _put_lists(
 def _put_runs(
     out: np.ndarray, position: np.ndarray, rows: np.ndarray, begins: np.ndarray, count: np.ndarray, chosen: np.ndarray
 ) -> None:
-    """Write the number of runs, then for each run its first row and the number of further rows."""
+    """Write the number of runs, then for each run its first row and the number of rows after it."""
     lengths = np.diff(np.append(begins, len(rows)))
     of_chosen = np.repeat(chosen, count)
     begins, lengths, count, position = begins[of_chosen], lengths[of_chosen], count[chosen], position[chosen]
@@ -100,7 +100,7 @@ def _put_runs(
 def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
     """Return the rows (int64) of the bitmap at ``data[at:]``, all below ``limit``, and the position of its end.
 
-    Raises ValueError if the bytes are not such a bitmap.
+    Raises ValueError if the bytes are not a bitmap of rows below ``limit``.
     """
     rows, at = _parsed(data, at)
     if rows and rows.max() >= limit:
@@ -119,7 +119,7 @@ def decode_mask(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
 def _parsed(data: bytes, at: int) -> tuple[BitMap, int]:
     """Return the bitmap at ``data[at:]`` and the position of its end.
 
-    Raises ValueError unless the bitmap has exactly these bytes: the library ignores damaged offsets.
+    Raises ValueError unless the bitmap serialises to exactly these bytes, because the library ignores corrupt offsets.
     """
     try:
         rows = BitMap.deserialize(data[at:])

@@ -1,4 +1,4 @@
-"""Search in the indexes of a file for rows that may match a predicate."""
+"""Search the indexes of a file for rows that may match a predicate."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from paimon_core.types.datatype import AtomicType, DataField
 def search(
     indexes: Mapping[str, Mapping[str, bytes]], p: Predicate, fields: Sequence[DataField], rows: int, where: str
 ) -> Found:
-    """Return the rows of a file that may match a predicate; every row that matches is included.
+    """Return the rows of a file that may match a predicate. Every row that matches is included.
 
     Args:
         indexes: bodies of indexes by column and kind; unknown kinds are ignored.
@@ -32,12 +32,12 @@ def search(
     """
     kinds = {f.name: f.type for f in fields if isinstance(f.type, AtomicType)}
 
-    def found(p: Predicate) -> Found:
+    def candidates(p: Predicate) -> Found:
         match p:
             case And(children):
-                return _and([found(c) for c in children])
+                return _and([candidates(c) for c in children])
             case Or(children):
-                return _or([found(c) for c in children])
+                return _or([candidates(c) for c in children])
             case Constant(value):
                 return value is True
             case Leaf(_, column) | Not(Leaf(_, column)) if column in indexes and column in kinds:
@@ -54,7 +54,7 @@ def search(
         except (ValueError, struct.error, IndexError) as error:
             raise CorruptedError(f"{where}: the {kind} index of column {column!r} is damaged: {error}") from error
 
-    return _simplified(found(positive(p)))
+    return _simplified(candidates(positive(p)))
 
 
 def _and(parts: list[Found]) -> Found:
@@ -71,8 +71,8 @@ def _or(parts: list[Found]) -> Found:
     return np.logical_or.reduce(masks) if masks else False
 
 
-def _simplified(found: Found) -> Found:
-    """Replace a mask of equal values by that value."""
-    if isinstance(found, bool):
-        return found
-    return False if not found.any() else True if found.all() else found
+def _simplified(rows: Found) -> Found:
+    """Replace a mask with equal values by this value."""
+    if isinstance(rows, bool):
+        return rows
+    return False if not rows.any() else True if rows.all() else rows

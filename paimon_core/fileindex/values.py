@@ -1,4 +1,4 @@
-"""Values of columns in the form that indexes store: numbers of a fixed width, or bytes."""
+"""Column values in the form that indexes store: fixed-width numbers, or bytes."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ TIMESTAMP_ROOTS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 NUMBER_ROOTS = frozenset({*INTEGER_ROOTS, "DATE", "TIME", *TIMESTAMP_ROOTS})
 FLOAT_ROOTS = frozenset({"FLOAT", "DOUBLE"})
 LONG_DIGITS = 18
-"""The largest number of digits of decimals that fit a number of 64 bits."""
+"""The largest number of digits of decimals that fit a 64-bit number."""
 
-_FINEST = 6  # digits of a second; further digits of timestamps are cut
+_FINEST = 6  # fractional digits of a second; timestamps are truncated to this precision
 
 
 def stored(values: pa.Array, kind: AtomicType) -> pa.Array:
@@ -26,16 +26,16 @@ def stored(values: pa.Array, kind: AtomicType) -> pa.Array:
         return values.cast(pa.binary())
     if kind.root == "DECIMAL":
         return pa.array(decimal_words(values)[1].view(np.int64), mask=nulls(values))
-    found = numbers(values)
+    result = numbers(values)
     if kind.root in FLOAT_ROOTS:
-        found = np.where(np.isnan(found), found.dtype.type(np.nan), found).view(f"<i{found.dtype.itemsize}")
+        result = np.where(np.isnan(result), result.dtype.type(np.nan), result).view(f"<i{result.dtype.itemsize}")
     elif _is_cut(kind):
-        found = found // 1_000
-    return pa.array(found, mask=nulls(values))
+        result = result // 1_000
+    return pa.array(result, mask=nulls(values))
 
 
 def restored(keys: pa.Array, kind: AtomicType) -> pa.Array:
-    """Invert :func:`stored` for comparisons; timestamps cut to microseconds stay cut."""
+    """Invert :func:`stored` for comparisons; timestamps that were truncated to microseconds stay truncated."""
     if kind.root == "BOOLEAN":
         return pa.array(keys.to_numpy(zero_copy_only=False).astype(bool), mask=nulls(keys))
     arrow = pa.timestamp("us") if _is_cut(kind) else to_arrow(kind)
@@ -48,7 +48,7 @@ def restored(keys: pa.Array, kind: AtomicType) -> pa.Array:
 
 
 def ascending(keys: pa.Array, kind: AtomicType) -> np.ndarray:
-    """Return the positions of :func:`stored` values in the order of the original values. -0.0 is before 0.0, NaN last.
+    """Return the positions of :func:`stored` values in the order of the original values: -0.0 before 0.0, NaN last.
 
     REQUIRES: no nulls.
     """
@@ -60,7 +60,7 @@ def ascending(keys: pa.Array, kind: AtomicType) -> np.ndarray:
 
 
 def matching(test: Leaf | Not, values: pa.Array, kind: AtomicType) -> np.ndarray:
-    """Return a mask of the :func:`restored` values that may match the test; exact except for cut timestamps."""
+    """Return a mask of the :func:`restored` values that may match the test; exact except for truncated timestamps."""
     leaf = test.child if isinstance(test, Not) else test
     assert isinstance(leaf, Leaf)
     if _is_cut(kind):
@@ -77,7 +77,7 @@ def _is_cut(kind: AtomicType) -> bool:
 
 
 def _cut(leaf: Leaf) -> Leaf:
-    """Return a test of cut timestamps that is true if ``leaf`` is true for any original of the timestamp."""
+    """Return a test of truncated timestamps that is true if ``leaf`` is true for any original of the timestamp."""
     if leaf.op in NULL_TESTS or leaf.values in ((), (None,)):
         return leaf
     if leaf.op in ("!=", "not in"):
@@ -87,9 +87,9 @@ def _cut(leaf: Leaf) -> Leaf:
 
 
 def gathered(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Return runs of bytes of ``data`` (uint8) as a binary array. Raises ValueError for a run outside of ``data``."""
+    """Return runs of bytes of ``data`` (uint8) as a binary array. Raises ValueError for a run outside ``data``."""
     if len(starts) and (starts.min() < 0 or lengths.min() < 0 or (starts + lengths).max() > len(data)):
-        raise ValueError("a key runs beyond the end")
+        raise ValueError("a key extends past the end")
     ends = np.cumsum(lengths)
     at = np.repeat(starts - ends + lengths, lengths) + np.arange(int(lengths.sum()))
     offsets = np.concatenate([[0], ends]).astype(np.int32)

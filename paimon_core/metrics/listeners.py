@@ -1,7 +1,7 @@
-"""Listeners: functions that get the measurements of every commit, compaction, scan and read of this process.
+"""Listeners: functions that receive the measurements of every commit, compaction, scan and read of this process.
 
-A listener never changes what happens: its errors are logged. Without a listener, a collection or a logger that asks,
-scans and reads measure nothing.
+A listener cannot affect an operation: its errors are logged. Scans and reads are measured only if there is a listener,
+a collection, or a logger that is enabled for them.
 """
 
 import logging
@@ -19,7 +19,7 @@ Listener: TypeAlias = Callable[[Metrics], None]
 M = TypeVar("M", bound=Metrics)
 
 LOGGER: Final = "paimon_core.metrics"
-"""The logger of one record for each event: commits and compactions at level INFO, others at DEBUG."""
+"""Name of the logger, which gets one record per event: commits and compactions at INFO, scans and reads at DEBUG."""
 _log = logging.getLogger(LOGGER)
 _lock = Lock()
 _listeners: tuple[Listener, ...] = ()
@@ -30,7 +30,7 @@ _collections: "ContextVar[tuple[OperationMetrics, ...]]" = ContextVar("paimon_me
 class OperationMetrics:
     """The measurements of one operation, which may commit, compact, scan and read several times.
 
-    Sums are `None` if they are empty.
+    A sum is `None` if there is nothing to add.
     """
 
     events: list[Metrics] = field(default_factory=list)
@@ -42,12 +42,12 @@ class OperationMetrics:
 
     @property
     def commits(self) -> list[CommitMetrics]:
-        """The commits that made a snapshot."""
+        """The commits that created a snapshot."""
         return [commit for commit in self.of(CommitMetrics) if commit.error is None]
 
     @property
     def failures(self) -> list[CommitMetrics]:
-        """The commits that failed: those of an operation that succeeds were repeated."""
+        """The commits that failed; an operation that succeeded has repeated them."""
         return [commit for commit in self.of(CommitMetrics) if commit.error is not None]
 
     @property
@@ -67,7 +67,7 @@ class OperationMetrics:
 
     @property
     def commit(self) -> CommitMetrics | None:
-        """The sum of the commits of rows: those of another kind than COMPACT."""
+        """The sum of all commits except commits of kind COMPACT."""
         return total([commit for commit in self.commits if commit.commit_kind != "COMPACT"])
 
     @property
@@ -82,18 +82,18 @@ class OperationMetrics:
 
 
 def total(metrics: list[M]) -> M | None:
-    """Return the sum of measurements of one class; `None`: there are none."""
+    """Return the sum of measurements of one class; `None` if the list is empty."""
     result = None
-    for one in metrics:
-        result = one if result is None else result + one
+    for event in metrics:
+        result = event if result is None else result + event
     return result
 
 
 def add_listener(listener: Listener) -> None:
     """Call ``listener`` with the measurements of every later event of this process, in the thread of the event.
 
-    A listener that was added before is called once. An error of the listener is logged, and changes nothing else.
-    Raises InvalidInputError for an object that cannot be called.
+    A listener that is added twice is called once. An error of the listener is logged and has no other effect.
+    Raises InvalidInputError for an object that is not callable.
     """
     global _listeners
     if not callable(listener):
@@ -104,20 +104,20 @@ def add_listener(listener: Listener) -> None:
 
 
 def remove_listener(listener: Listener) -> None:
-    """Call the listener no more. Raises InvalidInputError if it was not added."""
+    """Remove a listener. Raises InvalidInputError if it was not added."""
     global _listeners
     with _lock:
         if listener not in _listeners:
-            raise InvalidInputError(f"{listener!r} is no listener: give the function that add_listener() got")
-        _listeners = tuple(known for known in _listeners if known != listener)
+            raise InvalidInputError(f"{listener!r} is not a listener: pass the function given to add_listener()")
+        _listeners = tuple(added for added in _listeners if added != listener)
 
 
 @contextmanager
 def collect(*, all_threads: bool = False) -> Iterator[OperationMetrics]:
-    """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine alone.
+    """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine only.
 
-    Work that an operation gives to threads of its own belongs to it. ``all_threads``: those of every other thread of
-    this process, too, such as the one in which a statement of Spark SQL asks Python.
+    Work that an operation delegates to its own threads is included. ``all_threads``: also collect from all other
+    threads of this process, such as the thread in which a Spark SQL statement calls Python.
     """
     collected = OperationMetrics()
     if all_threads:
@@ -135,15 +135,15 @@ def collect(*, all_threads: bool = False) -> Iterator[OperationMetrics]:
 
 
 def listening(kind: type[Metrics]) -> bool:
-    """Return True if somebody gets measurements of this class, so that measuring is worth its time."""
+    """Return True if a listener, a collection or the log receives measurements of this class."""
     return bool(_listeners or _collections.get() or _log.isEnabledFor(kind.level))
 
 
 def emit(metrics: Metrics) -> None:
-    """Give measurements to the log, to the collections of this thread, and to all listeners."""
+    """Send measurements to the log, to the collections of this thread, and to all listeners."""
     if _log.isEnabledFor(metrics.level):
         values = metrics.to_dict()
-        # "context" is the field of a record that Spark's log of Python workers stores; it takes texts
+        # "context" is the record field that Spark's log of Python workers stores; its values must be texts
         texts = {f"paimon.{name}": str(value) for name, value in values.items()}
         _log.log(metrics.level, "%s", _text(values), extra={"paimon": values, "context": texts})
     for collected in _collections.get():
@@ -161,7 +161,7 @@ def _call(listener: Listener, metrics: Metrics) -> None:
 
 
 def _text(values: dict[str, object]) -> str:
-    """Return one line of a log: the event, the table, and the other values that are not 0, without their parts."""
+    """Return a log line: the event, the table, and all other values that are not 0, except the times by phase."""
     left_out = ("event", "table", "phase_seconds")
     shown = {name: value for name, value in values.items() if name not in left_out and value}
     texts = (f"{name}={value:.4f}" if isinstance(value, float) else f"{name}={value}" for name, value in shown.items())

@@ -1,6 +1,6 @@
-"""The exporter to OpenTelemetry: metrics of this process become instruments of a meter.
+"""The exporter to OpenTelemetry, which records the metrics of this process with the instruments of a meter.
 
-It needs ``pip install 'pyspark-paimon[otel]'``. Where the numbers go is up to the meter provider of the program.
+It needs ``pip install 'pyspark-paimon[otel]'``. The meter provider of the program decides where the metrics go.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def install(meter_provider: Any = None) -> None:
 
 
 def uninstall() -> None:
-    """Record no further metrics. Without an earlier `install` nothing happens."""
+    """Stop recording metrics. Does nothing without an earlier `install`."""
     global _installed
     with _lock:
         if _installed is not None:
@@ -95,10 +95,10 @@ class _Exporter:
         name = f"paimon.{event}.{measure.name}"
         with self._lock:
             if name not in self._instruments:
-                self._instruments[name] = self._made(name, measure)
+                self._instruments[name] = self._created(name, measure)
             return self._instruments[name]
 
-    def _made(self, name: str, measure: Measure) -> Any:
+    def _created(self, name: str, measure: Measure) -> Any:
         if measure.kind == "counter":
             return self._meter.create_counter(name, measure.unit, measure.text)
         if measure.kind == "gauge":

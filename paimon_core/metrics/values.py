@@ -1,7 +1,7 @@
 """The measurements of one commit, compaction, scan or read, as frozen values.
 
-The metadata of a field says how an exporter records it (`Measure`). So logs, OpenTelemetry and sums treat a new field
-without a change of their own.
+The metadata of a field defines how an exporter records it (`Measure`). So logs, OpenTelemetry and sums handle a new
+field without a change.
 """
 
 import logging
@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 M = TypeVar("M", bound="Metrics")
 MEASURE: Final = "measure"
 PHASES: Final = ("plan", "decode", "wait", "merge", "filter", "hand_over")
-"""The phases of a read, in their order: see `ReadMetrics`."""
+"""The phases of a read in order; see `ReadMetrics`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The way to record a field: as a sum over time, as a distribution, as the last value, or as a property of others.
+    """The kind of a field: a sum over time, a distribution, a last value, or an attribute of the other fields.
 
-    ``name``: of the instrument, behind ``paimon.<event>.``. ``unit``: in UCUM, as OpenTelemetry has it.
+    ``name``: name of the instrument, after ``paimon.<event>.``. ``unit``: a UCUM unit, as in OpenTelemetry.
     """
 
     kind: Literal["counter", "histogram", "gauge", "attribute"]
@@ -48,12 +48,12 @@ def _duration(name: str, text: str, **default: Any) -> Any:
 class Metrics:
     """The base of all measurements. ``a + b`` adds counts and times, and has the larger of two gauges.
 
-    Every other field of ``a + b`` is that of ``b``.
+    All other fields of ``a + b`` are taken from ``b``.
 
     Args:
         table: the directory of the table, without passwords.
-        branch: of the table.
-        snapshot_id: of the snapshot that was made, or read; `None`: none.
+        branch: the branch of the table.
+        snapshot_id: id of the snapshot that was created or read; `None`: no snapshot.
     """
 
     event: ClassVar[str] = ""
@@ -66,7 +66,7 @@ class Metrics:
     snapshot_id: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, with ``event``, without those that are `None`: values of JSON."""
+        """Return ``event`` and the fields that are not `None` by name, as JSON values."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {name: dict(v) if isinstance(v, Mapping) else v for name, v in values.items() if v is not None}
         return {"event": self.event, **plain}
@@ -84,35 +84,35 @@ class Metrics:
         return replace(other, **added)
 
 
-def _sum(one: Any, other: Any) -> Any:
-    if isinstance(one, Mapping):
-        return {key: one.get(key, 0.0) + other.get(key, 0.0) for key in (*one, *other)}
-    return one + other
+def _sum(left: Any, right: Any) -> Any:
+    if isinstance(left, Mapping):
+        return {key: left.get(key, 0.0) + right.get(key, 0.0) for key in (*left, *right)}
+    return left + right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitMetrics(Metrics):
-    """The measurements of one commit, which made one snapshot or failed.
+    """The measurements of one commit, which created one snapshot or failed.
 
-    A write that also compacts makes two commits: one of its rows, and one of kind COMPACT. Files that a compaction only
-    moves to another level are ``files_moved``, and neither added nor deleted.
+    A write that also compacts makes two commits: a commit of its rows, and a commit of kind COMPACT. A file that a
+    compaction only moves to another level counts in ``files_moved``, not as added or deleted.
 
     Args:
-        commit_kind: of the snapshot: APPEND, COMPACT, OVERWRITE or ANALYZE.
-        commit_user: who committed.
-        commit_identifier: of the commit among those of its user.
-        error: the class of the error that ended the commit; `None`: the commit made ``snapshot_id``.
-        seconds: from the first attempt to the end, waits included.
-        phase_seconds: the parts of ``seconds``: "plan" (read the newest snapshot, decide what to change), "check"
+        commit_kind: the kind of the snapshot: APPEND, COMPACT, OVERWRITE or ANALYZE.
+        commit_user: the user of the commit.
+        commit_identifier: the number of the commit among the commits of its user.
+        error: the class of the error that ended the commit; `None`: the commit created ``snapshot_id``.
+        seconds: time from the first attempt to the end, waits included.
+        phase_seconds: ``seconds`` by phase: "plan" (read the newest snapshot, decide what to change), "check"
             (conflicts), "write" (manifests), "sync" (to disk), "publish", "wait" (between attempts).
-        attempts: attempts made; 1: the first one decided.
+        attempts: number of attempts; 1: no attempt was repeated.
         lost_attempts: attempts whose snapshot id another commit took first.
-        rows_received: rows that the writers of buckets got, before rows of one key were merged in memory.
-        write_seconds: seconds in which writers took rows and wrote files; seconds of parallel writers add up.
+        rows_received: rows that the writers of buckets received, before rows of one key were merged in memory.
+        write_seconds: time in which writers received rows and wrote files; seconds of parallel writers add up.
         rows_added: rows in the added files.
-        delete_rows_added: the part of these that deletes: rows of kind "-U" and "-D".
+        delete_rows_added: rows of kind "-U" and "-D" in the added files.
         rows_deleted: rows in the deleted files.
-        rows_marked: rows that new deletion vectors mark as deleted; negative: a compaction applied the marks.
+        rows_marked: rows that new deletion vectors mark as deleted; negative: a compaction removed the marked rows.
         total_rows: rows stored in all files of the snapshot, before merging.
     """
 
@@ -127,8 +127,8 @@ class CommitMetrics(Metrics):
     phase_seconds: Mapping[str, float] = _duration("phase.duration", "Duration of a part of a commit", hash=False)
     attempts: int = _count("attempts", "{attempt}", "Attempts of commits")
     lost_attempts: int = _count("attempts.lost", "{attempt}", "Attempts that lost against another commit")
-    rows_received: int = _count("rows.received", "{row}", "Rows that writers got, before merging in memory")
-    write_seconds: float = _count("write.time", "s", "Time in which writers took rows and wrote files")
+    rows_received: int = _count("rows.received", "{row}", "Rows that writers received, before merging in memory")
+    write_seconds: float = _count("write.time", "s", "Time in which writers received rows and wrote files")
     files_added: int = _count("files.added", "{file}", "Data files that commits added")
     rows_added: int = _count("rows.added", "{row}", "Rows in the added files")
     delete_rows_added: int = _count("rows.added.deletes", "{row}", "Rows in the added files that delete")
@@ -155,22 +155,22 @@ class CommitMetrics(Metrics):
 
     @property
     def retries(self) -> int:
-        """Attempts after the first one."""
+        """Attempts after the first attempt."""
         return max(0, self.attempts - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionMetrics(Metrics):
-    """The measurements of the compactions that one commit published, and of those it rejected.
+    """The measurements of the compactions that one commit published or rejected.
 
     Args:
         seconds: time of all tasks that merged and wrote; seconds of parallel tasks add up. 0: unknown.
-        buckets: buckets compacted.
-        rejected: compactions that were not committed, because others changed the same files.
+        buckets: number of compacted buckets.
+        rejected: compactions that were not committed, because other commits changed the same files.
         rows_in: rows in the rewritten files.
         rows_out: rows in the new files.
-        files_moved: files moved to another level without a rewrite; they are in no other count of files.
-        level_0_files: files of level 0 that it took in, of the bucket with the most. It grows if compaction falls
+        files_moved: files moved to another level without a rewrite; no other count of files includes them.
+        level_0_files: largest number of level-0 files that one bucket had to compact. It grows if compaction falls
             behind the writers.
     """
 
@@ -179,7 +179,7 @@ class CompactionMetrics(Metrics):
 
     seconds: float = _duration("duration", "Time of the tasks of a compaction", default=0.0)
     buckets: int = _count("buckets", "{bucket}", "Buckets compacted, once for each commit")
-    rejected: int = _count("rejected", "{compaction}", "Compactions that others made obsolete")
+    rejected: int = _count("rejected", "{compaction}", "Compactions that other commits made obsolete")
     files_in: int = _count("files.in", "{file}", "Data files that compactions rewrote")
     rows_in: int = _count("rows.in", "{row}", "Rows in these files")
     bytes_in: int = _count("bytes.in", "By", "Bytes of these files")
@@ -203,15 +203,15 @@ class ScanMetrics(Metrics):
     """The measurements of the planning of one scan.
 
     Args:
-        seconds: of planning.
-        manifests_read: manifests read.
-        manifests_skipped: manifests that hold no matching partition.
+        seconds: time of planning.
+        manifests_read: number of manifests read.
+        manifests_skipped: manifests without a matching partition.
         files: data files that a read opens.
-        files_skipped: files of matching partitions that are left out, by bucket, statistics or index.
-        files_skipped_by_index: the part of these that an index left out.
-        splits: splits planned.
+        files_skipped: files of matching partitions that bucket, statistics or an index excluded.
+        files_skipped_by_index: number of these files that an index excluded.
+        splits: number of planned splits.
         rows: rows stored in the splits, before merging and filters.
-        bytes: of the files of the splits.
+        bytes: bytes of the files of the splits.
     """
 
     event: ClassVar[str] = "scan"
@@ -229,31 +229,31 @@ class ScanMetrics(Metrics):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadMetrics(Metrics):
-    """The measurements of the reads of one split, or of several: ``a + b`` adds them.
+    """The measurements of the reads of one or several splits; ``a + b`` adds them.
 
-    For reads that went on to their end ``rows_stored`` is the sum of ``rows_skipped``, ``rows_deleted``,
-    ``rows_merged``, ``rows_retracted``, ``rows_filtered`` and ``rows``.
+    For completed reads ``rows_stored`` is the sum of ``rows_skipped``, ``rows_deleted``, ``rows_merged``,
+    ``rows_retracted``, ``rows_filtered`` and ``rows``.
 
     Args:
-        error: the class of the error that ended the read; `None`: it went on to its end, or its reader stopped.
+        error: the class of the error that ended the read; `None`: the read completed, or its reader stopped.
         splits: splits that were read.
         files: data files that were opened or skipped; the parts of one file count once.
-        files_skipped: the part of these that an index file excluded.
-        bytes: encoded bytes of the columns and row groups that were decoded; of other formats than Parquet whole files.
-        rows_stored: rows in the files, by their metadata.
+        files_skipped: number of these files that a file index excluded.
+        bytes: encoded bytes of the decoded columns and row groups; for formats other than Parquet, of whole files.
+        rows_stored: rows in the files, from their metadata.
         rows_skipped: rows that statistics of row groups or file indexes excluded.
         rows_deleted: rows that deletion vectors left out.
-        rows_merged: older rows of their keys, which the merge took in; with data evolution, rows joined to others.
-        rows_retracted: rows of kind "-U" and "-D" that no older row of their key followed.
+        rows_merged: older rows of a key that the merge absorbed; with data evolution, rows joined to other rows.
+        rows_retracted: rows of kind "-U" and "-D" that the merge left and the read dropped.
         rows_filtered: rows that do not match the filter.
         rows: rows of the result.
         batches: batches of the result.
-        seconds: from the first to the last batch, the reader's own work between them included; seconds of parallel
-            reads add up.
-        phase_seconds: the time by phase. "plan": metadata to splits. "decode": files to batches, with deletion vectors
-            and changes of the schema. "wait": the merge waits for "decode", which another thread does. "merge": sort
-            and fold. "filter": compare rows. "hand_over": make the batches of the result, and what the caller
-            adds to pass them on. "decode" runs beside "merge", so the sum may exceed ``seconds``.
+        seconds: time from the first to the last batch, including the reader's own work between them; seconds of
+            parallel reads add up.
+        phase_seconds: time by phase. "plan": from metadata to splits. "decode": from files to batches, including
+            deletion vectors and schema evolution. "wait": the merge waits for "decode", which runs in another thread.
+            "merge": sort and fold. "filter": compare rows. "hand_over": create the batches of the result, and
+            the caller's work to pass them on. "decode" runs in parallel to "merge", so the sum may exceed ``seconds``.
     """
 
     event: ClassVar[str] = "read"
@@ -267,8 +267,8 @@ class ReadMetrics(Metrics):
     rows_stored: int = _count("rows.stored", "{row}", "Rows in the files")
     rows_skipped: int = _count("rows.skipped", "{row}", "Rows that statistics or indexes excluded")
     rows_deleted: int = _count("rows.deleted", "{row}", "Rows that deletion vectors left out")
-    rows_merged: int = _count("rows.merged", "{row}", "Older rows of their keys, which the merge took in")
-    rows_retracted: int = _count("rows.retracted", "{row}", "Rows that delete, and found no row to delete")
+    rows_merged: int = _count("rows.merged", "{row}", "Older rows of a key that the merge absorbed")
+    rows_retracted: int = _count("rows.retracted", "{row}", "Rows of kind -U and -D that the merge left")
     rows_filtered: int = _count("rows.filtered", "{row}", "Rows that do not match the filter")
     rows: int = _count("rows", "{row}", "Rows of results")
     batches: int = _count("batches", "{batch}", "Batches of results")
@@ -279,6 +279,6 @@ class ReadMetrics(Metrics):
     )
 
     def with_phase(self, phase: str, seconds: float) -> "ReadMetrics":
-        """Return the metrics with ``seconds`` more in a phase, and in all."""
+        """Return the metrics with ``seconds`` added to a phase and to the total."""
         spent = {**self.phase_seconds, phase: self.phase_seconds.get(phase, 0.0) + seconds}
         return replace(self, seconds=self.seconds + seconds, phase_seconds=spent)

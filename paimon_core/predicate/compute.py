@@ -1,4 +1,4 @@
-"""Evaluation of predicates on rows, in SQL's three-valued logic. NaN is the largest number and equals itself."""
+"""Evaluation of predicates on rows in SQL's three-valued logic. NaN is the largest number and equals itself."""
 
 import math
 from collections.abc import Sequence
@@ -71,12 +71,12 @@ def _test(leaf: Leaf, column: Any) -> Any:
 def _among(column: Any, values: Sequence[Any]) -> Any:
     if not values:
         return pc.and_(pc.is_valid(column), False)
-    kind, known = column.type, [v for v in values if v is not None]
-    listed = pa.array([*known, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in known else known, kind)
-    found = pc.is_in(column, value_set=listed)  # lists both zeros: equal numbers with different bytes
-    if len(known) < len(values):  # a NULL in the list: a value that is not found is unknown
-        return pc.if_else(found, True, pa.scalar(None, pa.bool_()))
-    return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
+    kind, non_null = column.type, [v for v in values if v is not None]
+    listed = pa.array([*non_null, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in non_null else non_null, kind)
+    matches = pc.is_in(column, value_set=listed)  # the list has both zeros, which are equal but differ in bytes
+    if len(non_null) < len(values):  # with a NULL in the list, a value without a match is unknown
+        return pc.if_else(matches, True, pa.scalar(None, pa.bool_()))
+    return pc.if_else(pc.is_valid(column), matches, pa.scalar(None, pa.bool_()))
 
 
 def _compare(op: str, column: Any, value: Any) -> Any:

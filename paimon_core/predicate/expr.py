@@ -1,8 +1,7 @@
 """Predicates as frozen values, built with ``col`` or parsed from text.
 
-The logic is SQL's, with three values: a comparison with NULL is unknown, and NOT of unknown is unknown. A filter
-keeps a row only if the predicate is true. ``in`` without values is false; ``not in`` without values is true. Both hold
-for NULL, too.
+They follow SQL's three-valued logic: a comparison with NULL is unknown, and NOT of unknown is unknown. A filter keeps a
+row only if the predicate is true. ``in`` without values is false and ``not in`` without values is true, for NULL too.
 """
 
 import datetime as dt
@@ -20,7 +19,7 @@ from paimon_core.errors import InvalidInputError
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 TEXT_TESTS = ("starts with", "ends with", "contains")
 ZERO_TESTS = ("is zero", "is negative zero")
-"""Tests for 0.0 and for -0.0, which are two partitions and compare as one number. The texts of filters lack them."""
+"""Tests for 0.0 and for -0.0, which are two partitions but equal numbers. Filters as text do not have them."""
 NULL_TESTS = ("is null", "is not null")
 LISTS = ("in", "not in")
 OPS = (*COMPARISONS, *LISTS, *NULL_TESTS, *TEXT_TESTS, *ZERO_TESTS)
@@ -29,14 +28,14 @@ KEYWORDS = frozenset(
     {"and", "or", "not", "in", "is", "null", "like", "between", "escape", "true", "false", "unknown"}
     | {"date", "time", "timestamp", "double", "x"}
 )
-"""Words that must be between backticks to name a column."""
+"""Words that need backticks to name a column."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The base class of predicates: ``&``, ``|`` and ``~`` combine them, ``str`` returns text that parses back."""
+    """The base class of predicates. ``&``, ``|`` and ``~`` combine them; ``str`` returns text that parses back."""
 
     def __and__(self, other: "Predicate") -> "Predicate":
         return And((*_members(And, self), *_members(And, other)))
@@ -48,7 +47,7 @@ class Predicate:
         return Not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError("a predicate has no truth value: combine predicates with & | ~ instead of and, or, not")
+        raise TypeError("a predicate has no truth value: combine predicates with &, | and ~, not with and, or, not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Not(Predicate):
 class Leaf(Predicate):
     """One test of one column.
 
-    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, none for tests of NULL and zero, else one.
+    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, zero for tests of NULL and zero, else one.
     """
 
     op: str
@@ -119,7 +118,7 @@ class Leaf(Predicate):
             raise InvalidInputError(f"operator {self.op!r} takes {count} literals, not {len(self.values)}")
         object.__setattr__(self, "values", tuple(map(_plain_value, self.values)))
         if self.op in ("ends with", "contains") and self.values == ("",):
-            object.__setattr__(self, "op", "starts with")  # these tests are equal, and so is their text
+            object.__setattr__(self, "op", "starts with")  # these tests are equivalent and have the same text
 
     def __str__(self) -> str:
         name = quoted(self.column)
@@ -136,7 +135,7 @@ class Leaf(Predicate):
 
 
 def is_value(column: str, value: Any) -> Predicate:
-    """Return a test for exactly one value, as a partition has it: NULL is a value, and -0.0 differs from 0.0."""
+    """Return a test for one exact partition value: NULL is a value, and -0.0 differs from 0.0."""
     if value is None:
         return Leaf("is null", column)
     if isinstance(value, float | np.floating) and value == 0:
@@ -147,17 +146,17 @@ def is_value(column: str, value: Any) -> Predicate:
 def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
     """Return the children of ``p`` if ``p`` is of this kind, else ``p``, so that chains stay flat."""
     if not isinstance(p, Predicate):
-        raise TypeError(f"{p!r} is no predicate: put each comparison in parentheses, as & and | bind tighter")
+        raise TypeError(f"{p!r} is not a predicate: put each comparison in parentheses, because & and | bind tighter")
     return p.children if isinstance(p, kind) else (p,)
 
 
 def _check_children(children: tuple[Predicate, ...]) -> None:
     if not children:
-        raise InvalidInputError("AND and OR need at least one child: use TRUE or FALSE instead of an empty one")
+        raise InvalidInputError("AND and OR need at least one child: use TRUE or FALSE instead")
 
 
 def _plain_value(value: Any) -> Any:
-    """Return numpy's numbers as Python's, and every NaN as one object, so that equal predicates compare equal."""
+    """Return numpy numbers as Python numbers, and every NaN as one object, so that equal predicates compare equal."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
     if isinstance(value, float | Decimal) and math.isnan(value):
@@ -166,12 +165,12 @@ def _plain_value(value: Any) -> Any:
 
 
 def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    """Return the AND of the parts; `None`: no parts."""
+    """Return the AND of the parts; `None` if there are no parts."""
     return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def disjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    """Return the OR of the parts; `None`: no parts."""
+    """Return the OR of the parts; `None` if there are no parts."""
     return None if not parts else parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
@@ -279,7 +278,7 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """Return the column of that name, to build predicates with.
+    """Return the column with this name, for building predicates.
 
     Example:
         >>> from paimon_core import Table, col

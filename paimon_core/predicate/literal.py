@@ -1,7 +1,8 @@
 """Conversion of a filter's literals to values of the column's type.
 
 A literal need not be a value of the type: for an INT column, 5.5 is between two values, and 10^12 is above all values.
-:func:`fit` finds the nearest value, so that a comparison can be rewritten with it and gives every row the same result.
+:func:`fit` finds the nearest value, with which a comparison can be rewritten so that its result stays the same for
+every row.
 """
 
 import datetime as dt
@@ -33,7 +34,7 @@ class Fit:
     """The position of a literal in the order of a type's values.
 
     ``floor`` is the largest value that is not above the literal; ``exact`` is True if ``floor`` equals the literal.
-    ``beyond`` is 1 for a literal above all values and -1 for one below all values; ``floor`` then has no meaning.
+    ``beyond`` is 1 for a literal above all values and -1 for a literal below all values; ``floor`` then has no meaning.
     """
 
     floor: Any
@@ -45,18 +46,18 @@ def fit(value: Any, kind: AtomicType, column: str) -> Fit:
     """Return the position of ``value`` (not None) in the order of the column type's values.
 
     A numeric column takes a number. A temporal column takes text, a date, a datetime or the internal number. Only a
-    local-zone timestamp takes a datetime with a zone; it reads one without a zone as UTC. Text, bytes and booleans fit
-    columns of their own types. A number for FLOAT or DOUBLE becomes a DOUBLE, as in SQL. A Python float for DECIMAL
-    stands for its shortest decimal form. Raises InvalidInputError for any other value; ``column`` is named in it.
+    local-zone timestamp takes a datetime with a zone; a datetime without a zone is read as UTC. Text, bytes and
+    booleans fit columns of their own types. A number for FLOAT or DOUBLE becomes a DOUBLE, as in SQL. A Python float
+    for DECIMAL stands for its shortest decimal form. Raises InvalidInputError, naming ``column``, for any other value.
     """
     try:
-        found = _fit(value, kind)
+        position = _fit(value, kind)
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError(f"filter on {column!r}: {value!r} is no {kind}: {error}") from error
-    if found is None:
-        given = f"{value!r} ({type(value).__name__})"
-        raise InvalidInputError(f"filter on {column!r}: a column of type {kind} cannot be compared with {given}")
-    return found
+        raise InvalidInputError(f"filter on {column!r}: {value!r} is not a value of type {kind}: {error}") from error
+    if position is None:
+        literal = f"{value!r} ({type(value).__name__})"
+        raise InvalidInputError(f"filter on {column!r}: a column of type {kind} cannot be compared with {literal}")
+    return position
 
 
 def _fit(value: Any, kind: AtomicType) -> Fit | None:
@@ -88,7 +89,7 @@ def _text(value: Any) -> Fit | None:
 
 
 def _number(value: Any) -> Fraction | float | None:
-    """Return the exact number; NaN and infinities as floats; `None`: not a number."""
+    """Return the exact number; NaN and infinities as floats; `None` if the value is not a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
     return (
@@ -97,7 +98,7 @@ def _number(value: Any) -> Fraction | float | None:
 
 
 def _discrete(value: Fraction | float | None, low: int, high: int) -> Fit | None:
-    """Return the position among the whole numbers from ``low`` to ``high``; `None` for `None`."""
+    """Return the position among the integers from ``low`` to ``high``; `None` for `None`."""
     if value is None:
         return None
     if isinstance(value, float):  # NaN is larger than every number
@@ -111,8 +112,8 @@ def _discrete(value: Fraction | float | None, low: int, high: int) -> Fit | None
 def _decimal(value: Any, precision: int, scale: int) -> Fit | None:
     number = _number(Decimal(repr(value)) if isinstance(value, float) and math.isfinite(value) else value)
     most = 10**precision - 1
-    found = _discrete(number * 10**scale if isinstance(number, Fraction) else number, -most, most)
-    return found and Fit(Decimal(f"{found.floor}E-{scale}"), found.exact, found.beyond)
+    position = _discrete(number * 10**scale if isinstance(number, Fraction) else number, -most, most)
+    return position and Fit(Decimal(f"{position.floor}E-{scale}"), position.exact, position.beyond)
 
 
 def _floating(value: Any, *, single: bool) -> Fit | None:
@@ -132,7 +133,7 @@ def _floating(value: Any, *, single: bool) -> Fit | None:
 
 
 def _time(value: Any) -> Fraction | None:
-    """Return milliseconds of the day; `None`: not a time of day."""
+    """Return milliseconds of the day; `None` if the value is not a time of day."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, str):
@@ -144,18 +145,18 @@ def _time(value: Any) -> Fraction | None:
 
 
 def _ticks(value: Any, kind: AtomicType) -> Fraction | None:
-    """Return days, or ticks of the column's timestamps, since the epoch; `None`: not such a time."""
+    """Return days, or ticks of the column's timestamps, since the epoch; `None` if the value is not comparable."""
     unit = _DAY if kind.root == "DATE" else _NANOS[timestamp_unit(kind.precision or 0)]
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return Fraction(value)
     nanos, zoned = _since_epoch(value)
-    if nanos is None or (zoned and kind.root != "TIMESTAMP_LTZ"):  # a moment cannot be compared with wall-clock times
+    if nanos is None or (zoned and kind.root != "TIMESTAMP_LTZ"):  # an instant cannot be compared with wall-clock times
         return None
     return Fraction(nanos, unit)
 
 
 def _since_epoch(value: Any) -> tuple[int | None, bool]:
-    """Return nanoseconds since the epoch (`None`: not a time), and True if the value has a zone."""
+    """Return nanoseconds since the epoch (`None`: the value is not a time), and True if the value has a zone."""
     if isinstance(value, str):
         nanos, date, zone = _parse_time(value)
         if not date:
@@ -164,7 +165,7 @@ def _since_epoch(value: Any) -> tuple[int | None, bool]:
     if isinstance(value, dt.datetime):
         zone = value.utcoffset()
         wall = value.replace(tzinfo=None) - (zone or dt.timedelta())
-        extra = getattr(value, "nanosecond", 0)  # of subclasses with more digits, such as pandas.Timestamp
+        extra = getattr(value, "nanosecond", 0)  # subclasses such as pandas.Timestamp have more digits
         return (wall.date() - _EPOCH.date()).days * _DAY + _of_day(wall.time()) + extra, zone is not None
     if isinstance(value, dt.date):
         return (value - _EPOCH.date()).days * _DAY, False
@@ -180,10 +181,10 @@ def _parse_time(text: str) -> tuple[int, bool, dt.timedelta | None]:
 
     Returns nanoseconds in UTC, True if the text has a date, and its zone (`None`: no zone). Raises ValueError.
     """
-    found = _TIME_TEXT.fullmatch(text.strip())
-    if found is None or not text.strip():
+    parts = _TIME_TEXT.fullmatch(text.strip())
+    if parts is None or not text.strip():
         raise ValueError("write it as 2026-01-31, 2026-01-31 10:20:30.5 or 10:20:30.5")
-    date, time, fraction, zone = found["date"], found["time"], found["fraction"], found["zone"]
+    date, time, fraction, zone = parts["date"], parts["time"], parts["fraction"], parts["zone"]
     nanos = int((fraction or "").ljust(9, "0"))
     if date:
         nanos += (dt.date.fromisoformat(date) - _EPOCH.date()).days * _DAY

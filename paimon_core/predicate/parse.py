@@ -1,11 +1,11 @@
-"""Parsing of filters from text, in a small part of SQL.
+"""Parsing of filters from text, in a subset of SQL.
 
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
 
 Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``X'00ff'``, TRUE, FALSE, NULL, ``DATE '...'``,
-``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a dot must be
-between backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash
-makes the next character literal.
+``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a dot needs
+backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash makes
+the next character literal.
 """
 
 import datetime as dt
@@ -35,27 +35,27 @@ _CONSTANTS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
 _WORDS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset({"and", "or", "not", "in", "is", "like", "between", *_WORDS})
 _MAX_DEPTH = 100
-"""The largest depth of nested parentheses and NOTs; Python's own stack ends not much later."""
+"""The maximum depth of nested parentheses and NOTs, which keeps the parser within Python's stack."""
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Parse a filter; names of columns are not checked. ``parse_predicate(str(p)) == p``.
+    """Parse a filter without checking the names of columns. ``parse_predicate(str(p)) == p``.
 
-    Raises InvalidInputError that shows the position of the error in the text.
+    Raises InvalidInputError, which shows the position of the error in the text.
     """
     parser = _Parser(text)
-    found = parser.disjunction()
+    predicate = parser.disjunction()
     parser.end()
-    return found
+    return predicate
 
 
 class _Parser:
-    """A recursive-descent parser: one pass over the tokens, one method per rule of the grammar."""
+    """A recursive-descent parser: one pass over the tokens, one method per grammar rule."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        found = ((m.lastgroup or "", m) for m in _TOKEN.finditer(text))
-        self._tokens = [(kind, m[kind], m.start(kind)) for kind, m in found if kind]
+        matches = ((m.lastgroup or "", m) for m in _TOKEN.finditer(text))
+        self._tokens = [(kind, m[kind], m.start(kind)) for kind, m in matches if kind]
         self._at = 0
         self._depth = 0
 
@@ -145,7 +145,7 @@ class _Parser:
         inner = parts[before : len(parts) - after]
         if "%" in inner or "_" in inner:
             self._fail(
-                "LIKE takes % only at the beginning and the end; write \\% and \\_ for the characters themselves"
+                "LIKE takes % only at the start and the end of a pattern; write \\% and \\_ for these characters"
             )
         self._at += 1
         op = "contains" if before and after else "ends with" if before else "starts with" if after else "="
@@ -157,7 +157,7 @@ class _Parser:
             self._fail("expected the name of a column")
         if kind == "word" and "." in token:
             self._fail(
-                "fields of structs cannot be filtered, and a name with a dot needs backticks around it, as in `a.b`"
+                "fields of structs cannot be filtered, and a column name with a dot needs backticks, as in `a.b`"
             )
         self._at += 1
         return token[1:-1].replace("``", "`") if kind == "name" else token
@@ -200,9 +200,9 @@ class _Parser:
     def _take(self, expected: str) -> bool:
         """Consume the next token and return True if it is this word or sign."""
         kind, token, _ = self._token()
-        found = kind in ("word", "sign") and token.lower() == expected
-        self._at += found
-        return found
+        matches = kind in ("word", "sign") and token.lower() == expected
+        self._at += matches
+        return matches
 
     def _need(self, expected: str) -> None:
         if not self._take(expected):
@@ -229,11 +229,11 @@ def _number(token: str) -> int | float | Decimal:
 
 
 def _timestamp(text: str) -> dt.datetime | str:
-    """Return a datetime; the text itself if it has nanoseconds, which binding parses by the column's type."""
-    found = re.fullmatch(r"(\S+?)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:\d\d)?)?", text.strip())
-    if found is None:
+    """Return a datetime, or the text itself if it has nanoseconds, which binding parses by the column's type."""
+    parts = re.fullmatch(r"(\S+?)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:\d\d)?)?", text.strip())
+    if parts is None:
         raise ValueError("write it as 2026-01-31 10:20:30.5")
-    date, time, fraction, zone = found.groups()
+    date, time, fraction, zone = parts.groups()
     if fraction and fraction[6:].strip("0"):
         return text.strip()
     zone = "+00:00" if zone == "Z" else zone or ""

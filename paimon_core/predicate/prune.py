@@ -1,8 +1,8 @@
 """Pruning: find the groups of rows (files, row groups, manifests) that can hold a matching row.
 
-Invariant: a group with a matching row is never pruned; a group that remains may still hold none. So statistics only
-exclude. A bound may be truncated: no value is outside of it, but perhaps no value equals it. Bounds of floating columns
-ignore NaN. An unknown statistic excludes nothing.
+Invariant: a group with a matching row is never pruned; a group that remains may hold no matching row. So statistics
+only exclude groups. A bound may be truncated: no value is outside the bounds, but a bound may not be a value. Bounds of
+floating columns ignore NaN. An unknown statistic excludes nothing.
 """
 
 import math
@@ -31,7 +31,7 @@ class ColumnStats:
 
 
 def may_match(p: Predicate, stats: Mapping[str, ColumnStats], row_count: np.ndarray, n: int) -> Mask:
-    """Return a mask of the groups in which a predicate may be true for a row.
+    """Return a mask of the groups in which a predicate may be true for some row.
 
     Args:
         p: a bound predicate.
@@ -70,7 +70,7 @@ def _may_pass(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
 
 
 def _may_fail(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
-    """Return a mask of the groups in which the test may be false; only for tests that have no opposite."""
+    """Return a mask of the groups in which the test may be false. REQUIRES: the test has no opposite."""
     valued = _may_hold_value(stats, rows)
     if leaf.op == "<=>":
         return _may_hold_null(stats) | valued & ~_all_equal(stats, leaf.values)
@@ -105,7 +105,7 @@ def _values_may_pass(leaf: Leaf, stats: ColumnStats) -> Mask:
 
 
 def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Return a mask of the groups with one of the values within the bounds, found by ranks of bounds and values."""
+    """Return a mask of the groups with one of the values within the bounds, by ranks of bounds and values."""
     low, high = _usable(stats.min), _usable(stats.max)
     n = len(low)
     if not any(v is not None for v in values):
@@ -114,15 +114,15 @@ def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
         return np.ones(n, bool)
     listed = _usable(pa.array([v for v in values if v is not None], low.type))
     ranks = pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense").to_numpy()
-    found = np.sort(ranks[2 * n :])
-    first = np.where(_nulls(low), 0, np.searchsorted(found, ranks[:n], "left"))
-    last = np.where(_nulls(high), len(found), np.searchsorted(found, ranks[n : 2 * n], "right"))
+    value_ranks = np.sort(ranks[2 * n :])
+    first = np.where(_nulls(low), 0, np.searchsorted(value_ranks, ranks[:n], "left"))
+    last = np.where(_nulls(high), len(value_ranks), np.searchsorted(value_ranks, ranks[n : 2 * n], "right"))
     inside: Mask = first < last
     return inside
 
 
 def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Return a mask of the groups whose values are all known to equal one of these.
+    """Return a mask of the groups whose values are known to all equal one of these values.
 
     False for floating columns, because their bounds ignore NaN.
     """
@@ -144,13 +144,13 @@ def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
 
 
 def _may_start(stats: ColumnStats, prefix: str) -> Mask:
-    """Return a mask of the groups whose bounds allow a text with this prefix."""
+    """Return a mask of the groups whose bounds admit a text with this prefix."""
     low = pc.or_(pc.less_equal(stats.min, prefix), pc.starts_with(stats.min, prefix))
     return _mask(low, unknown=True) & _mask(pc.greater_equal(stats.max, prefix), unknown=True)
 
 
 def _usable(bound: pa.Array) -> pa.Array:
-    """Return bounds in which NaN is null, because it bounds nothing, and -0.0 is 0.0."""
+    """Return the bounds with null for NaN, which bounds nothing, and with 0.0 for -0.0."""
     if not pa.types.is_floating(bound.type):
         return bound
     return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), pc.add(bound, pa.scalar(0.0, bound.type)))

@@ -1,4 +1,4 @@
-"""Rewriting of predicates: into conjuncts, to internal values of columns, and to the schema of a file."""
+"""Rewriting of predicates: into conjuncts, to internal values, and to the schema of a file."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -37,7 +37,7 @@ from paimon_core.types.datatype import (
 )
 
 MAX_PINNED = 1_000
-"""The largest number of combinations of pinned values that are worth hashing."""
+"""The largest number of combinations of pinned values that is worth hashing."""
 _WHOLE_ROOTS = (*INTEGER_ROOTS, "DATE")
 
 _OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is null": "is not null"}
@@ -63,7 +63,7 @@ def columns(p: Predicate) -> set[str]:
 
 
 def positive(p: Predicate) -> Predicate:
-    """Return an equal predicate with NOT only around tests that have no opposite: ``<=>`` and tests of text."""
+    """Return an equivalent predicate with NOT only around tests that have no opposite: ``<=>`` and text tests."""
     match p:
         case And(children):
             return And(tuple(map(positive, children)))
@@ -108,16 +108,16 @@ def _or_default(p: Predicate | None, default: Predicate) -> Predicate:
 
 
 def _merged(kind: type[And] | type[Or], parts: Any, neutral: Predicate) -> list[Predicate]:
-    found: list[Predicate] = []
+    members: list[Predicate] = []
     for part in parts:
-        found += part.children if isinstance(part, kind) else [] if part == neutral else [part]
-    return found
+        members += part.children if isinstance(part, kind) else [] if part == neutral else [part]
+    return members
 
 
 def conjuncts(p: Predicate) -> list[Predicate]:
     """Return predicates whose AND is true for the same rows as ``p``; an empty list for TRUE.
 
-    NOT moves inwards first, so ``NOT (a = 1 OR b = 2)`` has two conjuncts.
+    NOT is pushed inwards first, so ``NOT (a = 1 OR b = 2)`` has two conjuncts.
     """
     simple = _simplified(positive(p))
     return list(simple.children) if isinstance(simple, And) else [] if simple == TRUE else [simple]
@@ -153,14 +153,14 @@ def split_by(p: Predicate, names: Collection[str]) -> tuple[Predicate | None, Pr
 
 
 def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Return for each column the internal values it can have in rows that match ``p``, a bound one (behaviour 8.1).
+    """Return, for each column, the internal values it can have in rows that match the bound ``p`` (behaviour 8.1).
 
     A column is pinned by conjuncts that are disjunctions of ``=`` and IN on the column; several conjuncts intersect.
-    Null is never among the values; an empty list: no row matches. Both zeros are listed for either, because they are
-    equal with different bytes. NaN has many byte forms and pins nothing. `None`: a column is not pinned, or there are
-    more than MAX_PINNED combinations.
+    Null is never among the values; an empty list means that no row matches. Both zeros are listed if one is, because
+    they are equal but differ in bytes. NaN has many byte forms and pins nothing. `None` if a column is not pinned, or
+    if there are more than MAX_PINNED combinations.
     """
-    found: dict[str, list[Any]] = {}
+    values_of: dict[str, list[Any]] = {}
     for part in conjuncts(p):
         if part == FALSE:
             return {name: [] for name in names}
@@ -169,10 +169,10 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
         values = _alternatives(part) if name in names else None
         if values is not None:
             both = set(values)
-            found[name] = [v for v in found[name] if v in both] if name in found else values
-    if not set(names) <= set(found):
+            values_of[name] = [v for v in values_of[name] if v in both] if name in values_of else values
+    if not set(names) <= set(values_of):
         return None
-    pinned = {name: _all_zeros(found[name]) for name in names}
+    pinned = {name: _all_zeros(values_of[name]) for name in names}
     combinations = 1
     for values in pinned.values():
         combinations *= len(values)
@@ -180,22 +180,22 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
 
 
 def most_keys(p: Predicate, fields: Iterable[DataField]) -> int | None:
-    """Return the most combinations of values that columns can have in rows that match ``p``, a bound one.
+    """Return an upper limit of the combinations of values that columns have in rows that match the bound ``p``.
 
-    Counted are pinned values, and integers and days between two bounds. `None`: a column may have any value.
+    It counts pinned values, and integers and days between two bounds. `None`: a column may have any value.
     """
-    found = 1
+    combinations = 1
     for field in fields:
         pinned = pinned_values(p, [field.name])
         number = _values_between(p, field) if pinned is None else len(pinned[field.name])
         if number is None:
             return None
-        found *= number
-    return found
+        combinations *= number
+    return combinations
 
 
 def _values_between(p: Predicate, field: DataField) -> int | None:
-    """Return the number of whole values between the bounds of a column; `None`: it has no two bounds."""
+    """Return the number of whole values between the bounds of a column; `None` unless it has two bounds."""
     if getattr(field.type, "root", None) not in _WHOLE_ROOTS:
         return None
     least: list[int] = []
@@ -210,11 +210,15 @@ def _values_between(p: Predicate, field: DataField) -> int | None:
 
 
 def _alternatives(p: Predicate) -> list[Any] | None:
-    """Return the distinct values of a disjunction of ``=`` and IN; `None`: ``p`` is another predicate."""
+    """Return the distinct values of a disjunction of ``=`` and IN; `None` for any other predicate."""
     match p:
         case Leaf("=" | "<=>" | "in", _, values):
-            known = [v for v in values if v is not None]
-            return None if any(v != v for v in known) or (p.op == "<=>" and not known) else list(dict.fromkeys(known))
+            non_null = [v for v in values if v is not None]
+            return (
+                None
+                if any(v != v for v in non_null) or (p.op == "<=>" and not non_null)
+                else list(dict.fromkeys(non_null))
+            )
         case Or(children):
             each = [_alternatives(c) for c in children]
             return None if None in each else list(dict.fromkeys(v for values in each for v in values or []))
@@ -232,9 +236,9 @@ def _all_zeros(values: list[Any]) -> list[Any]:
 def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
     """Return the predicate on these columns, with literals as internal values of the columns' types.
 
-    Binding a bound predicate changes nothing. A name may differ in case if one column matches. A literal outside of the
-    type's values (for an INT: 5.5, or 10^12) changes the test so that its result stays the same for every row. Raises
-    InvalidInputError for an unknown column or a literal of the wrong kind.
+    Binding a bound predicate changes nothing. A name may differ in letter case if one column matches. A test with a
+    literal that is not a value of the type (for an INT: 5.5, or 10^12) is rewritten so that its result stays the same
+    for every row. Raises InvalidInputError for an unknown column or a literal of the wrong kind.
     """
     match p:
         case And(children):
@@ -273,7 +277,7 @@ def _bind_list(leaf: Leaf, kind: AtomicType) -> Predicate:
         return FALSE if inside else TRUE
     fitted = [fit(v, kind, leaf.column) for v in leaf.values if v is not None]
     exact = tuple(dict.fromkeys(f.floor for f in fitted if f.exact))
-    if len(fitted) < len(leaf.values):  # a NULL in the list: a value that is not found is unknown
+    if len(fitted) < len(leaf.values):  # with a NULL in the list, a value without a match is unknown
         test = Leaf(leaf.op, leaf.column, exact)
         return UNKNOWN if not exact else Or((test, UNKNOWN)) if inside else And((test, UNKNOWN))
     if not exact:
@@ -282,12 +286,12 @@ def _bind_list(leaf: Leaf, kind: AtomicType) -> Predicate:
 
 
 def _never(name: str) -> Predicate:
-    """Return a predicate that is false for every value, unknown for NULL."""
+    """Return a predicate that is false for every value and unknown for NULL."""
     return And((Leaf("is null", name), UNKNOWN))
 
 
 def _always(name: str) -> Predicate:
-    """Return a predicate that is true for every value, unknown for NULL."""
+    """Return a predicate that is true for every value and unknown for NULL."""
     return Or((Leaf("is not null", name), UNKNOWN))
 
 
@@ -310,9 +314,9 @@ def _compared(op: str, name: str, literal: Fit) -> Predicate:
 def to_file(p: Predicate, read_fields: Sequence[DataField], file_fields: Sequence[DataField]) -> Predicate | None:
     """Translate a bound predicate to the stored rows of a file with another schema; columns match by id.
 
-    The result is true for every stored row that matches ``p`` once it is read, and may be true for others. So it can
-    prune rows, not select them. A column that the file lacks is NULL in all rows. If reading changes the values of a
-    column, a test on the column becomes TRUE. `None`: the result is TRUE.
+    The result is true for every stored row that matches ``p`` when read, and may be true for other rows. So it can
+    prune rows, but not select them. A column that the file lacks is NULL in all rows. If reading changes the values of
+    a column, a test on the column becomes TRUE. `None`: the result is TRUE.
     """
     stored = _simplified(_on_file(positive(p), {f.name: f for f in read_fields}, {f.id: f for f in file_fields}))
     return None if stored == TRUE else stored
@@ -325,15 +329,15 @@ def _on_file(p: Predicate, read: Mapping[str, DataField], stored: Mapping[int, D
         case Or(children):
             return Or(tuple(_on_file(c, read, stored) for c in children))
         case Not(Leaf() as leaf):
-            found = _leaf_on_file(leaf, read, stored)
-            return TRUE if found is None else positive(Not(found))
+            test = _leaf_on_file(leaf, read, stored)
+            return TRUE if test is None else positive(Not(test))
         case Leaf():
             return _or_default(_leaf_on_file(p, read, stored), TRUE)
     return p
 
 
 def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate | None:
-    """Return the test on the stored column; `None`: it cannot be expressed there."""
+    """Return the test on the stored column; `None` if it cannot be expressed on this column."""
     target = read.get(leaf.column)
     if target is None:
         return None
@@ -369,7 +373,7 @@ def _test_of_null(leaf: Leaf) -> Predicate:
 
 
 def keeps_values(source: AtomicType, target: AtomicType) -> bool:
-    """Return True if every stored value is read as an equal value, and only a stored NULL is read as NULL."""
+    """Return True if every stored value is read as an equal value, and only stored NULLs are read as NULL."""
     stored, read = source.root, target.root
     if stored in INTEGER_ROOTS:
         return _keeps_integers(source, target)

@@ -1,1 +1,1 @@
-"""BinaryRow: the byte form of partitions, keys and statistics, and the input of bucket hashes."""
+"""BinaryRow: the serialised form of partitions, keys and statistics, and the input of bucket hashes."""

@@ -1,4 +1,4 @@
-"""Conversion between values and serialised BinaryRows (format 5.5): one row, or many rows at once.
+"""Conversion between values and serialised BinaryRows (format 5.5), for one row or many rows at once.
 
 Values are bool, int, float, str, bytes and Decimal. Dates are days, times are milliseconds of the day, and timestamps
 are numbers in the unit of their Arrow type. `None`: null.
@@ -19,16 +19,18 @@ from paimon_core.row.encode import header_words
 from paimon_core.row.stored_values import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
 
 EMPTY_ROW = bytes(12)
-"""The row without fields: the partition of an unpartitioned table, and absent statistics."""
+"""The row without fields, which stands for the partition of an unpartitioned table and for absent statistics."""
 
 
 def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
     """Return one row with its arity prefix.
 
-    Raises InvalidInputError if a value does not have its column's type, or the numbers of values and columns differ.
+    Raises InvalidInputError if a value does not have its column's type, or if the numbers of values and columns differ.
     """
     if len(values) != len(schema):
-        raise InvalidInputError(f"{len(values)} values for a row of {len(schema)} columns: {', '.join(schema.names)}")
+        raise InvalidInputError(
+            f"got {len(values)} values for a row of {len(schema)} columns, {', '.join(schema.names)}"
+        )
     if not values:
         return EMPTY_ROW
     arity = len(values)
@@ -45,7 +47,7 @@ def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
 
 
 def deserialize(data: bytes, schema: pa.Schema) -> tuple[Any, ...]:
-    """Return the values of one serialised row. Raises CorruptedError if the bytes are not ``len(schema)`` fields."""
+    """Return the values of one serialised row. Raises CorruptedError unless the row has ``len(schema)`` fields."""
     arity, first = len(schema), 8 * header_words(len(schema))
     row = data[4:]
     if len(row) < first + 8 * arity or int.from_bytes(data[:4], "big") != arity:
@@ -93,8 +95,8 @@ def decode_rows(rows: Sequence[bytes], schema: pa.Schema, columns: Sequence[int]
         schema: the layout of the rows.
         columns: positions in ``schema`` of the columns to return, in order; `None`: all columns.
 
-    Returns nullable columns, because a row may have null in any field. Raises CorruptedError for bytes that are not a
-    row of ``len(schema)`` fields. Cost: a few numpy passes per column, no Python per row.
+    Returns nullable columns, because any field of a row may be null. Raises CorruptedError for bytes that are not a row
+    of ``len(schema)`` fields. Cost: a few numpy passes per column, without a Python loop over rows.
     """
     picked = range(len(schema)) if columns is None else columns
     fields = [schema.field(i).with_nullable(True) for i in picked]

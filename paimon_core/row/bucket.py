@@ -11,18 +11,23 @@ from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
 from paimon_core.row.stored_values import HALF, WORD, byte_runs, decimal_words, is_bytes, numbers, plain, runs
 
-_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
+_SLICE = 1 << 16  # rows that are encoded and hashed together, which bounds the memory
 
 
 def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.ndarray:
-    """Return the bucket (int32, 0 to ``count - 1``) of each row of bucket key columns.
+    """Return the bucket (int32, 0 to ``count - 1``) of each row.
 
-    ``function`` is a value of option ``bucket-function.type``. Raises InvalidInputError if the function does not take
-    these columns, UnsupportedError for an unknown function or a type that cannot be hashed.
+    Args:
+        keys: the bucket key columns.
+        count: number of buckets, at least 1.
+        function: a value of option ``bucket-function.type``.
+
+    Raises InvalidInputError if the function does not accept these columns, UnsupportedError for an unknown function or
+    a type that cannot be hashed.
     """
     if count < 1:
         raise InvalidInputError(
-            f"rows cannot be distributed to {count} buckets: a fixed number of buckets is at least 1"
+            f"rows cannot be distributed to {count} buckets: a fixed number of buckets must be at least 1"
         )
     match function:
         case "default":
@@ -31,7 +36,7 @@ def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.n
             return _mod(keys, count)
         case "hive":
             return _hive(keys, count)
-    raise UnsupportedError(f"bucket-function.type {function!r}: known are 'default', 'mod' and 'hive'")
+    raise UnsupportedError(f"unknown bucket-function.type {function!r}: use 'default', 'mod' or 'hive'")
 
 
 def _default(keys: pa.RecordBatch, count: int) -> np.ndarray:
@@ -49,9 +54,9 @@ def _modulo(h: np.ndarray, count: int) -> np.ndarray:
 
 def _mod(keys: pa.RecordBatch, count: int) -> np.ndarray:
     if keys.schema.types not in ([pa.int32()], [pa.int64()]):
-        found = ", ".join(f"{f.name} {f.type}" for f in keys.schema)
+        columns = ", ".join(f"{f.name} {f.type}" for f in keys.schema)
         raise InvalidInputError(
-            f"bucket-function.type 'mod' needs a bucket key of one INT or BIGINT column, not ({found})"
+            f"bucket-function.type 'mod' needs a bucket key of one INT or BIGINT column, not ({columns})"
         )
     bucket: np.ndarray = (numbers(keys.column(0)) % np.int64(count)).astype(np.int32)
     return bucket
@@ -75,8 +80,8 @@ def _hive_column(array: pa.Array) -> np.ndarray:
         return _hive_decimal(*decimal_words(array), t.scale)
     values: np.ndarray = numbers(array)
     if values.dtype.kind == "f":  # one zero, one NaN
-        one: Any = np.where(np.isnan(values), np.nan, values + 0).astype(values.dtype)
-        values = one.view(f"<i{values.itemsize}")
+        canonical: Any = np.where(np.isnan(values), np.nan, values + 0).astype(values.dtype)
+        values = canonical.view(f"<i{values.itemsize}")
     if values.itemsize == 8:
         values = (values.view(WORD) ^ values.view(WORD) >> np.uint64(32)).astype(HALF)
     return values.astype(np.int32).view(HALF)

@@ -1,6 +1,6 @@
-"""The encoding of a single value in a row, for metadata: a column for each value would cost too much.
+"""The encoding of a single value in a row, for metadata, where an Arrow column for each value would cost too much.
 
-The bytes equal those of `encode` for a column with one value.
+The bytes are the same as `encode` returns for a column with one value.
 """
 
 import decimal
@@ -50,14 +50,14 @@ def cell(value: Any, field: pa.Field) -> Cell:
         try:
             return encode(value, t)
         except (struct.error, ValueError, ArithmeticError):
-            pass  # Arrow raises an error with the reason, or converts the value
+            pass  # Arrow then converts the value, or raises an error with the reason
     return encode(_as_stored(value, field), t)
 
 
 def _as_stored(value: Any, field: pa.Field) -> Any:
-    """Convert a value of another Python type by Arrow, such as a date, a number of numpy or an integer for a double.
+    """Convert a value of another Python type with Arrow, such as a date, a numpy number or an integer for a double.
 
-    Raises InvalidInputError.
+    Raises InvalidInputError for a value that does not fit the field.
     """
     try:
         scalar = plain(pa.array([value], field.type))[0]

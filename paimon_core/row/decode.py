@@ -1,4 +1,4 @@
-"""Decoding of serialised BinaryRows to Arrow columns, many rows at once: numpy gathers slots and variable parts."""
+"""Decoding of serialised BinaryRows to Arrow columns for many rows at once: numpy gathers slots and variable parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,11 +104,11 @@ def _array(t: pa.DataType, null: np.ndarray, *buffers: np.ndarray) -> pa.Array:
 
 def _inside(positions: _RowBytes, offset: np.ndarray, length: np.ndarray | int, used: np.ndarray) -> None:
     if (used & ((offset + length > positions.sizes) | (offset < 4 * positions.head))).any():
-        raise CorruptedError("the offset of a field points outside of its row")
+        raise CorruptedError("the offset of a field points outside its row")
 
 
 def _timestamp(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> np.ndarray:
-    """Decode timestamps with milliseconds in the variable part and further nanoseconds in the slot."""
+    """Decode timestamps with milliseconds in the variable part and the remaining nanoseconds in the slot."""
     offset = high.astype(np.int64)
     _inside(positions, offset, 8, ~null)
     at = np.where(null, 0, positions.starts + (offset >> 2))
@@ -118,7 +118,7 @@ def _timestamp(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np
         return micros
     nanos: np.ndarray = millis * 1_000_000 + low
     if (nanos // 1_000_000 != millis).any():  # the product overflowed
-        raise UnsupportedError("a timestamp before 1677 or after 2262 does not fit nanoseconds of 64 bits")
+        raise UnsupportedError("a timestamp before 1677 or after 2262 does not fit 64-bit nanoseconds")
     return nanos
 
 
@@ -142,7 +142,7 @@ def _decimal(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np.n
 def _bytes(
     positions: _RowBytes, at: np.ndarray, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType
 ) -> pa.Array:
-    """Decode byte strings: up to seven bytes are in the slot (its highest bit is set), longer ones at an offset."""
+    """Decode byte strings: up to seven bytes are in the slot (its highest bit is set), longer strings at an offset."""
     inline = high >> HALF.type(31) != 0
     length = np.where(null, 0, np.where(inline, high >> HALF.type(24) & HALF.type(0x7F), low)).astype(np.int64)
     offset = np.where(inline, 4 * (at - positions.starts), high)

@@ -1,7 +1,7 @@
 """Encoding of Arrow columns as BinaryRows, all rows of a batch at once (format 5.1-5.5).
 
-The Arrow type decides the layout, so a batch must have its table's Arrow types. Decimals of up to 18 digits and
-timestamps in (milli)seconds are compact. Other decimals and timestamps have a variable part, also if they are null. The
+The Arrow type determines the layout, so a batch must have its table's Arrow types. Decimals of up to 18 digits and
+timestamps in (milli)seconds are compact. Other decimals and timestamps have a variable part, even if they are null. The
 row kind byte is always 0 (insert).
 """
 
@@ -30,7 +30,7 @@ from paimon_core.types.float_order import one_nan
 _FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], WORD)  # masks: the first n bytes of a word
 
 _Column = tuple[np.ndarray, int | np.ndarray, np.ndarray | None]
-"""Slots without offsets; words in the variable part, of all rows or per row; these words (`None`: there are none)."""
+"""Slots without offsets; number of words in the variable part, for all rows or per row; these words (`None`: zero)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def encode(batch: pa.RecordBatch) -> BinaryRows:
     n, arity = batch.num_rows, batch.num_columns
     head = header_words(arity)
     header = np.zeros((n, head), WORD)
-    # (first word in the row, how many, their values)
+    # (first word in the row, number of words, their values)
     parts: list[tuple[int | np.ndarray, int | np.ndarray, np.ndarray]] = [(0, head, header)]
-    at: int | np.ndarray = head + arity  # end of the row so far: one number while it is equal for all rows
+    at: int | np.ndarray = head + arity  # end of the row so far: a single number while all rows have the same end
     for i, column in enumerate(map(plain, batch.columns)):
         slots, size, tail = _column(column)
         if column.null_count:
@@ -133,7 +133,7 @@ def _decimal_column(high: np.ndarray, low: np.ndarray) -> _Column:
 
 
 def _bytes_column(array: pa.Array) -> _Column:
-    """Encode byte strings: up to seven bytes are in the slot; longer ones have their length there."""
+    """Encode byte strings: up to seven bytes are in the slot; for longer strings the slot holds the length."""
     words, first, length = byte_runs(array)
     sizes = np.where(length > 7, (length + 7) >> 3, 0)
     most = int(sizes.max(initial=0))
@@ -149,7 +149,7 @@ def _bytes_column(array: pa.Array) -> _Column:
 
 
 def _load(words: np.ndarray, at: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Return the eight bytes from byte ``at`` as a word; bytes from ``length`` on are zero."""
+    """Return the eight bytes from byte ``at`` as a word; bytes past ``length`` are zero."""
     index, shift = at >> 3, ((at & 7) << 3).astype(WORD)
     value = words.take(index) >> shift | words.take(index + 1) << (np.uint64(64) - shift)
     masked: np.ndarray = value & _FIRST_BYTES.take(length, mode="clip")

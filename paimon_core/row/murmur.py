@@ -1,7 +1,7 @@
 """MurmurHash3 (x86, 32 bits, seed 42) of the bytes of many rows (format 6.2), or of many texts.
 
-Written by hand: a loop over the package mmh3 is several times slower, and Paimon mixes each byte of a text's tail
-as a signed word, as standard Murmur does not.
+The package mmh3 in a loop is several times slower, and Paimon differs from standard Murmur: it mixes each byte of a
+text's tail as a signed word.
 """
 
 import numpy as np
@@ -74,13 +74,13 @@ def _step(h: np.ndarray, block: np.ndarray) -> None:
 
 
 def _uneven(blocks: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return hashes of rows with different numbers of blocks: sorted by length, rows with a block j are a prefix."""
+    """Return hashes of rows with different numbers of blocks. Sorted by length, rows with a block j are a prefix."""
     order = np.argsort(-size, kind="stable")
     first, size = first[order], size[order]
     h = np.full(len(first), _SEED, HALF)
     for j, rows in enumerate(np.searchsorted(-size, -np.arange(size[0]))):
         if rows < _FEW < len(first):
-            for i in range(rows):  # few rows are much longer than the others
+            for i in range(rows):  # a few rows are much longer than all other rows
                 h[i] = _finish(int(h[i]), blocks[first[i] + j : first[i] + size[i]])
             break
         _step(h[:rows], blocks.take(first[:rows] + j))

@@ -18,7 +18,7 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 COMPACT_DECIMAL = 18
 """The largest number of digits of decimals that are stored as one 64-bit number in a row."""
 
-# by type id, because comparisons of types are slow
+# by type id, because comparing types is slow
 _VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
 _LARGE = frozenset({pa.large_string().id, pa.large_binary().id})
 _TEXT = frozenset({pa.string().id, pa.large_string().id, pa.string_view().id})
@@ -38,7 +38,7 @@ def is_text(t: pa.DataType) -> bool:
 
 
 def is_compact_timestamp(t: pa.DataType) -> bool:
-    """Return True if timestamps of this type are one number of milliseconds in a row."""
+    """Return True if a row stores timestamps of this type as one number of milliseconds."""
     return t.unit in ("s", "ms")
 
 
@@ -109,7 +109,7 @@ def byte_runs(array: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def xxh64(values: pa.Array) -> np.ndarray:
     """Return the XXH64 hash with seed 0 of each byte string (uint64).
 
-    REQUIRES: an Arrow type of binary, no nulls.
+    REQUIRES: a binary Arrow type without nulls.
     """
     return np.fromiter(map(xxhash.xxh64_intdigest, values.to_pylist()), WORD, len(values))
 

@@ -74,7 +74,7 @@ def test_containers_keep_any_name():
     indexes = {name: {"bitmap": name.encode() or b"-", "x": b"1"} for name in ("a", "é\U0001f600", "m[\0]", "b" * 300)}
     indexes["empty"] = {"bitmap": b""}
     assert unpack(pack(indexes), "here") == indexes
-    with pytest.raises(CorruptedError, match=r"here is no file index of version 1"):
+    with pytest.raises(CorruptedError, match=r"here is not a file index of version 1"):
         unpack(b"\0" * 40, "here")
 
 

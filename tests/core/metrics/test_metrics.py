@@ -390,7 +390,7 @@ def test_listeners_get_every_event_until_they_are_removed(tmp_path):
         metrics.remove_listener(events.append)
     table.write(FIRST)
     assert len(events) == 1
-    with pytest.raises(InvalidInputError, match="is no listener"):
+    with pytest.raises(InvalidInputError, match="is not a listener"):
         metrics.remove_listener(events.append)
     with pytest.raises(InvalidInputError, match="a listener is a function"):
         metrics.add_listener("print")

@@ -16,7 +16,7 @@ from paimon_core.metrics.values import MEASURE
 from tests.support.tables import append_table, keyed_table, orders
 
 ROWS = orders((1, "a", 1), (2, "b", 2), (2, "c", 3))
-PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 
 
 @pytest.fixture

@@ -101,13 +101,13 @@ def test_texts_of_predicates(text, expected):
         ("a = 1 b = 2", "expected AND, OR or the end, at 'b', character 7"),
         ("a = 'x", 'expected a literal.*at "\'"'),
         ("(a = 1", r"expected \), at its end"),
-        ("a LIKE 'a%b'", "LIKE takes % only at the beginning and the end"),
+        ("a LIKE 'a%b'", "LIKE takes % only at the start and the end"),
         ("a LIKE 'a_'", "LIKE takes % only"),
         ("a LIKE 'a\\'", "does not end with a backslash"),
         ("a LIKE 5", "expected a pattern"),
         ("in = 3", "expected the name of a column, at 'in'"),
         ('"a" = 1', "expected the name of a column, at '\"'"),
-        ("a = 1 AND s.t = 2", "a name with a dot needs backticks.*at 's.t', character 11"),
+        ("a = 1 AND s.t = 2", "a column name with a dot needs backticks.*at 's.t', character 11"),
         ("5 < s.t", "fields of structs cannot be filtered"),
         ("s.t", "fields of structs cannot be filtered"),
         ("a NOT 5", "expected IN, BETWEEN or LIKE"),
@@ -132,7 +132,7 @@ def test_predicates_built_with_col():
         bool(col("a") > 1)
     with pytest.raises(TypeError, match="a predicate has no truth value"):
         1 < col("a") < 5  # noqa: B015
-    with pytest.raises(TypeError, match="no predicate"):
+    with pytest.raises(TypeError, match="not a predicate"):
         (col("a") > 1) & True
     with pytest.raises(InvalidInputError, match="unknown operator 'like'"):
         Leaf("like", "a", ("x",))

@@ -106,7 +106,7 @@ def test_literals_outside_of_the_values_of_a_type(text, bound):
         ("a = 'x'", "type INT cannot be compared with 'x'"),
         ("a = TRUE", "cannot be compared with True"),
         ("s = 5", "type STRING cannot be compared with 5"),
-        ("d = 'someday'", "is no DATE: write it as"),
+        ("d = 'someday'", "is not a value of type DATE: write it as"),
         ("d = 1.5", "cannot be compared with Decimal"),
         ("t = '2024-01-01 00:00:00Z'", "cannot be compared"),
         ("l = 1", "can only be tested for NULL"),
