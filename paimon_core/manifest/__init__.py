@@ -1,1 +1,1 @@
-"""Manifests: which files a snapshot consists of, as entries in Avro files and lists of those files."""
+"""Manifests: the files of a snapshot, as entries in Avro files, and the lists of these files."""

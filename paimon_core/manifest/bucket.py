@@ -1,4 +1,4 @@
-"""The bucket that an entry, a split, a task or a message belongs to, as one value."""
+"""The bucket of an entry, a split, a task or a commit message, as one value."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
@@ -7,7 +7,7 @@ E = TypeVar("E", bound="InBucket")
 
 
 class BucketRef(NamedTuple):
-    """The bucket of a table with this number in this partition (serialised BinaryRow)."""
+    """A bucket of a table: its partition (a serialised BinaryRow) and its number."""
 
     partition: bytes
     bucket: int
@@ -27,7 +27,7 @@ class BucketLocation(NamedTuple):
 
 
 class InBucket:
-    """The base of values that belong to one bucket."""
+    """The base class of values that belong to one bucket."""
 
     __slots__ = ()
     partition: bytes
@@ -40,7 +40,7 @@ class InBucket:
 
 
 class InCountedBucket(InBucket):
-    """The base of values that belong to one bucket and name the number of buckets of its partition."""
+    """The base class of values that belong to one bucket and have the number of buckets of its partition."""
 
     __slots__ = ()
     total_buckets: int
@@ -52,8 +52,8 @@ class InCountedBucket(InBucket):
 
 
 def group_by_bucket(values: Iterable[E]) -> dict[BucketRef, list[E]]:
-    """Return the values of each bucket, in their order; buckets are in the order of their first value."""
-    found: dict[tuple[bytes, int], list[E]] = {}
-    for value in values:  # plain tuples are much faster to make, and equal to the named ones
-        found.setdefault((value.partition, value.bucket), []).append(value)
-    return {BucketRef(*bucket): group for bucket, group in found.items()}
+    """Return the values of each bucket, in their order. Buckets are in the order of their first values."""
+    groups: dict[tuple[bytes, int], list[E]] = {}
+    for value in values:  # plain tuples are created much faster, and equal named tuples
+        groups.setdefault((value.partition, value.bucket), []).append(value)
+    return {BucketRef(*bucket): group for bucket, group in groups.items()}

@@ -30,8 +30,8 @@ class BucketFilter:
     def byte_patterns(self, schema: Any) -> list[bytes] | None:
         """Return byte strings; each encoded entry that the filter accepts contains one of them.
 
-        ``schema`` is the Avro schema of the entries, without logical types. `None`: the number of the bucket does not
-        follow the partition in the schema, or so many patterns are needed that decoding is cheaper than a search.
+        ``schema``: the Avro schema of the entries, without logical types. `None`: the number of the bucket does not
+        follow the partition in the schema, or the search would need too many patterns, so that decoding is faster.
         """
         fields = schema.get("fields", []) if isinstance(schema, dict) else []
         types = [(field["name"], field["type"]) for field in fields]

@@ -1,4 +1,4 @@
-"""Metadata files in ORC and Parquet: Paimon before 2.0 writes them if the option ``manifest.format`` says so."""
+"""Metadata files in ORC and Parquet, which Paimon before 2.0 writes with the option ``manifest.format``."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,7 +17,7 @@ _READERS: Final[dict[bytes, Callable[[Any], pa.Table]]] = {
 def read_columnar_records(data: bytes, path: str) -> list[dict[str, Any]] | None:
     """Return the records of the file, in the form of Avro records. `None`: the file is neither ORC nor Parquet.
 
-    Raises CorruptedError, which names ``path``, if the file begins as ORC or Parquet does and cannot be read.
+    Raises CorruptedError naming ``path`` if the file begins as ORC or Parquet but cannot be read.
     """
     read = next((r for magic, r in _READERS.items() if data.startswith(magic)), None)
     if read is None:

@@ -1,4 +1,4 @@
-"""The message from a writer to the committer: the files that the writer added to a bucket and deleted from it."""
+"""The message from a writer to the committer: the files that the writer added to a bucket or deleted from it."""
 
 import io
 from dataclasses import dataclass, field
@@ -35,8 +35,8 @@ _MEASURED: Final = {"rows_received": "long", "write_seconds": "double", "compact
 class CommitMessage(InCountedBucket):
     """The changes of one bucket by one writer: its new and deleted files, and the files that it compacted.
 
-    A deleted index file of deletion vectors lists only the ranges whose vectors are replaced, or whose data files are
-    rewritten. A writer that replaces a data file with a vector, or only its vector, lists the range that it has read.
+    A deleted deletion vector file lists only the ranges whose vectors are replaced, or whose data files are rewritten.
+    A writer that replaces a vector, or a data file with a vector, lists the range that it has read.
     """
 
     partition: bytes
@@ -55,11 +55,11 @@ class CommitMessage(InCountedBucket):
     compact_lookup_files: tuple[str, ...] = ()
     """Names of files above level 0 that a lookup compaction read and did not replace, near the keys that it changed."""
     rows_received: int = field(default=0, compare=False)
-    """Rows that the writer of the bucket got. Like the times, this is for metrics; messages are compared without it."""
+    """Rows that the bucket's writer received. Like the times, it is for metrics, and messages compare without it."""
     write_seconds: float = field(default=0.0, compare=False)
-    """Seconds in which the writer of the job took rows and wrote files; one message of the writer has all of them."""
+    """Seconds that the writer spent on rows and files. A single message of the writer has all of its seconds."""
     compact_seconds: float = field(default=0.0, compare=False)
-    """Seconds in which files of the bucket were compacted."""
+    """Seconds spent on compactions of the bucket."""
 
     @property
     def is_empty(self) -> bool:
@@ -67,7 +67,7 @@ class CommitMessage(InCountedBucket):
         return not any(getattr(self, name) for name in (*_FILES, *_INDEXES))
 
     def to_bytes(self) -> bytes:
-        """Return bytes for the way to the committer, which `from_bytes` of the same version of this engine reads."""
+        """Return the message as bytes, to send it to the committer. `from_bytes` of the same version reads them."""
         sink = io.BytesIO(_MAGIC)
         sink.seek(len(_MAGIC))
         files = {name: [DATA_FILE.to_record(file) for file in getattr(self, name)] for name in _FILES}
@@ -85,7 +85,7 @@ class CommitMessage(InCountedBucket):
         Raises InvalidInputError for other bytes.
         """
         if not data.startswith(_MAGIC):
-            raise InvalidInputError("these bytes are no CommitMessage: expected what CommitMessage.to_bytes() gives")
+            raise InvalidInputError("these bytes are not a CommitMessage: expected the result of to_bytes()")
         source = io.BytesIO(data)
         source.seek(len(_MAGIC))
         try:
@@ -97,12 +97,12 @@ class CommitMessage(InCountedBucket):
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):
-            raise InvalidInputError("a CommitMessage was damaged on its way: there are bytes behind its end")
+            raise InvalidInputError("a CommitMessage was damaged on its way: there are bytes after its end")
         return CommitMessage(record["partition"], record["bucket"], record["total_buckets"], **lists)
 
 
 def _list_fields(names: tuple[str, ...], item: Any) -> list[dict[str, Any]]:
-    """Return schemas of fields that are lists of the record ``item``: Avro defines a record once, then by its name."""
+    """Return schemas of fields that are lists of the record ``item``, which Avro defines only once, then by name."""
     name = ".".join(item[part] for part in ("namespace", "name") if part in item)
     kinds = [plain(item), *[name] * (len(names) - 1)]
     return [{"name": n, "type": {"type": "array", "items": k}} for n, k in zip(names, kinds, strict=True)]

@@ -1,4 +1,4 @@
-"""Checks that counters stay within the 64 bits that the format has for them: beyond, they would wrap around."""
+"""Check that counters stay within the 64 bits that the format has for them: beyond, they would wrap around."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ LARGEST: Final = 2**63 - 1
 
 
 def check_sequence_numbers(first: int, last: int, bucket: str) -> None:
-    """Raise CorruptedError unless ``last``, of new rows numbered from ``first``, is a sequence number."""
+    """Raise CorruptedError unless ``last`` is a sequence number. New rows are numbered from ``first`` to ``last``."""
     if last > LARGEST:
         raise CorruptedError(
             f"bucket {bucket} has rows with sequence numbers up to {first - 1}; the next rows would need numbers "
@@ -21,6 +21,6 @@ def check_row_ids(first: int, rows: int, file_name: str) -> None:
     """Raise CorruptedError unless the ids of ``rows`` rows from ``first`` on are row ids."""
     if first + rows - 1 > LARGEST:
         raise CorruptedError(
-            f"file {file_name} has {rows} rows with row ids from {first} on, and the largest row id is {LARGEST}: the "
+            f"file {file_name} has {rows} rows with row ids from {first} on, but the largest row id is {LARGEST}: the "
             "manifest entry of a file, or 'nextRowId' of a snapshot, is damaged"
         )

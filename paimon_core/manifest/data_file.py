@@ -46,15 +46,15 @@ class DataFileMeta:
 
     @property
     def may_delete(self) -> bool:
-        """Return True if rows of the file may delete older rows of their keys; `delete_row_count` may be unknown."""
+        """Return True if rows of the file may delete older rows of their keys, or if this is unknown."""
         return self.delete_row_count != 0
 
     def without_stats(self) -> "DataFileMeta":
-        """Return the file without statistics; ``value_stats_cols`` says that no column has any."""
+        """Return the file without statistics: ``value_stats_cols`` is empty."""
         return replace(self, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, value_stats_cols=())
 
     def extra_file(self, name: str) -> "DataFileMeta":
-        """Return an extra file, such as an index, as a file by itself: it is in the same directory."""
+        """Return an extra file, such as an index, as a separate file in the same directory."""
         directory = None if self.external_path is None else self.external_path.rpartition("/")[0]
         path = None if directory is None else f"{directory}/{name}"
         return replace(self, file_name=name, extra_files=(), embedded_index=None, external_path=path)

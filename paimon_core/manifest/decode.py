@@ -35,7 +35,7 @@ class UnknownFieldsError(UnsupportedError):
 def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
     """Return the value of every record of the file.
 
-    Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another version.
+    Raises CorruptedError for bytes that cannot be decoded, UnsupportedError for records of another version.
     """
     records = read_columnar_records(data, path)
     if records is not None:
@@ -47,11 +47,11 @@ def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
 def decode_entries(
     data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
-    """Return the entries of a manifest, in order: arguments as of `decode_entry_batches`."""
-    found = decode_entry_batches(
+    """Return the entries of a manifest, in order. The arguments are the same as for `decode_entry_batches`."""
+    batches = decode_entry_batches(
         data, path, with_stats=with_stats, lossless=lossless, only=only, blocks_at_once=_BLOCKS_AT_ONCE
     )
-    return list(itertools.chain.from_iterable(found))
+    return list(itertools.chain.from_iterable(batches))
 
 
 def decode_entry_batches(
@@ -67,16 +67,17 @@ def decode_entry_batches(
 
     Args:
         data: the bytes of the file.
-        path: names the file in errors.
-        with_stats: False: leave out key and value statistics, which is faster.
-        lossless: raise UnknownFieldsError if the file has fields that entries cannot hold.
-        only: the buckets whose entries to return; blocks without such entries are decompressed and not decoded.
-        blocks_at_once: the blocks that are decoded together; this engine writes 128 entries to each.
+        path: the path of the file, for error messages.
+        with_stats: False to leave out key and value statistics, which is faster.
+        lossless: True to raise UnknownFieldsError if the file has fields that entries cannot hold.
+        only: the buckets whose entries to return; `None`: all. Blocks without these entries are decompressed, but not
+            decoded.
+        blocks_at_once: the number of blocks to decode together; this engine writes 128 entries to each.
     """
     records = read_columnar_records(data, path)
     if records is not None:
         if lossless:
-            raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
+            raise UnknownFieldsError(f"{path} is not an Avro file; it can only be read")
         yield _filtered(_columnar(records, path, ENTRY), with_stats, only)
         return
     container = _container(data, path)
@@ -94,14 +95,14 @@ def decode_entry_batches(
 
 
 def _blocks_with(blocks: Iterator[Block], patterns: Sequence[bytes] | None) -> Iterator[Block]:
-    """Return the blocks that contain one of the byte patterns; `None`: all blocks."""
+    """Return the blocks that contain one of the byte patterns. ``patterns``: `None`: all blocks."""
     if patterns is None:
         return blocks
     return (block for block in blocks if any(pattern in block[1] for pattern in patterns))
 
 
 def _container(data: bytes, path: str) -> Container:
-    """Return the Avro container of a file, with a bound on its decompressed size: metadata compress only so well."""
+    """Return the Avro container of a file, with a bound on its decompressed size: see `_MAX_COMPRESSION`."""
     return Container(io.BytesIO(data), path, max(_MIN_SIZE_BOUND, _MAX_COMPRESSION * len(data)))
 
 
@@ -133,42 +134,48 @@ def _columnar(records: Sequence[Record], path: str, kind: RecordType[T]) -> list
 
 
 def _check_version(records: Sequence[Record], path: str, version: int | None) -> None:
-    found = {record["_VERSION"] for record in records} - {version}
-    if found:
-        raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
+    versions = {record["_VERSION"] for record in records} - {version}
+    if versions:
+        raise UnsupportedError(f"{path} has version {min(versions)}; this engine reads version {version} only")
 
 
 @lru_cache(maxsize=64)
 def _schema(text: bytes) -> Any:
     """Return the schema of a file without logical types. For a small file, parsing the schema is most of the work.
 
-    Raises ValueError for records without bound: records that hold themselves, or lists of items without bytes.
+    Raises ValueError for unbounded records: records that contain themselves, or lists of items without bytes.
     """
     schema = plain(json.loads(text))
     _takes_bytes(schema, {})
     return schema
 
 
-def _takes_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
-    """Return True if every value of this schema takes at least a byte. ``known``: the result for each named type."""
+def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bool:
+    """Return True if every value of this schema takes at least a byte.
+
+    ``takes_bytes_by_name``: the result for each named type; `None`: not known yet.
+    """
     if isinstance(schema, list):
         for branch in schema:
-            _takes_bytes(branch, known)
+            _takes_bytes(branch, takes_bytes_by_name)
         return True
     if isinstance(schema, str):
         schema = schema.rpartition(".")[2]
-        if schema in known and known[schema] is None:
-            raise ValueError(f"a record {schema!r} that holds itself")
-        return schema != "null" and bool(known.get(schema, True))
+        if schema in takes_bytes_by_name and takes_bytes_by_name[schema] is None:
+            raise ValueError(f"a record {schema!r} that contains itself")
+        return schema != "null" and bool(takes_bytes_by_name.get(schema, True))
     match schema.get("type"):
         case "record":
             name = schema["name"].rpartition(".")[2]
-            known[name] = None
-            fields = [_takes_bytes(field["type"], known) for field in schema["fields"]]
-            known[name] = any(fields)
+            takes_bytes_by_name[name] = None
+            fields = [_takes_bytes(field["type"], takes_bytes_by_name) for field in schema["fields"]]
+            takes_bytes_by_name[name] = any(fields)
             return any(fields)
         case "array" | "map" as kind:
-            if not _takes_bytes(schema["items" if kind == "array" else "values"], known) and kind == "array":
+            if (
+                not _takes_bytes(schema["items" if kind == "array" else "values"], takes_bytes_by_name)
+                and kind == "array"
+            ):
                 raise ValueError("a list of items without bytes")
             return True
         case "fixed":
@@ -176,7 +183,7 @@ def _takes_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
         case "enum":
             return True
         case inner:
-            return _takes_bytes(inner, known)
+            return _takes_bytes(inner, takes_bytes_by_name)
 
 
 @lru_cache(maxsize=64)

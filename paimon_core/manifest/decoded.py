@@ -1,4 +1,4 @@
-"""Decoded manifests of this process: a table is planned again and again, and most of its manifests stay."""
+"""A cache of decoded manifests: a table is planned again and again, and most of its manifests do not change."""
 
 import hashlib
 import threading
@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from paimon_core.manifest.entry import ManifestEntry
 
 MAX_ENTRIES = 20_000
-"""The most entries that are held, some 20 MB of a table with few columns. A manifest with more is not held."""
+"""Maximum number of cached entries: some 20 MB for a table with few columns. A larger manifest is not cached."""
 
 
 class DecodedManifests:
-    """The entries of the manifests that were asked for last, by what the files hold, for several threads.
+    """A cache of the most recently used manifests, by the content of their files. Thread-safe.
 
-    A file that was damaged or replaced under the same name is another one.
+    A file that was damaged or replaced under the same name counts as another file. ``most``: the limit of entries.
     """
 
     def __init__(self, most: int = MAX_ENTRIES) -> None:
@@ -28,15 +28,15 @@ class DecodedManifests:
         Args:
             data: the bytes of the file.
             with_stats: True if the entries have statistics.
-            decode: returns the entries if they are not known.
+            decode: a function that returns the entries if they are not cached.
         """
         key = hashlib.blake2b(data, digest_size=16).digest(), with_stats
         with self._lock:
-            known = self._entries.get(key)
-            if known is not None:
+            cached = self._entries.get(key)
+            if cached is not None:
                 self._entries.move_to_end(key)
-        if known is not None:
-            return list(known)
+        if cached is not None:
+            return list(cached)
         entries = decode()
         if len(entries) <= self._most:
             self._add(key, tuple(entries))

@@ -30,7 +30,7 @@ class ManifestEntry(InCountedBucket):
 
     @property
     def identity(self) -> Identity:
-        """The fields that a DELETE shares with the ADD that it cancels; a file has another identity at each level."""
+        """The fields that a DELETE shares with the ADD that it cancels. A file has another identity at each level."""
         file = self.file
         return (
             self.partition,
@@ -44,11 +44,11 @@ class ManifestEntry(InCountedBucket):
 
 
 def files_by_bucket(entries: Iterable[ManifestEntry]) -> dict[BucketLocation, list[DataFileMeta]]:
-    """Return the files of each bucket, in their order; buckets are in the order of their first file."""
-    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in entries:  # plain tuples are made faster than named ones, and equal to them
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return {BucketLocation(*bucket): files for bucket, files in found.items()}
+    """Return the files of each bucket, in their order. Buckets are in the order of their first files."""
+    groups: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in entries:  # plain tuples are created faster than named tuples, and equal them
+        groups.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return {BucketLocation(*bucket): files for bucket, files in groups.items()}
 
 
 def merge_entries(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
@@ -57,12 +57,12 @@ def merge_entries(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
     A DELETE whose ADD is not among the entries stays: the ADD is in an older manifest. Merging all manifests of a
     snapshot leaves no DELETE. Raises CorruptedError if a file is added twice, or added after a DELETE without an ADD.
     """
-    seen = Counter([entry.file.file_name for entry in entries])
-    if len(seen) == len(entries):  # names are unique in all but the busiest manifests: nothing to cancel
+    names = Counter([entry.file.file_name for entry in entries])
+    if len(names) == len(entries):  # names are unique in all but the busiest manifests: nothing to cancel
         return list(entries)
     merged: dict[Identity | int, ManifestEntry] = {}
     for position, entry in enumerate(entries):
-        if seen[entry.file.file_name] == 1:
+        if names[entry.file.file_name] == 1:
             merged[position] = entry
             continue
         identity = entry.identity

@@ -7,10 +7,10 @@ from paimon_core.manifest.stats import SimpleStats
 
 @dataclass(frozen=True, slots=True)
 class ManifestFileMeta:
-    """The metadata of one manifest, by which readers prune it.
+    """The metadata of one manifest, which readers use to prune it.
 
-    ``partition_stats`` covers the partition columns of all entries, DELETE included. Ranges of buckets, levels and row
-    ids include both ends; `None`: the writer gave no range.
+    ``partition_stats`` covers the partition columns of all entries, including DELETE. Ranges of buckets, levels and row
+    ids include both ends; `None`: the writer recorded no range.
     """
 
     file_name: str

@@ -37,9 +37,9 @@ _DECODED: Final = DecodedManifests()
 
 
 class Manifests:
-    """A reader and writer of the manifest files of one table; each file is written once, under a unique name.
+    """A reader and writer of the manifest files of one table. Each file is written once, under a unique name.
 
-    Names are ``<kind>-<uuid>-<n>``; an object calls ``new_name`` for its uuid once, before its first write.
+    Names are ``<kind>-<uuid>-<n>``. An object calls ``new_name`` for its uuid once, before its first write.
     ``partition_schema`` has the partition columns only. Reads raise CorruptedError for a missing or damaged file.
     """
 
@@ -56,7 +56,7 @@ class Manifests:
         return join(self.directory, name)
 
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
-        """Return the manifests of a manifest list, oldest first. ``size``: of the file in bytes, by the snapshot."""
+        """Return the manifests of a manifest list, oldest first. ``size``: its bytes, checked; `None`: unknown."""
         path = self.path(name)
         return decode_records(self._load(path, size), path, MANIFEST_FILE)
 
@@ -72,11 +72,11 @@ class Manifests:
         """Return the entries of a manifest, in order.
 
         Args:
-            name: of the file.
-            size: bytes of the file by the manifest list, checked; `None`: unknown.
-            with_stats: False: leave out key and value statistics, which is faster and smaller.
-            lossless: raise `decode.UnknownFieldsError` if a rewrite of the entries would lose fields.
-            only: the buckets whose entries to return; most other entries are not decoded.
+            name: the name of the file.
+            size: the bytes of the file in the manifest list, checked; `None`: unknown.
+            with_stats: False to leave out key and value statistics, which is faster and smaller.
+            lossless: True to raise `decode.UnknownFieldsError` if a rewrite of the entries would lose fields.
+            only: the buckets whose entries to return; most other entries are not decoded. `None`: all.
         """
         return self.decode(name, self.load(name, size), with_stats=with_stats, lossless=lossless, only=only)
 
@@ -93,7 +93,7 @@ class Manifests:
         lossless: bool = False,
         only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
-        """Return the entries in the bytes ``data`` of the manifest ``name``; other arguments as in :meth:`read`."""
+        """Return the entries in the bytes ``data`` of the manifest ``name``. Other arguments as in :meth:`read`."""
         if lossless or only is not None:
             return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
         return _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
@@ -101,7 +101,7 @@ class Manifests:
     def decode_batches(
         self, meta: ManifestFileMeta, data: bytes, *, with_stats: bool = True
     ) -> Iterator[list[ManifestEntry]]:
-        """Yield the entries in the bytes ``data`` of a manifest, in order, those of a large one part by part."""
+        """Yield the entries in the bytes ``data`` of a manifest, in order. A large manifest is decoded part by part."""
         if meta.num_added_files + meta.num_deleted_files <= MAX_ENTRIES:
             yield self.decode(meta.file_name, data, with_stats=with_stats)
             return
@@ -121,11 +121,11 @@ class Manifests:
                 f"{path} is missing: its snapshot expired while it was read, or the file was deleted"
             ) from missing
         if size is not None and len(data) != size:
-            raise CorruptedError(f"{path} has {len(data)} bytes where {size} were written: it was cut or replaced")
+            raise CorruptedError(f"{path} has {len(data)} bytes, but {size} were written: it was cut or replaced")
         return data
 
     def write(self, entries: Iterable[ManifestEntry]) -> list[ManifestFileMeta]:
-        """Write entries, in order, to manifests of about the target size; return the metadata of these manifests.
+        """Write entries, in order, to manifests of about the target size. Return the metadata of these manifests.
 
         Memory: the bytes of one manifest. After an error the written manifests are deleted.
         """
@@ -143,16 +143,16 @@ class Manifests:
         return written
 
     def write_list(self, metas: Sequence[ManifestFileMeta]) -> tuple[str, int]:
-        """Write a manifest list; return its name and its size in bytes."""
+        """Write a manifest list. Return its name and its size in bytes."""
         data = self._encode(MANIFEST_FILE, metas)
         return self._store("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexManifestEntry]) -> str:
-        """Write an index manifest (all index files of a snapshot); return its name."""
+        """Write an index manifest (all index files of a snapshot). Return its name."""
         return self._store("index-manifest", self._encode(INDEX_ENTRY, entries))
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files of this directory; a missing file is ignored."""
+        """Delete files of this directory. Missing files are ignored."""
         for name in names:
             self.io.delete(self.path(name))
 

@@ -1,7 +1,7 @@
-"""The merging of small manifests, and of manifests whose entries cancel each other (behaviour 7.4).
+"""Merge small manifests, and manifests whose entries cancel each other (behaviour 7.4).
 
-Law: the merged manifests have the same live files as the given manifests, in the same order. The order is that of the
-commits, which decides between rows with equal sequence numbers.
+Law: the merged manifests have the same live files as the original manifests, in the same order. This is the order of
+the commits, which decides between rows with equal sequence numbers.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,10 +27,10 @@ from paimon_core.row.binary_row import decode_rows
 def merge_manifests(
     manifests: Manifests, metas: Sequence[ManifestFileMeta]
 ) -> tuple[list[ManifestFileMeta], list[str]]:
-    """Merge the manifests of a snapshot (oldest first); return the manifests that replace them, and the new names.
+    """Merge the manifests of a snapshot (oldest first). Return the manifests that replace them, and the new names.
 
-    The given files stay. After an error the new files are deleted; a caller that publishes no snapshot deletes them.
-    A manifest with unknown fields is never rewritten: if the merge includes such a manifest, nothing is merged.
+    The original files stay. After an error the new files are deleted; a caller that publishes no snapshot deletes them.
+    A manifest with unknown fields is never rewritten: if the merge would include it, nothing is merged.
     Memory: one full manifest, or one group of small manifests, and the identities of all deleted files.
     """
     merge = _Merge(manifests)
@@ -80,7 +80,7 @@ class _Merge:
         return None if result == list(metas) else result
 
     def minor(self, metas: Sequence[ManifestFileMeta]) -> list[ManifestFileMeta]:
-        """Merge consecutive small manifests: each group of the target size, and many small ones at the end."""
+        """Merge consecutive small manifests: groups of the target size, and the last ones if there are many."""
         result: list[ManifestFileMeta] = []
         group: list[ManifestFileMeta] = []
         size = 0
@@ -114,7 +114,7 @@ class _Merge:
     def _without_deleted(
         self, group: Sequence[ManifestFileMeta], deleted: Collection[Identity]
     ) -> list[ManifestFileMeta]:
-        """Rewrite neighbouring manifests without the files deleted; a small one that loses nothing stays as it is."""
+        """Rewrite adjacent manifests without the deleted files. A single manifest that loses nothing is kept."""
         if len(group) == 1 and not group[0].num_deleted_files and not self._holds_deleted(group[0], deleted):
             return list(group)
         entries = (entry for meta in group for entry in self._read(meta))
@@ -141,7 +141,7 @@ def _affected(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], 
 
 
 def _one_of(name: str, column: pa.Array) -> Predicate:
-    """Return the predicate that the column has one of the values; always true for NaN, which bounds leave out."""
+    """Return the predicate that the column has one of the values. Always true for NaN, which bounds leave out."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return TRUE
     values = internal_values(column.drop_null().unique())

@@ -12,9 +12,10 @@ from paimon_core.row.binary_row import decode_rows, serialize
 
 
 def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> SimpleStats:
-    """Return the bounds and null counts of serialised partitions, given with the number of entries of each.
+    """Return the bounds and null counts of the partitions of entries.
 
-    Bounds are exact, never truncated. A column with NaN has no bounds: Arrow leaves NaN out of bounds.
+    ``partitions``: the number of entries of each serialised partition. Bounds are exact, never truncated. A column with
+    NaN has no bounds, because Arrow leaves NaN out of bounds.
     """
     if not len(schema):
         return EMPTY_STATS

@@ -1,4 +1,4 @@
-"""The pruning of manifests by partitions, buckets and levels.
+"""Prune manifests by partitions, buckets and levels.
 
 Law: a manifest with a matching entry is never pruned. A manifest without one may stay.
 """
@@ -27,11 +27,11 @@ def prune_manifests(
     """Return the manifests, in order, that can hold entries that match all conditions. `None`: no condition.
 
     Args:
-        metas: the manifests.
-        partition_predicate: bound to the partition fields.
-        partition_fields: of the table.
-        buckets: numbers of buckets.
-        levels: of data files.
+        metas: the manifests to prune.
+        partition_predicate: a predicate that is bound to the partition fields.
+        partition_fields: the partition columns of the table.
+        buckets: bucket numbers.
+        levels: levels of data files.
     """
     may_hold = np.ones(len(metas), bool)
     if buckets is not None:

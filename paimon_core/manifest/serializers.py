@@ -1,8 +1,8 @@
 """The Avro records of manifests, manifest lists and index manifests, and the values in them (format 4.2-4.5, 8.1).
 
-Records are written as the newest version writes them. Records of any version are read: fields of later versions may be
-missing, unknown fields are ignored. Creation times are plain numbers here: Avro's logical type would convert them
-between time zones.
+Records are written as the newest version of Paimon writes them. Records of any version are read: fields of later
+versions may be missing, unknown fields are ignored. Creation times are plain numbers here, because Avro's logical type
+would convert them between time zones.
 """
 
 from collections.abc import Callable, Mapping
@@ -143,12 +143,12 @@ def plain(schema: Schema) -> Schema:
     return schema
 
 
-def unknown_fields(written: Schema, known: Schema) -> list[str]:
-    """Return the names of fields, at any depth, that the schema ``written`` has and the schema ``known`` has not."""
-    written, known = _inner(written), _inner(known)
-    if not (isinstance(written, dict) and isinstance(known, dict)):
+def unknown_fields(written: Schema, supported: Schema) -> list[str]:
+    """Return the names of fields, at any depth, of the schema ``written`` that the schema ``supported`` lacks."""
+    written, supported = _inner(written), _inner(supported)
+    if not (isinstance(written, dict) and isinstance(supported, dict)):
         return []
-    ours = {field["name"]: field["type"] for field in known.get("fields", ())}
+    ours = {field["name"]: field["type"] for field in supported.get("fields", ())}
     lost: list[str] = []
     for field in written.get("fields", ()):
         name = field["name"]
@@ -173,9 +173,9 @@ class RecordType(Generic[T]):
     Args:
         kind: the dataclass.
         schema: the Avro schema of the records.
-        required: number of leading fields that every version writes; the other fields may be missing.
-        version: value of the first field ``_VERSION``; `None`: the records have no such field.
-        decoders: by field, functions from a value in a record to the value in the dataclass.
+        required: the number of leading fields that every version writes; the other fields may be missing.
+        version: the value of the first field ``_VERSION``; `None`: the records have no version.
+        decoders: for some fields, a function from the value in a record to the value in the dataclass.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class RecordType(Generic[T]):
 
 
 def _encoded(value: Any) -> Any:
-    """Return the value that a record holds for an attribute. A list, for fastavro reads a tuple as (branch, value)."""
+    """Return the value of a record for an attribute. Tuples become lists: fastavro reads a tuple as (branch, value)."""
     if isinstance(value, tuple):
         return list(map(_encoded, value)) if value and type(value[0]) in _NESTED else list(value)
     nested = _NESTED.get(type(value))
@@ -223,7 +223,7 @@ def _encoded(value: Any) -> Any:
 
 
 def _file_name(text: str) -> str:
-    """Return the text. Raises ValueError for a path, by which a reader would leave the directory of the table."""
+    """Return the text. Raises ValueError for a path, which would lead a reader out of the directory of the table."""
     if not are_file_names((text,)):
         raise ValueError(f"{text!r} cannot be the name of a file: it would leave its directory")
     return text

@@ -14,7 +14,7 @@ _EMPTY_ROW: Final = bytes(12)
 
 @dataclass(frozen=True, slots=True)
 class SimpleStats:
-    """The smallest values, largest values and null counts of some columns; the columns are listed elsewhere.
+    """The smallest values, largest values and null counts of columns. The columns are listed elsewhere.
 
     ``min_values`` and ``max_values`` are BinaryRows with arity prefix and one field per column (null: unknown).
     ``null_counts`` has one item per column (`None`: unknown).
@@ -26,7 +26,7 @@ class SimpleStats:
 
 
 EMPTY_STATS: Final = SimpleStats(_EMPTY_ROW, _EMPTY_ROW, ())
-"""The statistics of no column."""
+"""Statistics without columns."""
 
 
 def stats_schema(fields: Sequence[DataField]) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""The vectorised decoding of manifest blocks: all fields as columns first, then the entries from the columns."""
+"""Vectorised decoding of manifest blocks: first all fields as columns, then the entries from the columns."""
 
 import io
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 
 
 def _kind(schema: Schema) -> str:
-    """Return how a field of this type is decoded: as "number", "bytes", "stats" or "raw"."""
+    """Return the kind of decoding for a field of this type: "number", "bytes", "stats" or "raw"."""
     value = schema[-1] if isinstance(schema, list) else schema
     name = value["type"] if isinstance(value, dict) else value
     return {"record": "stats", "array": "raw", "string": "bytes", "bytes": "bytes"}.get(name, "number")
@@ -47,9 +47,9 @@ _data_file, _entry, _simple_stats = (
 def decode_entry_blocks(
     schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
-    """Return the entries of decompressed blocks, or only those that ``only`` accepts. REQUIRES: no block is empty.
+    """Return the entries of decompressed blocks. ``only``: a filter of entries. REQUIRES: no block is empty.
 
-    Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that only the slow decoder can judge.
+    Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that needs the slow decoder.
     """
     columns = _Columns(schema, blocks, with_stats)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
@@ -71,7 +71,7 @@ class _Columns:
                 kinds["_FILE", name] = kind
             elif with_stats:
                 kinds.update({("_FILE", name, part): how for part, how in _STATS.items()})
-        self._data, self._found = decode_columns(schema, blocks, kinds)
+        self._data, self._columns = decode_columns(schema, blocks, kinds)
         self._schema = schema
 
     def filter(self, only: BucketFilter) -> None:
@@ -79,51 +79,51 @@ class _Columns:
         buckets = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
         rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in buckets])
         if len(rows) < len(self.numbers(("_BUCKET",))):
-            self._found = {path: (first[rows], second[rows]) for path, (first, second) in self._found.items()}
+            self._columns = {path: (first[rows], second[rows]) for path, (first, second) in self._columns.items()}
 
     def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
         """Return one iterable for each argument of `DataFileMeta`."""
-        found: list[Iterable[Any]] = []
+        columns: list[Iterable[Any]] = []
         for name, kind in _FILE.items():
             path = ("_FILE", name)
             if kind == "stats":
-                found.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
+                columns.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
             elif name == "_VALUE_STATS_COLS" and not with_stats:
-                found.append(repeat(()))
-            elif path not in self._found and name in _MAY_BE_MISSING:
-                found.append(repeat(() if name == "_EXTRA_FILES" else None))
+                columns.append(repeat(()))
+            elif path not in self._columns and name in _MAY_BE_MISSING:
+                columns.append(repeat(() if name == "_EXTRA_FILES" else None))
             elif kind == "number":
-                found.append(self._numbers_or_none(path))
+                columns.append(self._numbers_or_none(path))
             elif name == "_EXTRA_FILES":
-                found.append(_names(self._arrays(path, ())))
+                columns.append(_names(self._arrays(path, ())))
             elif kind == "raw":
-                found.append(self._arrays(path, None))
+                columns.append(self._arrays(path, None))
             elif name == "_FILE_NAME":
-                found.append(_names([name.decode() for name in self.contents(path)]))
+                columns.append(_names([name.decode() for name in self.contents(path)]))
             elif name in _MAY_BE_MISSING or name in _TEXTS:
-                found.append(self._bytes(path, text=name in _TEXTS))
+                columns.append(self._bytes(path, text=name in _TEXTS))
             else:
-                found.append(self.contents(path))
-        return found
+                columns.append(self.contents(path))
+        return columns
 
     def numbers(self, path: Path) -> np.ndarray:
         """Return the integers of a field that is never null."""
-        return self._found[path][0]
+        return self._columns[path][0]
 
     def contents(self, path: Path, *, shared: bool = False) -> list[bytes]:
         """Return the bytes of a field that is never null. ``shared``: equal values become one object."""
-        first, second = self._found[path]
+        first, second = self._columns[path]
         if (first < 0).any():
             raise NotVectorizableError(f"{path[-1]} is null")
         data = self._data
         values = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
         if shared:
-            known: dict[bytes, bytes] = {}
-            values = [known.setdefault(value, value) for value in values]
+            shared_values: dict[bytes, bytes] = {}
+            values = [shared_values.setdefault(value, value) for value in values]
         return values
 
     def _bytes(self, path: Path, *, text: bool) -> Iterable[Any]:
-        first, second = self._found[path]
+        first, second = self._columns[path]
         missing = first < 0
         if missing.all():
             return repeat(None)
@@ -133,12 +133,12 @@ class _Columns:
         return [data[a:b] if a >= 0 else None for a, b in ends]
 
     def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
-        values, is_known = self._found[path]
+        values, is_known = self._columns[path]
         if is_known.all():
             return cast("list[int]", values.tolist())
         if not is_known.any():
             return repeat(None)
-        return [value if known else None for value, known in zip(values.tolist(), is_known.tolist(), strict=True)]
+        return [value if present else None for value, present in zip(values.tolist(), is_known.tolist(), strict=True)]
 
     def _stats(self, path: Path) -> list[SimpleStats]:
         counts = self._counts((*path, "_NULL_COUNTS"))
@@ -146,8 +146,8 @@ class _Columns:
         return list(map(_simple_stats, low, high, counts))
 
     def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
-        """Return the null counts. If all have the same length and no count is unknown, they are read as one table."""
-        first, second = self._found[path]
+        """Return the null counts. If they have equal lengths and no count is unknown, they are read as one table."""
+        first, second = self._columns[path]
         if self._type(path) == _COUNTS_TYPE and len(first):
             numbers, width = variable_numbers(self._data, first, second)
             table = numbers.reshape(len(first), -1) if (width == width[0]).all() else None
@@ -156,11 +156,11 @@ class _Columns:
         return self._arrays(path, ())
 
     def _arrays(self, path: Path, null: tuple[()] | None) -> list[Any]:
-        """Return arrays as tuples; equal arrays are decoded once and shared."""
-        known = _Arrays(self._type(path), null)
+        """Return arrays as tuples. Equal arrays are decoded once and shared."""
+        arrays = _Arrays(self._type(path), null)
         data = self._data
-        first, second = self._found[path]
-        return [known[data[a:b]] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        first, second = self._columns[path]
+        return [arrays[data[a:b]] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
 
     def _type(self, path: Path) -> Schema:
         schema = self._schema
@@ -169,23 +169,23 @@ class _Columns:
         return schema
 
 
-def _names(found: list[Any]) -> list[Any]:
+def _names(values: list[Any]) -> list[Any]:
     """Return the file names, or tuples of file names. Raises NotVectorizableError if one of them is a path."""
-    names = found if found and isinstance(found[0], str) else [name for several in set(found) for name in several]
+    names = values if values and isinstance(values[0], str) else [name for group in set(values) for name in group]
     if not are_file_names(names):
         raise NotVectorizableError("a file name is a path")
-    return found
+    return values
 
 
 def _all_known(table: np.ndarray) -> bool:
-    """Return True if each row is: not null, n items, n times (not null, a number), end of the array; n > 0."""
+    """Return True if each row is: not null, n items, n times (not null, a number), end of the array, with n > 0."""
     width = table.shape[1]
     frame = [1, (width - 3) // 2, *[1] * ((width - 3) // 2), 0]
     return width > 3 and width % 2 == 1 and bool((table[:, [0, 1, *range(2, width - 1, 2), width - 1]] == frame).all())
 
 
 class _Arrays(dict[bytes, Any]):
-    """A cache from encoded arrays to tuples, which decodes at the first access; ``null`` stands for a null array."""
+    """A cache from encoded arrays to tuples, which decodes on first access. ``null``: the value of a null array."""
 
     def __init__(self, schema: Schema, null: tuple[()] | None) -> None:
         super().__init__()
@@ -196,5 +196,5 @@ class _Arrays(dict[bytes, Any]):
         values = fastavro.schemaless_reader(source, self._parsed)
         if source.tell() != len(raw):
             raise NotVectorizableError("bytes follow the end of an array")
-        found = self[raw] = self._null if values is None else tuple(values)
-        return found
+        value = self[raw] = self._null if values is None else tuple(values)
+        return value
