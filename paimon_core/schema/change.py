@@ -1,4 +1,4 @@
-"""Changes of a schema, and their application."""
+"""Schema changes, and their application to a schema."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,7 +94,8 @@ class RenameColumn:
 class UpdateType:
     """A new type for a column. Reads cast the values of old files.
 
-    With ``whole_texts`` a CHAR or VARCHAR that is too short for some text of the old type is refused.
+    ``keep_nullability``: True: the nullability of ``type`` is ignored. ``whole_texts``: True: a CHAR or VARCHAR that is
+    too short for some text of the old type is refused.
     """
 
     name: Name
@@ -145,7 +146,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class RemoveOption:
-    """The removal of a table option: its default is in effect again."""
+    """The removal of a table option, whose default applies again."""
 
     key: str
 
@@ -172,7 +173,7 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
     """Return the schema after all changes, in order, with the next id.
 
     Args:
-        schema: the schema before the changes, which stays as it is.
+        schema: the schema before the changes; it is not modified.
         changes: the changes, in order.
         has_snapshots: True if the table has data.
 
@@ -272,7 +273,7 @@ class _SchemaEdit:
             case UpdateNullability():
                 return self._nullable(change.nullable, path, column)
             case UpdateComment():
-                return each(lambda found: replace(found, description=change.comment))
+                return each(lambda column: replace(column, description=change.comment))
             case UpdateDefault():
                 return self._default(change.default, path)
             case MoveColumn():
@@ -309,12 +310,12 @@ class _SchemaEdit:
             raise InvalidInputError(f"column {column!r} cannot be dropped: it is a partition or primary key column")
 
         def drop(fields: Fields, name: str) -> Fields:
-            others = tuple(f for f in fields if f.name != name)
-            if len(others) == len(fields):
+            remaining = tuple(f for f in fields if f.name != name)
+            if len(remaining) == len(fields):
                 raise not_found(fields, name)
-            if not others:
+            if not remaining:
                 raise InvalidInputError(f"column {name!r} cannot be dropped: it is the only column")
-            return others
+            return remaining
 
         return drop
 
@@ -356,19 +357,19 @@ class _SchemaEdit:
             raise InvalidInputError(f"the type of {shown!r} cannot change: its values determine the buckets of rows")
         explicit = not self.flag("disable-explicit-type-casting")
 
-        def retype(found: DataField) -> DataField:
-            source = found.type
+        def retype(old: DataField) -> DataField:
+            source = old.type
             new = with_nullable(target, source.nullable) if change.keep_nullability else target
             self._check_nullability(source.nullable, new.nullable, shown)
             if _without_ids(source) == _without_ids(with_nullable(new, source.nullable)):
-                return replace(found, type=with_nullable(source, new.nullable))
+                return replace(old, type=with_nullable(source, new.nullable))
             limited = change.whole_texts and has_limit(new)
             if is_nested(new) or not can_cast(source, new, explicit=explicit and not limited):
                 raise InvalidInputError(
                     f"the type of {shown!r} cannot change from {source} to {new}: existing values could be lost"
                     + ("; change its parts by their paths" if is_nested(new) else "")
                 )
-            return replace(found, type=new)
+            return replace(old, type=new)
 
         return each(retype)
 
@@ -376,9 +377,9 @@ class _SchemaEdit:
         if column in self.primary_keys:
             raise InvalidInputError(f"the nullability of {column!r} cannot change: it is a primary key column")
 
-        def change(found: DataField) -> DataField:
-            self._check_nullability(found.type.nullable, nullable, ".".join(path))
-            return replace(found, type=with_nullable(found.type, nullable))
+        def change(old: DataField) -> DataField:
+            self._check_nullability(old.type.nullable, nullable, ".".join(path))
+            return replace(old, type=with_nullable(old.type, nullable))
 
         return each(change)
 
@@ -392,7 +393,7 @@ class _SchemaEdit:
     def _default(self, default: str | None, path: Sequence[str]) -> Edit:
         if len(path) > 1:
             raise InvalidInputError(f"nested field {'.'.join(path)!r} cannot have a default")
-        return each(lambda found: replace(found, default=default))
+        return each(lambda column: replace(column, default=default))
 
 
 def _without_ids(t: Any) -> Any:

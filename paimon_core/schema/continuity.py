@@ -1,7 +1,7 @@
-"""Decide if a later schema continues an earlier one: may rows written with the earlier one stay in the table?
+"""Decide if a later schema continues an earlier one, so that rows written with the earlier one may stay in the table.
 
 ``REPLACE TABLE`` publishes its schema as the next version of the table, and gives every column a new id
-(`catalog.staged`). So the ids of the columns tell a replacement from an ``ALTER TABLE``, without another mark on disk.
+(`catalog.staged`). So the ids of the columns distinguish a replacement from an ``ALTER TABLE``.
 """
 
 import re
@@ -25,10 +25,10 @@ _OPTIONS = (*sorted(IMMUTABLE - _NAMES), "deletion-vectors.enabled")
 
 
 def replacing(schema: TableSchema, version: int) -> TableSchema:
-    """Return the schema with the mark that it replaces the table of ``version`` once rows follow it.
+    """Return the schema with the mark that it replaces the table of ``version`` once its rows are committed.
 
-    The mark is the key ``replaces`` of the schema file. Until a snapshot of a later version than ``version`` is the
-    newest one, the table is that of ``version``; -1: there is no table.
+    The mark is the key ``replaces`` of the schema file. Until the newest snapshot has a later schema than ``version``,
+    readers see the table of ``version``; -1: they see no table.
     """
     return replace(unmarked(schema), extra=(*unmarked(schema).extra, (_REPLACES, str(version))))
 
@@ -39,7 +39,7 @@ def unmarked(schema: TableSchema) -> TableSchema:
 
 
 def replaced_version(schema: TableSchema) -> int | None:
-    """Return the version in the mark of `replacing`, which later versions keep; `None`: the schema has no mark."""
+    """Return the version in the mark of `replacing`, which later versions keep. `None`: the schema has no mark."""
     text = dict(schema.extra).get(_REPLACES, "")
     version = int(text) if _NUMBER.fullmatch(text) else schema.id
     return version if -1 <= version < schema.id else None
@@ -52,24 +52,24 @@ def is_replaced(old: TableSchema, new: TableSchema) -> bool:
 
 
 def continues(old: TableSchema, new: TableSchema) -> bool:
-    """Return True if rows written with ``old`` are right rows of the table under ``new``, a later version.
+    """Return True if rows written with ``old`` are correct rows of the table under ``new``, a later version.
 
-    False: ``new`` replaces the table, or may do so, or it stores rows in another way. An ``ALTER TABLE`` gives False if
+    False: ``new`` replaces the table, may replace it, or stores rows in another way. An ``ALTER TABLE`` gives False if
     no column of ``old`` keeps its name. REQUIRES: both versions are as stored, without dynamic options.
     """
     return why_not_continued(old, new) is None
 
 
 def why_not_continued(old: TableSchema, new: TableSchema) -> str | None:
-    """Return the reason why `continues` is False, as a clause for an error; `None`: it is True."""
+    """Return the reason why `continues` is False, as a clause for an error message. `None`: it is True."""
     return _other_table(old, new) or _other_keys(old, new) or _other_options(old, new) or _stricter(old, new)
 
 
 def _other_table(old: TableSchema, new: TableSchema) -> str | None:
     """Return a reason if no ``ALTER TABLE`` leads from ``old`` to ``new``.
 
-    The Java engine (from 2.0 on) gives the columns of a replacement ids from 0 again. That shows in the types, or in a
-    lower ``highest_field_id``, or not at all.
+    The Java engine (from 2.0 on) numbers the columns of a replacement from 0 again. The types or a lower
+    ``highest_field_id`` may reveal this, but need not.
     """
     fell = new.id < old.id or new.highest_field_id < old.highest_field_id
     if fell or (new.id == old.id and new.time_millis != old.time_millis):
@@ -145,12 +145,12 @@ def _row_kind(schema: TableSchema) -> tuple[str, ...]:
 
 
 def _bucket_mode(schema: TableSchema) -> int:
-    """Return -2: postponed, -1: no fixed number, 1: any fixed number. Each file records the number it was made for."""
+    """Return -2: postponed, -1: no fixed number, 1: any fixed number. Each file records its own number of buckets."""
     return min(schema.bucket, 1)
 
 
 def _is_stricter(old: Any, new: Any) -> bool:
-    """Return True if a value of the new type must not be NULL where one of the old type may."""
+    """Return True if the new type forbids NULL where the old type allows it."""
     if old.nullable and not new.nullable:
         return True
     match old, new:

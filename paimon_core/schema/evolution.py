@@ -1,8 +1,8 @@
 """Schema evolution: batches of a file written with one schema, as batches of another schema (format 3.6).
 
-Columns with equal ids are the same column, whatever their names are. So renaming, reordering, dropping and adding again
-give the right values, also inside rows, arrays and maps. A column that the file does not have is null. A column of
-another type is cast. Defaults of columns are applied by writes only.
+Columns with equal ids are the same column, even under other names. So a column that was renamed, moved, or dropped and
+added again has the right values, also inside rows, arrays and maps. A column that the file does not have is null. A
+column of another type is cast. Column defaults are applied by writes only.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from paimon_core.types.datatype import (
 )
 
 ArrowArray: TypeAlias = Any
-"""A ``pa.Array`` of any type; ``Any``, because the methods depend on a type that is known at run time only."""
+"""A ``pa.Array`` of any type. It is ``Any``, because the methods depend on a type known only at run time."""
 
 Conversion: TypeAlias = Callable[[ArrowArray], ArrowArray]
 
@@ -41,14 +41,14 @@ class Evolution:
     file_columns: tuple[DataField, ...]
     """The columns to read from the file, with the file's own names and types."""
     columns: tuple[tuple[int, Conversion | None], ...]
-    """Per read field: its index in ``file_columns`` (-1: not in the file) and its conversion (`None`: unchanged)."""
+    """The index of each read field in ``file_columns`` (-1: not in the file) and its conversion (`None`: unchanged)."""
     schema: pa.Schema
     identity: bool
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with exactly the read fields; the same object if nothing has changed.
+        """Return the batch with exactly the read fields, or the same object if nothing changes.
 
-        Raises InvalidInputError for a value that cannot be cast, such as a text that is no number.
+        Raises InvalidInputError for a value that cannot be cast, such as a text that is not a number.
         """
         if self.identity:
             return batch
@@ -65,9 +65,9 @@ class Evolution:
 
 
 def evolve(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -> Evolution:
-    """Return the conversion from a file of ``file_fields`` to ``read_fields``, from a cache of 256 pairs if possible.
+    """Return the conversion from a file of ``file_fields`` to ``read_fields``. The last 256 results are cached.
 
-    Raises UnsupportedError for a type that cannot be cast to the other.
+    Raises UnsupportedError for a type that cannot be cast to the other type.
     """
     return _evolve(tuple(file_fields), tuple(read_fields))
 
@@ -75,7 +75,7 @@ def evolve(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -
 @lru_cache(maxsize=256)
 def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ...]) -> Evolution:
     stored = {field.id: field for field in file_fields}
-    asked: list[DataField] = []
+    file_columns: list[DataField] = []
     columns: list[tuple[int, Conversion | None]] = []
     for field in read_fields:
         source = stored.get(field.id)
@@ -84,19 +84,19 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
             columns.append((-1, None))
             continue
         source = _no_finer(source, field)
-        columns.append((len(asked), _conversion(source.type, field.type, field.name)))
-        asked.append(source)
-    identity = len(asked) == len(read_fields) and all(
+        columns.append((len(file_columns), _conversion(source.type, field.type, field.name)))
+        file_columns.append(source)
+    identity = len(file_columns) == len(read_fields) and all(
         convert is None and file.name == read.name and file.type.nullable == read.type.nullable
-        for file, read, (_, convert) in zip(asked, read_fields, columns, strict=True)
+        for file, read, (_, convert) in zip(file_columns, read_fields, columns, strict=True)
     )
-    return Evolution(tuple(asked), tuple(columns), arrow_schema(read_fields), identity)
+    return Evolution(tuple(file_columns), tuple(columns), arrow_schema(read_fields), identity)
 
 
 def _no_finer(source: DataField, target: DataField) -> DataField:
     """Return the file's column, with nanoseconds as microseconds if ``target`` has no finer digits.
 
-    Decoders round down as a cast does, and microseconds of 64 bits reach every timestamp.
+    Decoders round down as a cast does, and 64-bit microseconds can represent every timestamp.
     """
     coarse = without_finer_digits(source.type)
     if not isinstance(coarse, AtomicType) or not isinstance(target.type, AtomicType) or coarse == source.type:
@@ -106,7 +106,7 @@ def _no_finer(source: DataField, target: DataField) -> DataField:
 
 
 def _conversion(source: DataType, target: DataType, name: str) -> Conversion | None:
-    """Return the conversion between two types without regard to nullability; `None`: the arrays are equal."""
+    """Return the conversion between two types, regardless of nullability. `None`: the arrays are equal."""
     if with_nullable(source, True) == with_nullable(target, True):
         return None
     match source, target:
@@ -178,7 +178,7 @@ def _map_conversion(key: Conversion, value: Conversion, target: MapType | Multis
 
 
 def _without_hidden_values(array: ArrowArray) -> ArrowArray:
-    """Return the lists without values under null lists, which a null offset would give to the list before."""
+    """Return the lists without values under null lists, which a null offset would add to the previous list."""
     if not array.null_count:
         return array
     lengths = np.diff(array.offsets.to_numpy())

@@ -1,4 +1,4 @@
-"""The part of a schema that Iceberg metadata can describe, and the refusal of the rest (decision 28)."""
+"""The parts of a schema that Iceberg metadata can describe, and the refusal of other parts (decision 28)."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -37,9 +37,9 @@ def is_enabled(options: Options) -> bool:
 
 
 def not_describable(schema: TableSchema) -> str | None:
-    """Return the option, column or key, as text for a message, with which no Iceberg metadata can be right.
+    """Return the option, column or key that Iceberg metadata cannot describe correctly, as text for a message.
 
-    `None`: there is none, or the table writes no Iceberg metadata.
+    `None`: everything can be described, or the table writes no Iceberg metadata.
     """
     options = schema.options
     if not is_enabled(options):
@@ -56,7 +56,7 @@ def not_describable(schema: TableSchema) -> str | None:
 
 
 def _other_feature(schema: TableSchema) -> str | None:
-    """Return an option with which the files of the table are not the rows that a reader has to see."""
+    """Return an option with which the rows of the files are not the rows that a reader must see. `None`: no option."""
     options = schema.options
     for option in (DELETION_VECTORS_ENABLED, DATA_EVOLUTION_ENABLED):
         if options.value(option):
@@ -71,7 +71,7 @@ def _other_feature(schema: TableSchema) -> str | None:
 
 
 def _columns(schema: TableSchema) -> Iterator[str]:
-    """Yield the columns that Iceberg has no type for, then partition columns of other types than it can keep apart."""
+    """Yield the columns without a type in Iceberg, then partition columns of a type that it cannot partition by."""
     for field in schema.fields:
         part = _unknown_part(field.type, field.name)
         if part is not None:
@@ -107,17 +107,20 @@ def iceberg_type(t: DataType, field_id: int, depth: int = 0) -> IcebergType:
     """Return Iceberg's type, as in its JSON, with the ids that our Parquet files have.
 
     Args:
-        t: a type for which `not_describable` finds nothing.
-        field_id: of the column, or of the field of a row, that the type is in.
-        depth: the number of collections around it, within that column.
+        t: a type for which `not_describable` returns `None`.
+        field_id: the id of the column, or of the field of a row, that has the type.
+        depth: the number of collections around the type, within that column.
     """
-    deeper = depth + 1
-    element_id, key_id = _NESTED_ID + field_id * _ID_STRIDE + deeper, _NESTED_ID - field_id * _ID_STRIDE - deeper
+    inner_depth = depth + 1
+    element_id, key_id = (
+        _NESTED_ID + field_id * _ID_STRIDE + inner_depth,
+        _NESTED_ID - field_id * _ID_STRIDE - inner_depth,
+    )
 
     def collection(kind: str, **parts: tuple[DataType, int]) -> dict[str, Any]:
         result: dict[str, Any] = {"type": kind}
         for name, (part, number) in parts.items():
-            result |= {f"{name}-id": number, name: iceberg_type(part, field_id, deeper)}
+            result |= {f"{name}-id": number, name: iceberg_type(part, field_id, inner_depth)}
             if name != "key":
                 result[f"{name}-required"] = not part.nullable
         return result
@@ -132,19 +135,19 @@ def iceberg_type(t: DataType, field_id: int, depth: int = 0) -> IcebergType:
         case RowType(fields):
             return {"type": "struct", "fields": [_field(f) for f in fields]}
         case _:
-            known = _atomic(t) if isinstance(t, AtomicType) else None
-            assert known is not None, f"{t} was to be refused"
-            return known
+            atomic = _atomic(t) if isinstance(t, AtomicType) else None
+            assert atomic is not None, f"{t} was to be refused"
+            return atomic
 
 
 def _field(field: DataField) -> dict[str, Any]:
-    found = {
+    document = {
         "id": field.id,
         "name": field.name,
         "required": not field.type.nullable,
         "type": iceberg_type(field.type, field.id),
     }
-    return found if field.description is None else {**found, "doc": field.description}
+    return document if field.description is None else {**document, "doc": field.description}
 
 
 def iceberg_schema(schema: TableSchema) -> dict[str, Any]:
@@ -153,7 +156,7 @@ def iceberg_schema(schema: TableSchema) -> dict[str, Any]:
 
 
 def partition_fields(schema: TableSchema) -> list[dict[str, Any]]:
-    """Return the fields of the one partition spec as Iceberg's JSON."""
+    """Return the fields of the only partition spec as Iceberg's JSON."""
     return [
         {"name": f.name, "transform": "identity", "source-id": f.id, "field-id": FIRST_PARTITION_ID + i}
         for i, f in enumerate(schema.partition_fields)
@@ -173,17 +176,17 @@ def _ids(part: Any) -> Iterator[int]:
                 yield value
             yield from _ids(value)
     elif isinstance(part, list):
-        for one in part:
-            yield from _ids(one)
+        for item in part:
+            yield from _ids(item)
 
 
 def described_type(t: DataType, field_id: int) -> IcebergType | None:
-    """Return Iceberg's type of a column, as `iceberg_type`; `None`: Iceberg has none."""
+    """Return Iceberg's type of a column, as `iceberg_type` does. `None`: Iceberg has no type for it."""
     return None if _unknown_part(t, "") is not None else iceberg_type(t, field_id)
 
 
 def unreadable_change(old: TableSchema, new: TableSchema) -> str | None:
-    """Return a column whose old values no Iceberg reader can read as its new type; `None`: there is none."""
+    """Return a column whose old values no Iceberg reader can read as its new type. `None`: no column."""
     before = {f.id: f for f in old.fields}
     for field in new.fields:
         was = before.get(field.id)

@@ -1,4 +1,4 @@
-"""The changes after which a table can hold the columns of new rows: ``write.merge-schema``."""
+"""The schema changes that let a table hold the columns of new rows: the option ``write.merge-schema``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _EXACT_DIGITS = {"FLOAT": 7, "DOUBLE": 15}  # SMALLINT fits into FLOAT, INT into
 
 @dataclass(frozen=True, slots=True)
 class MergeRules:
-    """The changes of types that a write may cause.
+    """The type changes that a write may make.
 
     ``type_widening``: a column may become a wider type, which holds every value of both types. ``explicit_cast``: a
     column whose type does not hold the new values becomes the new type, even if old values lose a part.
@@ -40,27 +40,27 @@ MERGE_OPTIONS = ("write.merge-schema", "write.merge-schema.type-widening", "writ
 
 
 def rules_of(options: Mapping[str, str | None], base: MergeRules | None = None) -> MergeRules | None:
-    """Return the rules that options of a write give on top of `base`; `None`: the schema does not change."""
+    """Return the rules of a write's options on top of `base`. `None`: the schema does not change."""
     flags = (base is not None, base is not None and base.type_widening, base is not None and base.explicit_cast)
-    found = []
+    values = []
     for key, flag in zip(MERGE_OPTIONS, flags, strict=True):
         text = options.get(key, str(flag))
         try:
-            found.append(boolean(text or "false"))
+            values.append(boolean(text or "false"))
         except ValueError as error:
             raise InvalidInputError(f"option {key!r} is {text!r}: it {error}") from error
-    return MergeRules(*found[1:]) if found[0] else None
+    return MergeRules(*values[1:]) if values[0] else None
 
 
 def merge_changes(old: Sequence[DataField], new: Sequence[DataField], rules: MergeRules) -> list[SchemaChange]:
-    """Return the changes after which columns can hold rows of other columns; empty: they can already.
+    """Return the changes that let the columns ``old`` hold rows of the columns ``new``. Empty: no change is needed.
 
-    Columns are matched by name: exactly, else without case. A column that is new becomes the last one, nullable; so
-    does a field of a struct. A column keeps its type if `rules` allow no change: a write then refuses values that the
-    column cannot hold. Lengths of texts and digits of timestamps never change.
+    Columns match by exact name, else without case. New columns and new fields of structs are appended as nullable. A
+    column keeps its type if `rules` allow no change: a write then refuses values that the column cannot hold. Lengths
+    of texts and digits of timestamps never change.
 
-    Raises InvalidInputError for a name that matches several columns, and, if types may change, for types without a
-    common one.
+    Raises InvalidInputError for a name that matches several columns and, if types may change, for types without a
+    common type.
     """
     return list(_merged(old, new, rules, ()))
 
@@ -69,18 +69,22 @@ def _merged(
     old: Sequence[DataField], new: Sequence[DataField], rules: MergeRules, path: tuple[str, ...]
 ) -> Iterator[SchemaChange]:
     names = ColumnNames(field.name for field in old)
-    seen: dict[str, str] = {}
+    merged_names: dict[str, str] = {}
     for field in new:
         positions, full = names.positions(field.name), (*path, field.name)
-        known = old[positions[0]].name if len(positions) == 1 else field.name.lower()
-        if len(positions) > 1 or known in seen:
+        name = old[positions[0]].name if len(positions) == 1 else field.name.lower()
+        if len(positions) > 1 or name in merged_names:
             raise InvalidInputError(
                 f"column {'.'.join(full)!r} of the rows cannot be merged into the table: "
-                + (f"{seen[known]!r} is the same column" if known in seen else "several columns have this name")
+                + (
+                    f"{merged_names[name]!r} is the same column"
+                    if name in merged_names
+                    else "several columns have this name"
+                )
             )
-        seen[known] = field.name
+        merged_names[name] = field.name
         if positions:
-            yield from _merged_type(old[positions[0]].type, field.type, rules, (*path, known))
+            yield from _merged_type(old[positions[0]].type, field.type, rules, (*path, name))
         else:
             yield AddColumn(full, with_nullable(field.type, True), field.description)
 
@@ -94,18 +98,18 @@ def _merged_type(old: DataType, new: DataType, rules: MergeRules, path: tuple[st
         case MapType(), MapType():
             yield from _merged_type(old.value, new.value, rules, (*path, "value"))
         case AtomicType(), AtomicType() if rules.type_widening or rules.explicit_cast:
-            found = _common(old, new, rules)
-            if found is None:
+            common = _common(old, new, rules)
+            if common is None:
                 raise InvalidInputError(
                     f"column {'.'.join(path)!r} of type {old} cannot be merged with {new}: cast the rows"
                     + ("" if rules.explicit_cast else ", or set 'write.merge-schema.explicit-cast' = 'true'")
                 )
-            if found is not old:
-                yield UpdateType(path, found)
+            if common is not old:
+                yield UpdateType(path, common)
 
 
 def _common(old: AtomicType, new: AtomicType, rules: MergeRules) -> AtomicType | None:
-    """Return the type that a column gets; `old` itself: no change is needed; `None`: there is no such type."""
+    """Return the common type of a column. `old` itself: no change is needed. `None`: no common type."""
     if _holds(old, new):
         return old
     if _holds(new, old):
@@ -114,7 +118,7 @@ def _common(old: AtomicType, new: AtomicType, rules: MergeRules) -> AtomicType |
 
 
 def _holds(wide: AtomicType, narrow: AtomicType) -> bool:
-    """Return True if a type holds every value of another one, apart from lengths and digits of a second."""
+    """Return True if a type holds every value of another type, apart from text lengths and fractional seconds."""
     if wide.root == "DECIMAL":
         scale = wide.scale or 0
         if narrow.root == "DECIMAL":

@@ -1,7 +1,7 @@
 """A table's schema with timestamps in microseconds, for engines such as Spark that cut finer digits.
 
-Finer digits are then not decoded. So timestamps before 1677 and after 2262, which nanoseconds of 64 bits cannot hold,
-are read as well.
+Finer digits are then not decoded. So timestamps before 1677 and after 2262, which 64-bit nanoseconds cannot hold, can
+also be read.
 """
 
 import re
@@ -18,8 +18,8 @@ _WORD = re.compile(r"[^\s.,;:=]+")
 def finer_columns(schema: TableSchema) -> frozenset[int]:
     """Return the ids of the top-level timestamp columns whose digits beyond microseconds can be cut without effect.
 
-    Columns of keys, and columns that an option names (such as a sequence field), are not among them. A merge engine
-    that computes with values needs all digits of all columns.
+    Key columns, and columns that an option names (such as a sequence field), are left out. A merge engine that computes
+    with values needs all digits of all columns.
     """
     if schema.primary_keys and not engine_type(schema.options).keeps_rows:
         return frozenset()

@@ -1,4 +1,4 @@
-"""The rules for changes of options on a table with data."""
+"""The rules for changing the options of a table with data."""
 
 from collections.abc import Mapping
 
@@ -28,12 +28,12 @@ _ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 
 def check_change(options: Mapping[str, str], key: str, value: str | None) -> None:
-    """Refuse a change of an option that written data does not allow.
+    """Refuse a change of an option that existing data does not allow.
 
     Args:
         options: the options before the change.
         key: the option.
-        value: the new value; `None` removes the option, an equal value is no change.
+        value: the new value; `None` removes the option, and an equal value is always allowed.
 
     Raises InvalidInputError.
     """

@@ -1,4 +1,4 @@
-"""Values and partitions given as texts: ``column=value,column=value``, by the types of their columns.
+"""Parse partitions from texts such as ``column=value,column=value``, by the types of their columns.
 
 A value may be between quotes, with ``''`` for a quote in it, and a column between backticks. Bytes are ``X'00ff'``.
 Without quotes a value ends at the next comma, and the table's default partition name means NULL.
@@ -43,7 +43,7 @@ _NULL: Final = "null"
 
 
 class PartitionText(NamedTuple):
-    """A partition column and its value as texts. ``quoted``: the value was between quotes, so it is not NULL."""
+    """A partition column and its value as texts. ``quoted``: True if the value was between quotes: it is not NULL."""
 
     column: str
     text: str
@@ -76,7 +76,7 @@ def partition_text(column: str, text: str | None, null_name: str) -> str:
 
 def _pairs(text: str, pair: re.Pattern[str]) -> list[list[PartitionText]]:
     """Return the pairs of each partition of a text; a partition may be empty."""
-    found: list[list[PartitionText]] = [[]]
+    pairs: list[list[PartitionText]] = [[]]
     at, end = 0, ";"
     while at < len(text) or end != "":
         if pair is _SEVERAL and end == ";" and (blank := _BLANK.match(text, at)) is not None:
@@ -85,11 +85,11 @@ def _pairs(text: str, pair: re.Pattern[str]) -> list[list[PartitionText]]:
         match = pair.match(text, at)
         if match is None:
             raise ValueError("must be column=value, or several separated by commas; a value may be between quotes")
-        found[-1].append(_pair(match))
+        pairs[-1].append(_pair(match))
         at, end = match.end(), match["end"]
         if end == ";":
-            found.append([])
-    return found
+            pairs.append([])
+    return pairs
 
 
 def _checked(pairs: Sequence[PartitionText]) -> Spec:
@@ -108,16 +108,16 @@ def _pair(match: re.Match[str]) -> PartitionText:
 
 
 def partition_values(schema: TableSchema, spec: Sequence[PartitionText], what: str, path: str) -> dict[str, object]:
-    """Return a partition given as texts, with values of its columns' types.
+    """Convert the texts of a partition to values of the column types.
 
     Args:
-        schema: of the table.
-        spec: columns and texts; a text without quotes that is the table's default partition name means NULL.
+        schema: the schema of the table.
+        spec: columns and texts; the table's default partition name without quotes means NULL.
         what: the option or argument with the texts, for messages.
-        path: of the table, for messages.
+        path: the path of the table, for messages.
 
-    Raises InvalidInputError for another column, and for a text that is not exactly a value of its column. The text
-    ``null`` without quotes is NULL in a column of numbers or times; in one of texts it may be either, and is refused.
+    Raises InvalidInputError for an unknown column, and for a text that is not exactly a value of its column. The text
+    ``null`` without quotes is NULL in a column of numbers or times. In a text column it is ambiguous, and is refused.
     """
     null_name = schema.options.value(PARTITION_DEFAULT_NAME)
     keys = {k.lower(): k for k in schema.partition_keys}
@@ -126,7 +126,7 @@ def partition_values(schema: TableSchema, spec: Sequence[PartitionText], what: s
         key = keys.get(pair.column.lower())
         if key is None:
             raise InvalidInputError(
-                f"{what} names {pair.column!r}, the partition columns of {path} are "
+                f"{what} names {pair.column!r}, but the partition columns of {path} are "
                 f"{listed_names(pair.column, keys.values())}"
             )
         values[key] = _value(key, pair, schema.field(key).type, null_name, what)
@@ -137,7 +137,7 @@ def _value(key: str, pair: PartitionText, kind: DataType, null_name: str, what: 
     root = kind.root if isinstance(kind, AtomicType) else ""
     if pair.binary:
         if root not in BINARY_ROOTS:
-            raise InvalidInputError(f"{what}: X'{pair.text}' is bytes, and column {key!r} is {kind}")
+            raise InvalidInputError(f"{what}: X'{pair.text}' is bytes, but column {key!r} is {kind}")
         return bytes.fromhex(pair.text)
     if not pair.quoted:
         if pair.text == null_name:
@@ -153,12 +153,12 @@ def _value(key: str, pair: PartitionText, kind: DataType, null_name: str, what: 
 
 
 def value_of_text(column: str, text: str, kind: DataType, what: str) -> object:
-    """Return the value of a text in the type `kind`. InvalidInputError for a text that is not exactly such a value.
+    """Convert a text to a value of type ``kind``. Raises InvalidInputError if the text is not exactly a value.
 
     Args:
-        column: its name, for messages.
-        text: such as "7", "a" or "2026-01-31"; an instant needs its zone, "2026-01-31 10:00:00Z".
-        kind: type of the column.
+        column: the name of the column, for messages.
+        text: a text such as "7", "a" or "2026-01-31"; an instant needs its zone, "2026-01-31 10:00:00Z".
+        kind: the type of the column.
         what: the option or argument with the text, for messages.
     """
     wrong = f"{what}: {text!r} is not a value of column {column!r}, a {kind}"
@@ -176,24 +176,24 @@ def value_of_text(column: str, text: str, kind: DataType, what: str) -> object:
 
 
 def _of_time(column: str, text: str, kind: AtomicType) -> object:
-    """Return the time of a text; `None`: the type has no such time. Arrow's integer if Python has no such time."""
+    """Return the time of a text, or Arrow's integer for a time that Python does not have. `None`: no exact value."""
     padded = _SHORT_DATE.sub(lambda date: f"{int(date[1]):04}-{int(date[2]):02}-{int(date[3]):02}", text, count=1)
     if kind.root == "TIMESTAMP_LTZ" and not re.search(r"(Z|[+-]\d\d:\d\d)$", padded):
         raise InvalidInputError("an instant needs its zone, such as Z or +01:00")
     number = kind.root in ("DATE", "TIME") and text.isascii() and text.isdecimal()  # as directories spell them
-    found = fit(int(text) if number else padded, kind, column)
-    if not found.exact or found.beyond:
+    fitted = fit(int(text) if number else padded, kind, column)
+    if not fitted.exact or fitted.beyond:
         return None
     arrow_type = to_arrow(kind)
-    ticks = pa.array([found.floor], pa.int32() if kind.root in ("DATE", "TIME") else pa.int64())
+    ticks = pa.array([fitted.floor], pa.int32() if kind.root in ("DATE", "TIME") else pa.int64())
     try:
         return ticks.view(arrow_type)[0].as_py()
     except (ValueError, OverflowError):
-        return found.floor
+        return fitted.floor
 
 
 def _of_number(text: str, kind: AtomicType) -> object:
-    """Return the number, the truth value or the bytes of a text; `None`: none is exactly the text."""
+    """Return the number, the boolean or the bytes of a text. `None`: no exact value."""
     root = kind.root
     if root in INTEGER_ROOTS and _INTEGER.fullmatch(text) is None:
         return None

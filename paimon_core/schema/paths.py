@@ -10,7 +10,7 @@ from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, 
 
 Fields: TypeAlias = tuple[DataField, ...]
 Edit: TypeAlias = Callable[[Fields, str], Fields]
-"""A function from the siblings at the end of a path, and the name of one of them, to the edited siblings."""
+"""A function from the siblings at the end of a path, and the name of a sibling, to the edited siblings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def within(fields: Fields, path: Sequence[str], edit: Edit, above: tuple[str, ..
         fields: the fields in which the path begins.
         path: the names down to the edited field.
         edit: the edit.
-        above: the names above ``fields``, for error messages.
+        above: the names of the path that lead to ``fields``, for error messages.
     """
     name, *rest = path
     if not rest:
@@ -55,7 +55,7 @@ def _within_type(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str,
 
 
 def _part(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
-    """Return the element type of an array or the value type of a map after the edit of it or of a part inside."""
+    """Return the element type of an array, or the value type of a map, after an edit of the type or of its parts."""
     name, *rest = path
     if rest:
         return _within_type(t, rest, edit, (*above, name))
@@ -92,8 +92,8 @@ def moved(position: Position) -> Edit:
     return edit
 
 
-def placed(fields: Fields, one: DataField, position: Position) -> Fields:
-    """Return ``fields`` with the field ``one`` inserted at a position."""
+def placed(fields: Fields, field: DataField, position: Position) -> Fields:
+    """Return ``fields`` with ``field`` inserted at a position."""
     match position.where:
         case "first":
             at = 0
@@ -105,21 +105,21 @@ def placed(fields: Fields, one: DataField, position: Position) -> Fields:
             at = index_of(fields, position.reference) + (where == "after")
         case other:
             raise InvalidInputError(f"unknown position {other!r}: it is first, last, after or before")
-    return (*fields[:at], one, *fields[at:])
+    return (*fields[:at], field, *fields[at:])
 
 
 def index_of(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
-    """Return the index of the field ``name``. Raises NotFoundError with the path ``above`` if there is none."""
-    for i, one in enumerate(fields):
-        if one.name == name:
+    """Return the index of the field ``name``. Raises NotFoundError with the path ``above`` if it does not exist."""
+    for i, field in enumerate(fields):
+        if field.name == name:
             return i
     raise not_found(fields, name, above)
 
 
 def not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoundError:
     """Return the error for a missing name, with the existing names."""
-    known = listed_names(name, (f.name for f in fields))
-    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {known}")
+    names = listed_names(name, (f.name for f in fields))
+    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {names}")
 
 
 def check_free(fields: Fields, name: str, shown: str) -> None:

@@ -1,4 +1,4 @@
-"""Options that name columns: the columns of an option, and the option after a column was renamed or dropped."""
+"""Options that name columns: the named columns, and the options after a column is renamed or dropped."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -21,10 +21,10 @@ def columns_in(key: str, text: str) -> list[str]:
         return split_list(text)
     if split_index_option(key) is not None:
         return [index_column(item) for item in split_list(text)]
-    found = split_field_option(key)
-    if found is None:
+    field_setting = split_field_option(key)
+    if field_setting is None:
         return []
-    columns, option = found
+    columns, option = field_setting
     return [*columns, *split_list(text)] if option == "sequence-group" else columns
 
 
@@ -59,13 +59,13 @@ def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
 
     An option without a remaining column is removed.
     """
-    known = set(columns)
+    kept_columns = set(columns)
     result = {}
     for key, text in options.items():
         named = columns_in(key, text)
-        if all(name in known for name in named):
+        if all(name in kept_columns for name in named):
             result[key] = text
-        elif key in LISTS and (remaining := [name for name in named if name in known]):
+        elif key in LISTS and (remaining := [name for name in named if name in kept_columns]):
             result[key] = ",".join(remaining)
     return result
 
@@ -77,8 +77,8 @@ def options_at(now: TableSchema, then: TableSchema) -> dict[str, str]:
     """
     names_then = {field.id: field.name for field in then.fields}
     renamed = {field.name: names_then[field.id] for field in now.fields if field.id in names_then}
-    known = keep(now.options, renamed)
-    return dict(_rename(key, text, lambda name: renamed.get(name, name)) for key, text in known.items())
+    options = keep(now.options, renamed)
+    return dict(_rename(key, text, lambda name: renamed.get(name, name)) for key, text in options.items())
 
 
 def _rename(key: str, text: str, renamed: Callable[[str], str]) -> tuple[str, str]:
@@ -86,10 +86,10 @@ def _rename(key: str, text: str, renamed: Callable[[str], str]) -> tuple[str, st
         return key, _list(text, renamed)
     if split_index_option(key) is not None:
         return key, _list(text, lambda item: renamed(index_column(item)) + item[len(index_column(item)) :])
-    found = split_field_option(key)
-    if found is None:
+    field_setting = split_field_option(key)
+    if field_setting is None:
         return renamed_setting(key, renamed), text
-    columns, option = found
+    columns, option = field_setting
     if option == "sequence-group":
         text = _list(text, renamed)
     return field_option(",".join(map(renamed, columns)), option), text

@@ -13,7 +13,7 @@ from paimon_core.types.datatype import DataField
 class Schema:
     """The columns, keys and options of a table to be created.
 
-    ``fields`` is an Arrow schema, or Paimon fields whose ids are assigned anew on creation.
+    ``fields`` is an Arrow schema, or Paimon fields, which get new ids on creation.
 
     Example:
         >>> import pyarrow as pa

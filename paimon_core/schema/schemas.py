@@ -14,7 +14,7 @@ from paimon_core.schema.table_schema import TableSchema
 
 PREFIX = "schema-"
 DROPPING = ".dropping"
-"""The file beside the schemas of a table that is being deleted in several steps: see `store.drop`."""
+"""The file that marks a table that is being deleted in several steps: see `store.drop`."""
 
 MAX_REMEMBERED = 256
 Changes: TypeAlias = Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]
@@ -23,9 +23,9 @@ Changes: TypeAlias = Sequence[SchemaChange] | Callable[[TableSchema], Sequence[S
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """The schemas in ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory.
+    """The schemas in ``<table_root>/schema``. For a branch, ``table_root`` is the branch's directory.
 
-    ``in_micros``: ids of columns whose timestamps are read in microseconds, see `schema.microseconds`. At most 256
+    ``in_micros``: the ids of columns whose timestamps are read in microseconds: see `schema.microseconds`. At most 256
     versions are cached.
     """
 
@@ -43,7 +43,7 @@ class Schemas:
         return join(self.table_root, "schema", f"{PREFIX}{schema_id}")
 
     def ids(self) -> list[int]:
-        """Return the ids of all versions, ascending; empty: no table, or one that is being dropped.
+        """Return the ids of all versions, ascending. Empty: no table, or a table that is being dropped.
 
         Costs one listing.
         """
@@ -56,14 +56,14 @@ class Schemas:
         return self._load(ids[-1]) if ids else None
 
     def latest_stored(self) -> TableSchema | None:
-        """Return the newest version, also of a table that is being dropped; `None`: there is no file of a schema."""
+        """Return the newest version, even of a table that is being dropped. `None`: no schema file."""
         ids = numbers_in(self.io.list(join(self.table_root, "schema")), PREFIX)
         return self._load(ids[-1]) if ids else None
 
     def get(self, schema_id: int) -> TableSchema:
         """Return a version by id, from the cache if possible. Raises NotFoundError naming the file."""
-        known = self._known.get(schema_id)
-        return self._load(schema_id) if known is None else known
+        cached = self._known.get(schema_id)
+        return self._load(schema_id) if cached is None else cached
 
     def read(self, schema_id: int) -> TableSchema:
         """Return a version by id, as it is stored now. Raises NotFoundError naming the file."""
@@ -84,7 +84,8 @@ class Schemas:
         If another process publishes the id first, the changes are applied to its version, until one attempt wins.
 
         Args:
-            changes: the changes, in order; or a function of the newest version, which publishes nothing for no change.
+            changes: the changes, in order; or a function of the newest version. If it returns no change, nothing is
+                published.
             has_snapshots: a function that returns True if the table has data.
             now: a function that returns the time in epoch ms.
 
@@ -94,10 +95,10 @@ class Schemas:
             current = self.latest()
             if current is None:
                 raise NotFoundError(f"there is no table at {self.table_root}")
-            wanted = changes(current) if callable(changes) else changes
-            if callable(changes) and not wanted:
+            schema_changes = changes(current) if callable(changes) else changes
+            if callable(changes) and not schema_changes:
                 return current
-            changed = replace(apply(current, wanted, has_snapshots=has_snapshots()), time_millis=now())
+            changed = replace(apply(current, schema_changes, has_snapshots=has_snapshots()), time_millis=now())
             if self.commit(changed):
                 return changed
 
@@ -109,7 +110,7 @@ class Schemas:
             raise NotFoundError(f"schema file {path} does not exist") from missing
         schema = _parsed(data, path)
         if schema.id != schema_id:
-            raise CorruptedError(f"schema file {path} says that its id is {schema.id}")
+            raise CorruptedError(f"schema file {path} contains the schema with id {schema.id}")
         if self.in_micros:
             schema = in_microseconds(schema, self.in_micros)
         if len(self._known) >= MAX_REMEMBERED:

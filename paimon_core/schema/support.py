@@ -1,8 +1,8 @@
-"""The features that this engine does not support yet, by name and with the reason of the refusal (format 16).
+"""The features that this engine does not support yet, with the reason for the refusal (format 16).
 
 A feature is refused on *read* if rows could be wrong without it. A feature is refused on *write* if the written rows
-could be wrong, or could break a guarantee that other readers rely on. Options that affect only speed or the time of
-expiry, automatic tags and compaction are accepted. An option without effect warns (``paimon_core.options``).
+could be wrong, or could break a guarantee that other readers rely on. Options that affect only speed, or the time of
+expiry, automatic tags and compaction, are accepted. An option without effect warns (``paimon_core.options``).
 """
 
 import re
@@ -40,7 +40,7 @@ _SCAN_MODES = {
 class Limit:
     """A missing feature: a function that detects its use in a schema, and the reason for the refusal."""
 
-    found: Callable[[TableSchema], str | None]
+    detect: Callable[[TableSchema], str | None]
     """Returns the part of a schema that needs the feature, as text for a message; `None`: no part needs it."""
     reason: str
     read: bool = False
@@ -50,15 +50,15 @@ class Limit:
 def check_readable(schema: TableSchema) -> None:
     """Raise UnsupportedError naming the first missing feature without which reads could return wrong rows."""
     for limit in LIMITS:
-        if limit.read and (found := limit.found(schema)):
-            raise UnsupportedError(f"cannot read this table: {found} is not supported yet ({limit.reason})")
+        if limit.read and (feature := limit.detect(schema)):
+            raise UnsupportedError(f"cannot read this table: {feature} is not supported yet ({limit.reason})")
 
 
 def check_writable(schema: TableSchema) -> None:
     """Raise UnsupportedError naming the first missing feature without which writes could break the table."""
     for limit in LIMITS:
-        if limit.write and (found := limit.found(schema)):
-            raise UnsupportedError(f"cannot write to this table: {found} is not supported yet ({limit.reason})")
+        if limit.write and (feature := limit.detect(schema)):
+            raise UnsupportedError(f"cannot write to this table: {feature} is not supported yet ({limit.reason})")
 
 
 # ---- functions that detect the use of a feature in a schema
@@ -90,13 +90,13 @@ def _csv_with_key(schema: TableSchema) -> str | None:
 
 
 def _text(schema: TableSchema, key: str) -> str:
-    """Return an option as normalised text; other engines may add values that no parser knows."""
+    """Return an option as normalised text, because other engines may store values that no parser knows."""
     default = ALL_OPTIONS[key].default if key in ALL_OPTIONS else ""
     return schema.options.get(key, str(default)).strip().lower().replace("_", "-")
 
 
 def _first(is_meant: Callable[[str], bool]) -> Callable[[TableSchema], str | None]:
-    """Return a function that finds the first option whose key is meant."""
+    """Return a function that finds the first option with a key for which ``is_meant`` is True."""
     return lambda schema: next((_shown(k, v) for k, v in schema.options.items() if is_meant(k)), None)
 
 
@@ -123,7 +123,7 @@ def _cross_partition(schema: TableSchema) -> str | None:
 
 
 def _format_of_some_files(schema: TableSchema) -> str | None:
-    """Find an unknown format of a level or of changelog files."""
+    """Find an unsupported format of a level or of changelog files."""
     level, changelog = "file.format.per.level", "changelog-file.format"
     if not {name.lower() for name in _value(schema, level).values()} <= {*WRITABLE_FORMATS} - {"csv"}:
         return _shown(level, schema.options[level])
@@ -148,7 +148,7 @@ def _done_otherwise(schema: TableSchema) -> str | None:
 
 
 def _shredded_maps(schema: TableSchema) -> str | None:
-    """Find maps whose entries are stored in columns of their own."""
+    """Find maps whose entries are stored in separate columns."""
     for key, value in schema.options.items():
         if "shared-shredding" in key or (key.endswith(".map.storage-layout") and value.strip().lower() != "default"):
             return _shown(key, value)
@@ -156,27 +156,31 @@ def _shredded_maps(schema: TableSchema) -> str | None:
 
 
 def _special_column(schema: TableSchema) -> str | None:
-    """Find a column, or a part of one, of a type that is not supported. Top-level BLOB columns are supported."""
+    """Find a column, or a part of a column, of an unsupported type. Top-level BLOB columns are supported."""
     evolving = _on("data-evolution.enabled")(schema) is not None
-    rest = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
-    special = ((path, t) for path, t in _types(rest) if _is_special(t))
+    fields = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
+    special = ((path, t) for path, t in _types(fields) if _is_special(t))
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 
 def _no_blobs(schema: TableSchema) -> str | None:
-    """Find columns that an option names as blobs and that have another type, as other engines may store them."""
-    others = {f.name for f in schema.fields if not is_blob_type(f.type)}
+    """Find columns of another type than BLOB that an option names as blobs, as other engines may store them."""
+    other_columns = {f.name for f in schema.fields if not is_blob_type(f.type)}
     named = schema.options.value(ALL_OPTIONS["blob-field"])
-    return next((_shown("blob-field", name) for name in named if name in others), None)
+    return next((_shown("blob-field", name) for name in named if name in other_columns), None)
 
 
 def _variant_elsewhere(schema: TableSchema) -> str | None:
     """Find a VARIANT column in a table with a file format other than Parquet."""
     per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
-    others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
+    other_formats = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
     variants = (path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT")
     column = next(variants, None)
-    return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
+    return (
+        f"column {column} of type VARIANT in {min(other_formats)} files"
+        if other_formats and column is not None
+        else None
+    )
 
 
 def _is_special(t: DataType) -> bool:
@@ -222,7 +226,7 @@ LIMITS: tuple[Limit, ...] = (
     # buckets
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
-    # columns and rows beside the files
+    # columns and rows outside of the data files
     Limit(_no_blobs, "only columns of type BLOB are stored in files of their own", write=True),
     Limit(_on("blob-as-descriptor"), "blobs are bytes here, not descriptors", read=True, write=True),
     Limit(
@@ -268,4 +272,4 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_is_not("scan.mode", *_SCAN_MODES), "only whole snapshots can be read", read=True),
 )
-"""All missing features, the most fundamental first: an error names the first one that a schema needs."""
+"""All missing features, the most fundamental first. An error names the first feature that a schema needs."""

@@ -26,7 +26,7 @@ _KNOWN_KEYS = {
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One version of a table's schema. Columns of different versions are the same if their ids are equal.
+    """One version of a table's schema. Columns of two versions are the same if their ids are equal.
 
     The class has no slots, because its cached properties need an instance dictionary.
     """
@@ -41,7 +41,7 @@ class TableSchema:
     time_millis: int = 0
     version: int = CURRENT_VERSION
     extra: tuple[tuple[str, str], ...] = ()
-    """Keys of the file that this engine does not know, each with its JSON text; they are written back unchanged."""
+    """Keys of the file that this engine does not know, with their JSON texts. They are written back unchanged."""
 
     def __hash__(self) -> int:
         return self._hash
@@ -52,9 +52,9 @@ class TableSchema:
 
     @staticmethod
     def from_json(data: bytes, path: str) -> "TableSchema":
-        """Parse the content of a schema file; ``path`` names the file in errors.
+        """Parse the content of a schema file. ``path``: the path of the file, for errors.
 
-        Versions before 3 had other defaults. These defaults become explicit options, so that a rewrite keeps them.
+        Versions before 3 had other defaults. They become explicit options, so that a rewrite keeps them.
         Raises CorruptedError for bad content, UnsupportedError for a newer version.
         """
         try:
@@ -63,7 +63,7 @@ class TableSchema:
             raise CorruptedError(f"schema file {path} cannot be read: {type(error).__name__}: {error}") from error
         if schema.version > CURRENT_VERSION:
             raise UnsupportedError(
-                f"schema file {path} is of version {schema.version}; this engine reads versions up to "
+                f"schema file {path} has version {schema.version}, but this engine reads versions up to "
                 f"{CURRENT_VERSION}: upgrade it"
             )
         return schema
@@ -76,7 +76,7 @@ class TableSchema:
         try:
             _check_ids(self.id, self.highest_field_id)
         except ValueError as error:
-            raise CorruptedError(f"schema {self.id}, which was to be written, has {error}") from error
+            raise CorruptedError(f"schema {self.id} cannot be written: it has {error}") from error
         document: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -127,7 +127,7 @@ class TableSchema:
 
     @cached_property
     def bucket_keys(self) -> tuple[str, ...]:
-        """The columns whose hash is the bucket: ``bucket-key``, else the trimmed primary key; may be empty."""
+        """The columns whose hash selects the bucket: ``bucket-key``, else the trimmed primary key. May be empty."""
         return self.options.value(BUCKET_KEY) or self.trimmed_primary_keys
 
     @property
@@ -199,7 +199,7 @@ def _from_dict(document: dict[str, Any]) -> TableSchema:
 
 
 def _check_ids(schema_id: int, highest_field_id: int) -> None:
-    """Raise ValueError for an id of a schema or a column that does not exist in the format."""
+    """Raise ValueError for a schema id or a column id that is outside of the format's range."""
     if not 0 <= schema_id < 2**63:
         raise ValueError(f"the id {schema_id}: ids of schemas are from 0 to {2**63 - 1}")
     if highest_field_id > LARGEST_COLUMN_ID:

@@ -50,8 +50,8 @@ _OPENING_ONLY = {"path", "branch", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
 def create(schema: Schema, now_millis: int) -> TableSchema:
     """Return the first version (id 0) of a schema, created at ``now_millis`` (epoch ms).
 
-    Columns get ids, and the options ``primary-key`` and ``partition`` become keys. Key columns become NOT NULL. Columns
-    of bytes that ``blob-field`` names become BLOB. Raises InvalidInputError for a schema that breaks a rule.
+    Columns get ids, and the options ``primary-key`` and ``partition`` become keys. Primary key columns become NOT NULL.
+    Bytes columns that ``blob-field`` names become BLOB. Raises InvalidInputError for a schema that breaks a rule.
     """
     options = dict(schema.options)
     check_known(options, "the options of the new table")
@@ -69,9 +69,11 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     if not _flag(options, "primary-key.nullable"):
         fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
     numbered, highest = assign_ids(fields, 0)
-    made = TableSchema(0, numbered, highest, partition_keys, primary_keys, Options(options), schema.comment, now_millis)
-    validate(made)
-    return made
+    table_schema = TableSchema(
+        0, numbered, highest, partition_keys, primary_keys, Options(options), schema.comment, now_millis
+    )
+    validate(table_schema)
+    return table_schema
 
 
 def validate(schema: TableSchema) -> None:
@@ -85,32 +87,32 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
 
     ``primary-key`` and ``partition`` may repeat the keys of the table. Raises InvalidInputError.
     """
-    given = {key: value for key, value in options.items() if key not in _OPENING_ONLY}
-    check_known({key: value or "" for key, value in given.items()}, "the options given")
+    table_options = {key: value for key, value in options.items() if key not in _OPENING_ONLY}
+    check_known({key: value or "" for key, value in table_options.items()}, "the options given")
     for key, keys in (("primary-key", schema.primary_keys), ("partition", schema.partition_keys)):
-        text = given.pop(key, None)
+        text = table_options.pop(key, None)
         if text is not None and tuple(split_list(text)) != keys:
             raise InvalidInputError(f"option {key!r} is {text!r}, but the table has {', '.join(keys) or 'none'}")
-    for key, value in given.items():
+    for key, value in table_options.items():
         if value == schema.options.get(key):
             continue
         check_change(schema.options, key, value)
         if key == "bucket":
             raise InvalidInputError(
-                f"option 'bucket' cannot be {value!r} for one read or write, the table has "
-                f"{schema.options.get(key, '-1')}: alter the table, then overwrite it"
+                f"option 'bucket' cannot be {value!r} for one read or write: the table has "
+                f"{schema.options.get(key, '-1')}. Alter the table, then overwrite it"
             )
         if value is not None and key in ALL_OPTIONS:
             Options({key: value}).value(ALL_OPTIONS[key])
         if value is not None:
             _check_columns_of(schema, key, value)
-    _check_scan(schema.copy(given))
+    _check_scan(schema.copy(table_options))
 
 
 def warn_of_stored(schema: TableSchema, where: str) -> None:
-    """Warn once of each stored option without meaning: of an unknown column, or an unknown member of a family.
+    """Warn once about each stored option that names an unknown column or is an unknown member of a family.
 
-    ``where`` names the table. Other engines may have stored such options, so reads and writes go on.
+    ``where``: the table, for the message. Other engines may store these options, so reads and writes continue.
     """
     warn_of_strays(schema.options, where)
     for key in schema.options:
@@ -123,9 +125,9 @@ def warn_of_stored(schema: TableSchema, where: str) -> None:
 def check_case(names: Iterable[str]) -> None:
     """Refuse names that differ in case only, because SQL engines do not distinguish such columns."""
     names = list(names)
-    seen: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.lower(), name)
+        other = spellings.setdefault(name.lower(), name)
         if other != name:
             raise InvalidInputError(f"columns {other!r} and {name!r} differ only in case: rename one of them")
 
@@ -146,7 +148,7 @@ def _not_null(field: DataField) -> DataField:
 
 
 def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns, with those in ``names`` as BLOB. Such a column must be BLOB or bytes."""
+    """Return the columns, with the columns in ``names`` as BLOB. They must have a type of bytes, or BLOB."""
     bytes_or_blobs = {
         f.name for f in fields if isinstance(f.type, AtomicType) and f.type.root in (*BINARY_ROOTS, "BLOB")
     }
@@ -250,7 +252,9 @@ def _check_bucket_keys(schema: TableSchema, keys: list[str]) -> None:
         if schema.primary_keys and key not in schema.primary_keys:
             raise InvalidInputError(f"option 'bucket-key' names {key!r}, which is not in the primary key")
         if _no_key(schema.field(key).type):
-            raise InvalidInputError(f"option 'bucket-key' names {key!r} of type {schema.field(key).type}: no key")
+            raise InvalidInputError(
+                f"option 'bucket-key' names {key!r} of type {schema.field(key).type}, which cannot be a key"
+            )
     if schema.bucket <= 0:
         return
     function = str(_value(schema.options, "bucket-function.type")).lower()
@@ -266,15 +270,15 @@ def _check_bucket_keys(schema: TableSchema, keys: list[str]) -> None:
 
 def _check_scan(schema: TableSchema) -> None:
     options = schema.options
-    given = [key for key in dict.fromkeys(key for keys in _POSITIONS.values() for key in keys) if key in options]
-    if len(given) > 1:
-        raise InvalidInputError(f"options {' and '.join(map(repr, given))} exclude each other: remove one")
+    positions = [key for key in dict.fromkeys(key for keys in _POSITIONS.values() for key in keys) if key in options]
+    if len(positions) > 1:
+        raise InvalidInputError(f"options {' and '.join(map(repr, positions))} exclude each other: remove one")
     mode = options.get("scan.mode", "default").strip().lower().replace("_", "-")
     needed = _POSITIONS.get(mode)
-    if needed is not None and (not given or given[0] not in needed):
+    if needed is not None and (not positions or positions[0] not in needed):
         raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which needs one of {', '.join(needed)}")
-    if needed is None and mode != "default" and given:
-        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which excludes {given[0]!r}: remove one")
+    if needed is None and mode != "default" and positions:
+        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which excludes {positions[0]!r}: remove one")
     if "scan.bucket" in options and not (schema.primary_keys and schema.bucket > 0):
         raise InvalidInputError("option 'scan.bucket' needs a primary key and a fixed number of buckets")
     if "scan.fallback-branch" in options and "scan.primary-branch" in options:

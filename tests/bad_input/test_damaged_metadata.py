@@ -110,7 +110,7 @@ def test_a_changelog_or_schema_under_the_number_of_another(tmp_path):
     with pytest.raises(CorruptedError, match=r"changelog-2.*'id' is 3"):
         changelogs.find(2)
     edit(tmp_path / "t" / "schema" / "schema-0", id=1)
-    with pytest.raises(CorruptedError, match="schema-0 says that its id is 1"):
+    with pytest.raises(CorruptedError, match="schema-0 contains the schema with id 1"):
         Table.open(table.path)
 
 
