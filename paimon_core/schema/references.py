@@ -59,13 +59,13 @@ def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
 
     An option without a remaining column is removed.
     """
-    kept_columns = set(columns)
+    remaining_columns = set(columns)
     result = {}
     for key, text in options.items():
         named = columns_in(key, text)
-        if all(name in kept_columns for name in named):
+        if all(name in remaining_columns for name in named):
             result[key] = text
-        elif key in LISTS and (remaining := [name for name in named if name in kept_columns]):
+        elif key in LISTS and (remaining := [name for name in named if name in remaining_columns]):
             result[key] = ",".join(remaining)
     return result
 

@@ -121,7 +121,7 @@ def test_unsupported_features_are_refused_by_name(keys, options, read, write):
         assert (message is not None) == expected, message
         if message is not None:
             assert any(key in message for key in options), message
-    assert any(limit.found(table) for limit in LIMITS) == (read or write)
+    assert any(limit.detect(table) for limit in LIMITS) == (read or write)
 
 
 def test_merge_engines_mean_nothing_without_a_key():
