@@ -17,6 +17,8 @@ _collecting = gc.isenabled()
 gc.disable()  # objects that imports create stay alive: collecting during imports costs a sixth of the start
 try:
     from paimon_core.catalog.filesystem import FileSystemCatalog
+    from paimon_core.catalog.staged import StagedTable
+    from paimon_core.commit.table_commit import TableCommit
     from paimon_core.errors import (
         AlreadyExistsError,
         CommitConflictError,
@@ -30,9 +32,27 @@ try:
         TableChangedError,
         UnsupportedError,
     )
+    from paimon_core.inspect.advice.report import Advice, TableHealth
+    from paimon_core.inspect.explain.explanation import Explanation
+    from paimon_core.inspect.verify.repair import RepairReport
+    from paimon_core.inspect.verify.verify_report import VerifyReport
+    from paimon_core.manifest.bucket import BucketLocation, BucketRef
     from paimon_core.manifest.commit_message import CommitMessage
+    from paimon_core.manifest.data_file import DataFileMeta
+    from paimon_core.migration.add_files import AddedFiles
+    from paimon_core.operations.history.expire_snapshots import Expired
+    from paimon_core.operations.history.orphan_files import OrphanFiles
+    from paimon_core.operations.history.table_branches import TableBranches
+    from paimon_core.operations.history.table_consumers import TableConsumers
+    from paimon_core.operations.history.table_tags import TableTags
+    from paimon_core.operations.table_maintenance import TableMaintenance
     from paimon_core.predicate.expr import col
+    from paimon_core.read.stream import Stream
+    from paimon_core.read.table_read import TableRead
     from paimon_core.scan.split import DataSplit
+    from paimon_core.scan.stream_lag import StreamLag
+    from paimon_core.scan.stream_scan import ChangeSplit
+    from paimon_core.scan.table_scan import Plan, TableScan
     from paimon_core.schema.change import (
         AddColumn,
         DropColumn,
@@ -47,40 +67,79 @@ try:
         UpdateType,
     )
     from paimon_core.schema.schema import Schema
+    from paimon_core.schema.table_schema import TableSchema
+    from paimon_core.snapshot.snapshot import Snapshot
+    from paimon_core.snapshot.tags import Tag
+    from paimon_core.snapshot.time_travel import TimeTravelArguments
+    from paimon_core.store.location import TableLocation
     from paimon_core.table import ReadableTable, SystemTable, Table
+    from paimon_core.table.stored_table import StoredTable
+    from paimon_core.types.datatype import DataField
+    from paimon_core.write.table_write import TableWrite
 finally:
     if _collecting:
         gc.enable()
 
 __all__ = [
     "AddColumn",
+    "AddedFiles",
+    "Advice",
     "AlreadyExistsError",
+    "BucketLocation",
+    "BucketRef",
+    "ChangeSplit",
     "CommitConflictError",
     "CommitMessage",
     "CommitUnknownError",
     "CorruptedError",
+    "DataField",
+    "DataFileMeta",
     "DataSplit",
     "DropColumn",
+    "Expired",
+    "Explanation",
     "FileSystemCatalog",
     "InvalidInputError",
     "MissingDependencyError",
     "MoveColumn",
     "NotFoundError",
+    "OrphanFiles",
     "OutOfRangeError",
     "PaimonError",
+    "Plan",
     "ReadableTable",
     "RemoveOption",
     "RenameColumn",
+    "RepairReport",
     "Schema",
     "SetOption",
+    "Snapshot",
+    "StagedTable",
+    "StoredTable",
+    "Stream",
+    "StreamLag",
     "SystemTable",
     "Table",
+    "TableBranches",
     "TableChangedError",
+    "TableCommit",
+    "TableConsumers",
+    "TableHealth",
+    "TableLocation",
+    "TableMaintenance",
+    "TableRead",
+    "TableScan",
+    "TableSchema",
+    "TableTags",
+    "TableWrite",
+    "Tag",
+    "TimeTravelArguments",
     "UnsupportedError",
     "UpdateComment",
     "UpdateDefault",
     "UpdateNullability",
     "UpdateTableComment",
     "UpdateType",
+    "VerifyReport",
     "col",
 ]

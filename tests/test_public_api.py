@@ -3,13 +3,15 @@
 import inspect
 import pickle
 import re
+import sys
+import typing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import paimon_core
-from paimon_core import errors
+from paimon_core import engine, errors
 
 TABLE = {
     "add_files", "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers",
@@ -43,6 +45,52 @@ def test_every_public_name_is_documented(name):
 
 def test_table_methods_are_reviewed():
     assert {name for name in dir(paimon_core.Table) if not name.startswith("_")} == TABLE
+
+
+def owned_types(annotation, module):
+    """Yield the classes of the engine in an annotation, which may be text."""
+    if isinstance(annotation, str):
+        for word in re.findall(r"\w+", annotation):
+            if hasattr(module, word):
+                yield from owned_types(getattr(module, word), module)
+    elif inspect.isclass(annotation) and not typing.get_args(annotation):
+        if annotation.__module__.startswith("paimon_core."):
+            yield annotation
+    else:
+        for argument in typing.get_args(annotation):
+            yield from owned_types(argument, module)
+
+
+def returned_types(owner):
+    """Return the classes of the engine that public methods and properties of a class return."""
+    found = set()
+    for base in owner.__mro__:
+        for name, member in vars(base).items():
+            function = getattr(member, "__func__", getattr(member, "fget", member))
+            if base.__module__.startswith("paimon_core.") and name[0] != "_" and inspect.isfunction(function):
+                found |= set(owned_types(function.__annotations__.get("return"), sys.modules[base.__module__]))
+    return found
+
+
+def test_returned_types_are_public():
+    """The classes of engine.py, such as a store, need not return public types."""
+    waiting, seen = [getattr(paimon_core, name) for name in paimon_core.__all__], set()
+    while waiting:
+        owner = waiting.pop()
+        if not inspect.isclass(owner) or owner in seen:
+            continue
+        seen.add(owner)
+        for kind in returned_types(owner):
+            assert kind.__name__ in {*paimon_core.__all__, *engine.__all__}, f"{owner.__name__} returns {kind}"
+            if kind.__name__ in paimon_core.__all__:
+                waiting.append(kind)
+    assert len(seen) > 40
+
+
+def test_engine_names_exist_once():
+    assert len(set(engine.__all__)) == len(engine.__all__)
+    assert not set(engine.__all__) & set(paimon_core.__all__)
+    assert all(hasattr(engine, name) for name in engine.__all__)
 
 
 @pytest.mark.parametrize("name", errors.__all__)

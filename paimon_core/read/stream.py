@@ -47,7 +47,7 @@ class Stream:
         return self._scan.plan(after, self._position)
 
     def to_batches(self, limits: Limits = NO_LIMITS) -> Iterator[pa.RecordBatch]:
-        """Read the rows of the next plan in this process."""
+        """Read the rows of the next plan in this process; ``limits`` bounds the plan, as for `plan`."""
         for split in self.plan(limits):
             yield from self.reader.to_batches(split)
 

@@ -55,5 +55,5 @@ def check_help(owner, method, named):
     }
     assert not [name for name in raised if name.endswith("Error") and name not in text]
     if signature.return_annotation not in (None, "None"):
-        says = r"`None`:|\b(returns?|reads?|open it|copy of|create|apply|make)\b"
+        says = r"`None`:|\b(returns?|yields?|parse|reads?|open it|copy of|create|apply|make)\b"
         assert re.search(says, text, re.IGNORECASE)

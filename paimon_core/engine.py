@@ -1,0 +1,338 @@
+"""The interface for engines, such as the Spark connector and the command, besides the public names.
+
+Import from here, from `paimon_core`, and from `errors`, `types` and `options`. Any other module may move or change
+without notice; a test keeps the connectors to these modules. The groups follow the path of a job.
+"""
+
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, split_parts
+from paimon_core.commit.commit_messages import commit_messages
+from paimon_core.commit.hash_indexes import hash_entries
+from paimon_core.commit.idempotent import IdempotentCommits, OnUnknown
+from paimon_core.commit.measure import operation_metrics
+from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.overwrite_partitions import overwrite_partitions
+from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.commit.schema_check import check_knows_columns
+from paimon_core.datafile.file_columns import is_all_null
+from paimon_core.datafile.row_tracking import tracking_fields
+from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO, absolute, join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.fileio.paths import check_name, scheme_of
+from paimon_core.fileio.stores import is_storage_option
+from paimon_core.format import DESCRIBED_FORMATS, FORMATS
+from paimon_core.inspect.advice.report import SEVERE
+from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
+from paimon_core.inspect.html.render import notebook_html, summary_document, summary_html
+from paimon_core.inspect.html.repr_text import summary as repr_text
+from paimon_core.inspect.system_tables.kind import Part
+from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG, row_fields
+from paimon_core.inspect.system_tables.row_tables import listed as listed_field
+from paimon_core.inspect.system_tables.row_tables import packed as packed_rows
+from paimon_core.inspect.system_tables.system_read import SystemRead
+from paimon_core.inspect.system_tables.value_text import shown_options
+from paimon_core.inspect.verify.verify_report import Fault
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.metrics.listeners import LOGGER, OperationMetrics, collect
+from paimon_core.migration.migrate import SourceTable
+from paimon_core.migration.source import SourceFile
+from paimon_core.operations.analyze import (
+    ColumnStatistics,
+    TableStatistics,
+    commit_statistics,
+    read_statistics,
+    to_text,
+)
+from paimon_core.operations.compaction.after_commit import after_commit
+from paimon_core.operations.compaction.compact_table import plan_table
+from paimon_core.operations.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
+from paimon_core.operations.history.read_guard import protect_read, protected_read
+from paimon_core.operations.history.rollback import rollback as roll_back
+from paimon_core.operations.history.rollback import target_of
+from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.task import CompactionTask
+from paimon_core.operations.row_changes.data_evolution import NewValues, RowRanges
+from paimon_core.operations.row_changes.delete import (
+    RETRIES,
+    Dropped,
+    check_deletes,
+    drop_counted,
+    drops_partitions,
+    shows_all,
+)
+from paimon_core.operations.row_changes.remove_rows import RowPositions, remove_rows
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
+from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind, most_keys
+from paimon_core.predicate.rewrite import columns as predicate_columns
+from paimon_core.procedures.procedure import (
+    DONE,
+    Call,
+    Parameter,
+    Procedure,
+    Rows,
+    TableNotFoundError,
+    checked_values,
+    procedure,
+)
+from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
+from paimon_core.read.changed_rows import ChangeRead
+from paimon_core.read.metadata_columns import check_files_known
+from paimon_core.read.newer_rows import newer_rows
+from paimon_core.row.bucket import buckets as bucket_numbers
+from paimon_core.scan.base_run import base_run
+from paimon_core.scan.entries import live_entries
+from paimon_core.scan.fallback import branch_splits, reads_branches
+from paimon_core.scan.interval import DIFF, Interval, interval_of
+from paimon_core.scan.metadata_aggregate import Function as AggregateFunction
+from paimon_core.scan.metadata_aggregate import aggregate as aggregate_metadata
+from paimon_core.scan.position import ALL as ALL_ROWS
+from paimon_core.scan.position import Position as StreamPosition
+from paimon_core.scan.projection import metadata_fields, project, readable_fields
+from paimon_core.scan.stream_lag import LagCounter
+from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, Limits, StreamScan
+from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
+from paimon_core.scan.task_plan import weight as split_weight
+from paimon_core.scan.top_rows import TopRows, first_rows
+from paimon_core.schema.change import FIRST, DropPrimaryKey, SchemaChange
+from paimon_core.schema.change import Position as ColumnPosition
+from paimon_core.schema.change import apply as apply_changes
+from paimon_core.schema.evolution import evolve
+from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, merge_changes
+from paimon_core.schema.partition_spec import Spec, partition_spec, partition_values, value_of_text
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.started_from import Guard, StartedFrom
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.store.expired import EXPIRED, expiry
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import MAIN_BRANCH
+from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, split_name
+from paimon_core.store.traits import TableTraits
+from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
+from paimon_core.write.align import align, column_positions
+from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
+from paimon_core.write.routing.bucket_assigner import BucketAssigner
+from paimon_core.write.routing.postpone import default_buckets
+
+__all__: list[str] = []
+
+__all__ += [
+    "MAIN_BRANCH",
+    "READ_OPTIMIZED",
+    "SEPARATOR",
+    "SYSTEM_DATABASE",
+    "AnyTable",
+    "FileStore",
+    "Identifier",
+    "TableTraits",
+    "open_any",
+    "read_only",
+    "resolved_snapshot",
+    "split_name",
+    "split_parts",
+    "table_summary",
+    "viewed",
+]
+"""Tables: tables and system tables by path, their stores, and the parts of their names."""
+
+__all__ += ["AUDIT_LOG", "BINLOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
+"""System tables: reads of system tables, and the rows of `$audit_log` and `$binlog`."""
+
+__all__ += [
+    "FALSE",
+    "TEXT_TESTS",
+    "TRUE",
+    "And",
+    "Constant",
+    "Filter",
+    "Leaf",
+    "Not",
+    "Or",
+    "Predicate",
+    "bind",
+    "bound_filter",
+    "conjunction",
+    "evaluate",
+    "most_keys",
+    "parse_predicate",
+    "predicate_columns",
+]
+"""Filters: predicates: their nodes, their text, and how they bind to columns and evaluate on rows."""
+
+__all__ += [
+    "AggregateFunction",
+    "ManifestEntry",
+    "TopRows",
+    "aggregate_metadata",
+    "base_run",
+    "branch_splits",
+    "check_files_known",
+    "first_rows",
+    "is_all_null",
+    "live_entries",
+    "metadata_fields",
+    "newer_rows",
+    "pack_tasks",
+    "packing_of_tasks",
+    "plan_tasks",
+    "project",
+    "readable_fields",
+    "reads_branches",
+    "split_weight",
+    "tracking_fields",
+]
+"""Scans: plans: columns of a read, splits, tasks, and answers from metadata."""
+
+__all__ += [
+    "ALL_ROWS",
+    "DIFF",
+    "NO_LIMITS",
+    "BatchSplit",
+    "ChangeRead",
+    "Consumers",
+    "Interval",
+    "LagCounter",
+    "Limits",
+    "StreamPosition",
+    "StreamScan",
+    "interval_of",
+]
+"""Changes and streams: reads of changes between two snapshots, streams and their positions, limits and lag."""
+
+__all__ += [
+    "EXPIRED",
+    "TIME_TRAVEL_OPTIONS",
+    "Guard",
+    "StartedFrom",
+    "epoch_millis",
+    "expiry",
+    "protect_read",
+    "protected_read",
+]
+"""Snapshots: time travel, what a job started from, and snapshots that expire during a read."""
+
+__all__ += [
+    "BucketAssigner",
+    "BucketMode",
+    "DistributedWrite",
+    "KeyShard",
+    "PreparedWrite",
+    "TaskWrite",
+    "align",
+    "bucket_mode",
+    "bucket_numbers",
+    "column_positions",
+    "default_buckets",
+]
+"""Writes: rows to files: columns in the order of the table, buckets, and writers in tasks."""
+
+__all__ += [
+    "DYNAMIC",
+    "IdempotentCommits",
+    "OnUnknown",
+    "after_commit",
+    "check_knows_columns",
+    "commit_messages",
+    "hash_entries",
+    "operation_metrics",
+    "overwrite_partitions",
+    "retry_on_conflict",
+]
+"""Commits: messages of writers to snapshots: retries, idempotent commits, overwrites, and the work after a commit."""
+
+__all__ += [
+    "RETRIES",
+    "Dropped",
+    "NewValues",
+    "RowPositions",
+    "RowRanges",
+    "check_deletes",
+    "drop_counted",
+    "drops_partitions",
+    "remove_rows",
+    "shows_all",
+]
+"""Changes of rows: dELETE and UPDATE: partitions to drop, rows to remove, and new values of columns."""
+
+__all__ += [
+    "LOCAL",
+    "ColumnStatistics",
+    "CompactionTask",
+    "Progress",
+    "Runner",
+    "SourceFile",
+    "SourceTable",
+    "TableStatistics",
+    "commit_statistics",
+    "plan_table",
+    "read_statistics",
+    "roll_back",
+    "target_of",
+    "to_text",
+]
+"""Maintenance: compaction tasks and their runners, rollback, statistics, and imports of files of other tools."""
+
+__all__ += [
+    "DONE",
+    "PROCEDURES",
+    "Call",
+    "Parameter",
+    "Procedure",
+    "Rows",
+    "TableNotFoundError",
+    "checked_values",
+    "find_procedure",
+    "procedure",
+]
+"""Procedures: procedures by name, their parameters and their calls."""
+
+__all__ += [
+    "FIRST",
+    "MERGE_OPTIONS",
+    "ColumnPosition",
+    "DropPrimaryKey",
+    "MergeRules",
+    "SchemaChange",
+    "Spec",
+    "apply_changes",
+    "check_writable",
+    "evolve",
+    "merge_changes",
+    "partition_spec",
+    "partition_values",
+    "value_of_text",
+]
+"""Schemas: changes and merges of schemas, and texts of partitions."""
+
+__all__ += [
+    "DESCRIBED_FORMATS",
+    "FORMATS",
+    "UNKNOWN_MODIFIED",
+    "FileIO",
+    "absolute",
+    "check_name",
+    "is_storage_option",
+    "join",
+    "parallel_map",
+    "scheme_of",
+]
+"""Files: storage, paths, formats and threads."""
+
+__all__ += [
+    "DEFAULT_LISTED",
+    "LOGGER",
+    "SEVERE",
+    "Fault",
+    "OperationMetrics",
+    "collect",
+    "execute",
+    "explain",
+    "notebook_html",
+    "repr_text",
+    "summary_document",
+    "summary_html",
+]
+"""Inspection: explanations, advice, HTML summaries, and metrics."""
