@@ -52,7 +52,7 @@ class TableSchema:
 
     @staticmethod
     def from_json(data: bytes, path: str) -> "TableSchema":
-        """Parse the content of a schema file. ``path``: the path of the file, for errors.
+        """Parse ``data``, the content of a schema file. ``path``: the path of the file, for errors.
 
         Versions before 3 had other defaults. They become explicit options, so that a rewrite keeps them.
         Raises CorruptedError for bad content, UnsupportedError for a newer version.
