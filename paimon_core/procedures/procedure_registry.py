@@ -55,9 +55,9 @@ NEVER: Mapping[str, str] = {
     "alter_view_dialect": _REST,
     "compact_chain_table": "chain tables are not supported",
     "create_function": _REST,
-    "create_global_index": "global indexes are not supported",
+    "create_global_index": "global indexes are not supported; to skip files, set 'file-index.bloom-filter.columns'",
     "drop_function": _REST,
-    "drop_global_index": "global indexes are not supported",
+    "drop_global_index": "global indexes are not supported, and no table has one",
     "repair": f"{_METASTORE}; repair_table mends a table",
 }
 """Procedures of the Java connector that this one does not have: the reason."""

@@ -242,7 +242,9 @@ class _SchemaEdit:
 
     def drop_primary_key(self) -> None:
         if self.has_snapshots:
-            raise InvalidInputError("the primary key cannot be dropped once the table has data")
+            raise InvalidInputError(
+                "the primary key cannot be dropped once the table has data; copy the rows into a new table"
+            )
         self.primary_keys = ()
 
     def flag(self, key: str) -> bool:
@@ -307,7 +309,10 @@ class _SchemaEdit:
 
     def _drop(self, column: str | None) -> Edit:
         if column in self.base.partition_keys or column in self.primary_keys:
-            raise InvalidInputError(f"column {column!r} cannot be dropped: it is a partition or primary key column")
+            raise InvalidInputError(
+                f"column {column!r} cannot be dropped: it is a partition or primary key column; "
+                "copy the rows into a new table without it"
+            )
 
         def drop(fields: Fields, name: str) -> Fields:
             remaining = tuple(f for f in fields if f.name != name)
@@ -321,7 +326,10 @@ class _SchemaEdit:
 
     def _rename(self, change: RenameColumn, column: str | None) -> Edit:
         if column in self.base.partition_keys:
-            raise InvalidInputError(f"partition column {column!r} cannot be renamed: directories contain its name")
+            raise InvalidInputError(
+                f"partition column {column!r} cannot be renamed: directories contain its name; "
+                "copy the rows into a new table with the other name"
+            )
         if column is not None:
             check_names([change.to])
         if not change.to.strip():

@@ -239,7 +239,7 @@ class TableBranches:
         known = self.list()
         if name == MAIN:
             raise InvalidInputError(
-                f"{MAIN!r} is the table {self.store.root} itself: name one of {known or 'no branch'}"
+                f"{MAIN!r} is the table {self.store.root} itself: name a branch; there are {known or 'none'}"
             )
         if name not in known:
             raise NotFoundError(
