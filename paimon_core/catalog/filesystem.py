@@ -183,7 +183,7 @@ class FileSystemCatalog:
         name = _plain(identifier, "created")
         database = self._existing_database(name.database)
         self._remove_dropped(name.database)
-        options = {**self._defaults_for(schema), **schema.options}
+        options = {**_defaults_for(schema, self.options), **schema.options}
         path = self.location(name)
         try:
             io = FileIO.of(path, self.storage_options).inside(database)
@@ -191,7 +191,7 @@ class FileSystemCatalog:
         except AlreadyExistsError:
             if not ignore_if_exists:
                 raise
-        return self._trusted(Table.open(path, self.storage_options), None)
+        return _trusted(Table.open(path, self.storage_options), None, self)
 
     def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
         """Return a table of this ``schema``, which `StagedTable.publish` makes visible; it may replace one.
@@ -204,7 +204,7 @@ class FileSystemCatalog:
         path = self.location(name)
         if not replace_existing and self.table_exists(name):
             raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
-        wanted = replace(schema, options={**self._defaults_for(schema), **schema.options})
+        wanted = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
         io = FileIO.of(path, self.storage_options).inside(database)
         main = FileStore(io, join(path), create(wanted, 0)).within(self.warehouse)
         return StagedTable.prepare(io, main, wanted)
@@ -240,7 +240,7 @@ class FileSystemCatalog:
         if not Schemas(self._io, path).ids():
             self._existing_database(name.database)
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name)}")
-        table = self._trusted(Table.open(path, self.storage_options, options, name.branch), options)
+        table = _trusted(Table.open(path, self.storage_options, options, name.branch), options, self)
         return viewed(table, name.system_table)
 
     def table_exists(self, identifier: str | Identifier) -> bool:
@@ -358,7 +358,7 @@ class FileSystemCatalog:
         self._existing_database(name.database)
         migration = migration_of(self._io, source, format, partition_keys, options)
         schema = migration.schema
-        wanted = replace(schema, options={**self._defaults_for(schema), **schema.options})
+        wanted = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
         planned = FileStore(self._io, self.location(name), create(wanted, 0))
         check_target(planned)
         exists = self.table_exists(name)
@@ -435,13 +435,6 @@ class FileSystemCatalog:
             raise InvalidInputError(f"{name!r} cannot name a database" + (": it is reserved" if name else ""))
         return join(self.warehouse, name + _SUFFIX)
 
-    def _trusted(self, table: Table, options: Mapping[str, str] | None) -> Table:
-        """Return the table with the external roots that this catalog allows, unless ``options`` name some."""
-        allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(self.warehouse)
-        if allowed in self.options and allowed not in (options or {}):
-            store = store.with_options({allowed: self.options[allowed]})
-        return table.with_store(store)
-
     def _existing_database(self, name: str) -> str:
         path = self._database_path(name)
         if not self._io.exists(path):
@@ -457,11 +450,6 @@ class FileSystemCatalog:
         found = [entry.name for entry in entries if entry.is_directory and entry.name != TRASH]
         return f"database {asked.database!r} holds: {listed_names(asked.table, sorted(found))}"
 
-    def _defaults_for(self, schema: Schema) -> dict[str, str]:
-        """Return the table defaults, without keys that the schema itself gives."""
-        given = dict(zip(_KEYS, (schema.primary_keys, schema.partition_keys), strict=True))
-        return {key: value for key, value in table_defaults(self.options).items() if not given.get(key)}
-
 
 def _identifier(identifier: str | Identifier) -> Identifier:
     return Identifier.parse(identifier) if isinstance(identifier, str) else identifier
@@ -472,3 +460,17 @@ def _plain(identifier: str | Identifier, use: str) -> Identifier:
     if name.branch is not None or name.system_table is not None:
         raise InvalidInputError(f"{str(name)!r} is a branch or system table, which cannot be {use}")
     return name
+
+
+def _defaults_for(schema: Schema, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the table defaults among the options of a catalog, without keys that the schema itself has."""
+    keys = dict(zip(_KEYS, (schema.primary_keys, schema.partition_keys), strict=True))
+    return {key: value for key, value in table_defaults(options).items() if not keys.get(key)}
+
+
+def _trusted(table: Table, options: Mapping[str, str] | None, catalog: FileSystemCatalog) -> Table:
+    """Return the table with the external roots that its catalog allows, unless the ``options`` have some."""
+    allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(catalog.warehouse)
+    if allowed in catalog.options and allowed not in (options or {}):
+        store = store.with_options({allowed: catalog.options[allowed]})
+    return table.with_store(store)

@@ -68,6 +68,17 @@ def test_a_writer_that_stays_open(make, options):
     assert [row["x"] for row in shown(old)] == [None, 3, None, 5, None, 7, None]
 
 
+def test_schema_may_change_while_a_job_writes_as_the_page_of_features_says(make):
+    old, new = make(AddColumn("x", "INT"))
+    with old.writer() as writer:
+        writer.write(orders((2, "b", 2)))
+        new.alter([AddColumn("y", "INT")])
+        old.committer("job").commit(writer.prepare_commit(1), 1)
+    assert [(row["id"], row["x"], row["y"]) for row in shown(old)] == [(1, None, None), (2, None, None)]
+    page = Path(__file__).parents[3] / "docs" / "reference" / "features.md"
+    assert "The schema may change while a job writes: the commit succeeds if the rows fit" in page.read_text()
+
+
 @pytest.mark.parametrize("options", LOOKUPS.values(), ids=LOOKUPS)
 @pytest.mark.parametrize(("engine", "expected"), [("partial-update", 20), ("aggregation", 20), ("deduplicate", None)])
 def test_lookups_keep_the_values_of_newer_columns(make, engine, expected, options):
