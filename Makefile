@@ -82,10 +82,8 @@ test-floors-spark: $(FLOORS_VENV)/.test
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)
 
-check: $(VENV)/.test  ## ruff, mypy --strict, layers
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports --no-cache
+check: $(VENV)/.test  ## ruff, formatting, mypy --strict, layers, titles of commits, prose of changed files: seconds; BASE=main
+	@.ci/check $(PY) $(BASE)
 
 bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run
 	@.ci/java

@@ -292,3 +292,64 @@ def test_the_glossary_is_sorted_and_names_classes_that_exist():
         assert order == sorted(set(order))
         assert not {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row[1])} - defined
     assert not {name for row in rows for name in re.findall(r"`([A-Z][a-z]\w+)`", row[0])} & defined
+
+
+@pytest.mark.parametrize(
+    ("title", "complaint"),
+    [
+        ("merge: -0.0 and 0.0 are two keys", ""),
+        ("orphan files: a branch that is being created does not stop the removal", ""),
+        ('Revert "merge: two keys"', ""),
+        ("wip", "the title is not 'area: what it does'"),
+        ("Merge: two keys", "the title is not 'area: what it does'"),
+        ("merge: two keys.", "the title is not 'area: what it does'"),
+        ("merge: " + "k" * 66, "the title has more than 72 characters"),
+    ],
+)
+def test_title_of_a_commit_is_checked(tmp_path, title, complaint):
+    (tmp_path / "message").write_text(f"{title}\n\nA body.\n# a comment of git\n")
+    command = [ROOT / ".ci" / "titles", "--message", tmp_path / "message"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, complaint in result.stderr) == (1 if complaint else 0, True)
+
+
+def test_titles_older_than_their_check_pass(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    script = tmp_path / ".ci" / "titles"
+    git = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
+
+    def titles(*arguments):
+        return subprocess.run([script, *arguments], capture_output=True, text=True, check=False)
+
+    def commit(title):
+        (tmp_path / "f").write_text(title)
+        for command in (("add", "-A"), ("commit", "-q", "-m", title)):
+            subprocess.run([*git, *command], cwd=tmp_path, check=True, capture_output=True)
+
+    script.write_bytes((ROOT / ".ci" / "titles").read_bytes())
+    script.chmod(0o755)
+    assert titles().returncode == 0  # no history
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    script.rename(tmp_path / "aside")
+    commit("wip")
+    (tmp_path / "aside").rename(script)
+    commit("ci: titles are checked")
+    assert titles().returncode == 0
+    assert titles("HEAD~1").returncode == 0
+    commit("Fix")
+    assert titles().returncode == 1
+    assert "Fix" in titles().stderr
+    assert "wip" not in titles().stderr
+
+
+def test_hosted_ci_and_hooks_name_existing_targets():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    jobs = yaml.safe_load(workflow)["jobs"]
+    named = {target.split()[0] for target in jobs["more"]["strategy"]["matrix"]["target"]}
+    named |= set(re.findall(r"run: make ([a-z-]+)", workflow))
+    assert {"check", "test", "test-more", "wheels"} <= named <= targets
+    for path in re.findall(r"(\.ci/\w+)", workflow):
+        assert (ROOT / path).exists(), path
+    (repo,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [hook["id"] for hook in repo["hooks"]] == ["ruff", "ruff-format", "prose", "title"]

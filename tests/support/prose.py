@@ -1,6 +1,7 @@
 """Findings in the prose of the project: phrases that read as translated, in docstrings, comments, errors and docs.
 
 ``python -m tests.support.prose [PATH ...]`` prints the findings of files or folders, by default of all.
+``--check PATH ...`` prints only files with more findings than they may have, and then fails.
 ``python -m tests.support.prose --allow`` writes `ALLOWED` again: the number of findings that each file still has.
 """
 
@@ -171,12 +172,22 @@ def allowed() -> dict[str, int]:
     return {path: int(number) for number, path in lines}
 
 
+def is_worse(file: Path) -> bool:
+    """Return True if a file has more findings than it may still have."""
+    return len(findings_of(file)) > allowed().get(str(file.relative_to(ROOT)), 0)
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--allow"]:
         counts = {str(path.relative_to(ROOT)): len(findings_of(path)) for path in files()}
         lines = [f"{count:4} {path}" for path, count in counts.items() if count]
         ALLOWED.write_text("# Findings that files still have; the numbers only fall.\n" + "\n".join(lines) + "\n")
         print(sum(counts.values()), "findings in", len(lines), "files")
+    elif sys.argv[1:2] == ["--check"]:
+        worse = [file for file in files(sys.argv[2:]) if sys.argv[2:] and is_worse(file)]
+        for file in worse:
+            print(*findings_of(file), sep="\n")
+        sys.exit(1 if worse else 0)
     else:
         for file in files(sys.argv[1:]):
             for finding in findings_of(file):
