@@ -1,6 +1,6 @@
-"""The file ``.database`` in the directory of a database: its properties as JSON, or nothing.
+"""The file ``.database`` in the directory of a database: its properties as JSON, or an empty file.
 
-The Java engine takes only directories for tables and ignores the file.
+The Java engine takes only directories for tables, and ignores the file.
 """
 
 import json
@@ -10,16 +10,16 @@ from paimon_core.errors import CorruptedError
 
 
 def write_properties(properties: Mapping[str, str]) -> bytes:
-    """Return the bytes of the file; no properties: none."""
+    """Return the bytes of the file. Without properties, the file is empty."""
     return json.dumps({"properties": dict(properties)}, indent=2).encode() if properties else b""
 
 
 def read_properties(data: bytes, path: str) -> dict[str, str]:
-    """Return the properties in the file's bytes; ``path`` names the file in errors. Raises CorruptedError."""
+    """Return the properties in the bytes of the file at ``path``. Raises CorruptedError."""
     if not data.strip():
         return {}
     try:
-        found = json.loads(data)["properties"]
-        return {str(key): str(value) for key, value in found.items()}
+        properties = json.loads(data)["properties"]
+        return {str(key): str(value) for key, value in properties.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptedError(f"database file {path} cannot be read: {type(error).__name__}: {error}") from error

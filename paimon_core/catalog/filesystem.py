@@ -53,9 +53,9 @@ class FileSystemCatalog:
     """Databases and tables below a warehouse directory, local or on any storage that `FileIO` supports.
 
     ``options`` may contain ``table-default.<option>``, a default for tables that this catalog creates. They may also
-    contain ``data-file.external-paths.allowed``: roots outside of the tables, below which files of the tables may be
-    read and deleted. Other options of the Java engine warn or are refused, see `check_catalog_options`. Names are case
-    sensitive; a table is a text ``"db.table"`` or an `Identifier`.
+    contain ``data-file.external-paths.allowed``: roots outside of the tables, in which files of the tables may be read
+    and deleted. Other options of the Java engine warn or are refused: see `check_catalog_options`. Names are case
+    sensitive. A table is named by a text ``"db.table"`` or an `Identifier`.
 
     Example:
         >>> from paimon_core import FileSystemCatalog
@@ -89,7 +89,8 @@ class FileSystemCatalog:
     ) -> None:
         """Create a database. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``.
 
-        ``properties``, its comment among them, lie in a file of the database that the Java engine ignores.
+        ``properties``: the properties of the database, including its comment. They are stored in a file that the Java
+        engine ignores. `None`: no properties.
         """
         path = self._database_path(name)
         if self._io.exists(path):
@@ -104,7 +105,7 @@ class FileSystemCatalog:
                 self._io.write(marker, content)
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database. Raises NotFoundError without it, CorruptedError for a broken file."""
+        """Return the properties of a database. Raises NotFoundError if it does not exist, CorruptedError."""
         path = join(self._existing_database(name), _MARKER)
         try:
             return read_properties(self._io.read(path), path)
@@ -112,26 +113,26 @@ class FileSystemCatalog:
             return {}
 
     def alter_database(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set properties of a database; a value `None` removes one. Of changes at the same time the last one wins."""
+        """Set properties of a database. A value `None` removes a property. The last of concurrent changes wins."""
         changed = {**self.database_properties(name), **changes}
         retained = {key: value for key, value in changed.items() if value is not None}
         self._io.write(join(self._database_path(name), _MARKER), write_properties(retained))
 
     def list_databases(self) -> list[str]:
         """Return the names of all databases, sorted."""
-        found = self._io.list(self.warehouse)
+        entries = self._io.list(self.warehouse)
         return sorted(
-            one.name.removesuffix(_SUFFIX)
-            for one in found
-            if one.is_directory and one.name.endswith(_SUFFIX) and one.name != _SUFFIX
+            entry.name.removesuffix(_SUFFIX)
+            for entry in entries
+            if entry.is_directory and entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX
         )
 
     def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
-        """Delete a database, with ``cascade`` also its tables, one after the other.
+        """Delete a database. ``cascade``: True to delete its tables too, one after the other.
 
-        A call that was interrupted is finished by the same call. Raises NotFoundError if the database does not exist,
-        unless ``ignore_if_not_exists``; InvalidInputError if it has tables, unless ``cascade``, and for a table that
-        another process creates at the same time.
+        Repeat an interrupted call to finish it. Raises NotFoundError if the database does not exist, unless
+        ``ignore_if_not_exists``; InvalidInputError if it has tables, unless ``cascade``, and for a table that another
+        process creates at the same time.
         """
         path = self._database_path(name)
         if not self._io.exists(path):
@@ -141,17 +142,19 @@ class FileSystemCatalog:
         tables = self.list_tables(name)
         if tables and not cascade:
             raise InvalidInputError(
-                f"database {name!r} is not empty, it holds {', '.join(tables[:10])}: drop them, or pass cascade=True"
+                f"database {name!r} is not empty, it has {', '.join(tables[:10])}: drop them, or pass cascade=True"
             )
         for table in tables:
             self.drop_table(Identifier(name, table), ignore_if_not_exists=True)
         self._delete_database(name)
 
     def _delete_database(self, name: str) -> None:
-        """Delete what a database without tables holds: stray files, and parts of tables that a crash has left."""
+        """Delete the files of a database without tables: stray files, and parts of tables that a crash has left."""
         path = self._database_path(name)
         self.remove_dropped(name)
-        entries = sorted(self._io.list(path), key=lambda entry: entry.name == _MARKER)  # the database exists until then
+        entries = sorted(
+            self._io.list(path), key=lambda entry: entry.name == _MARKER
+        )  # the marker last: the database exists until then
         for entry in entries:
             if not entry.is_directory:
                 self._io.delete(entry.path)
@@ -170,15 +173,15 @@ class FileSystemCatalog:
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted. Costs one listing per table."""
         path = self._existing_database(database)
-        names = sorted(one.name for one in self._io.list(path) if one.is_directory)
+        names = sorted(entry.name for entry in self._io.list(path) if entry.is_directory)
         ids = parallel_map(lambda name: Schemas(self._io, join(path, name)).ids(), names)
-        return [name for name, found in zip(names, ids, strict=True) if found]
+        return [name for name, schema_ids in zip(names, ids, strict=True) if schema_ids]
 
     def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
-        """Create a table with this ``schema``, under the catalog's defaults of options, and open it.
+        """Create a table with ``schema`` and the catalog's default options, and open it.
 
-        Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError without its database;
-        InvalidInputError for a directory with a part of a dropped table, which another `drop_table` deletes.
+        Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError if its database does not;
+        InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes.
         """
         name = _plain(identifier, "created")
         database = self._existing_database(name.database)
@@ -194,25 +197,26 @@ class FileSystemCatalog:
         return _trusted(Table.open(path, self.storage_options), None, self)
 
     def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
-        """Return a table of this ``schema``, which `StagedTable.publish` makes visible; it may replace one.
+        """Return a staged table with ``schema``, which `StagedTable.publish` makes visible.
 
-        A replaced table keeps its older snapshots. Raises AlreadyExistsError for a table that exists, unless
-        ``replace_existing``; NotFoundError without the database, and as `StagedTable.prepare`.
+        ``replace_existing``: True if it may replace a table, which keeps its older snapshots. Raises AlreadyExistsError
+        for a table that exists, unless ``replace_existing``; NotFoundError if the database does not exist, and as
+        `StagedTable.prepare` does.
         """
         name = _plain(identifier, "created")
         database = self._existing_database(name.database)
         path = self.location(name)
         if not replace_existing and self.table_exists(name):
             raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
-        wanted = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
+        table_schema = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
         io = FileIO.of(path, self.storage_options).inside(database)
-        main = FileStore(io, join(path), create(wanted, 0)).within(self.warehouse)
-        return StagedTable.prepare(io, main, wanted)
+        main = FileStore(io, join(path), create(table_schema, 0)).within(self.warehouse)
+        return StagedTable.prepare(io, main, table_schema)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open and return a table, a branch of one (``db.t$branch_b``) or its read-optimized view (``db.t$ro``).
+        """Open and return a table, a branch (``db.t$branch_b``) or the read-optimized view (``db.t$ro``).
 
-        ``options`` are dynamic options for this object only. Raises NotFoundError with the tables that exist,
+        ``options``: dynamic options for this object only. Raises NotFoundError with the existing tables, and
         UnsupportedError for a system table, which `system_table` opens.
         """
         table = self.any_table(identifier, options)
@@ -248,10 +252,10 @@ class FileSystemCatalog:
         return bool(Schemas(self._io, self.location(_plain(identifier, "looked for"))).ids())
 
     def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
-        """Delete a table with all its data, snapshots and branches; finish a call that was interrupted.
+        """Delete a table with all its data, snapshots and branches, or finish a call that was interrupted.
 
-        The table is gone in one step, then its files are deleted (decision 31). Raises NotFoundError if it does not
-        exist and no part of it is left, unless ``ignore_if_not_exists``.
+        The table disappears in one step, then its files are deleted (decision 31). Raises NotFoundError if it does not
+        exist and no files of it are left, unless ``ignore_if_not_exists``.
         """
         name = _plain(identifier, "dropped")
         path = self.location(name)
@@ -262,12 +266,12 @@ class FileSystemCatalog:
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name)}")
 
     def is_half_dropped(self, identifier: str | Identifier) -> bool:
-        """Return True if there is no such table but a part of one, which `drop_table` deletes."""
+        """Return True if the table does not exist, but files of it are left, which `drop_table` deletes."""
         name = _plain(identifier, "looked for")
         return not self.table_exists(name) and is_half_dropped(self._io, self.location(name))
 
     def remove_dropped(self, database: str) -> list[str]:
-        """Delete the files of dropped tables that a crash has left; return the names of the tables.
+        """Delete the files of dropped tables that a crash has left. Return the names of the tables.
 
         Each `drop_table` and `create_table` in the database does the same.
         """
@@ -289,40 +293,42 @@ class FileSystemCatalog:
         with best_effort("deleting the Iceberg metadata of a dropped table", (OSError, PaimonError)):
             schema = Schemas(self._io, moved).latest_stored()
             catalog = self._iceberg_directory(name, schema)
-            if catalog is not None and not self.table_exists(name):  # else it is that of a newer table
+            if catalog is not None and not self.table_exists(name):  # else it belongs to a newer table
                 self._io.delete_directory(catalog)
 
     def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
         """Move a table to another name or database, in one step.
 
-        Raises NotFoundError without ``source``, AlreadyExistsError if ``target`` exists, UnsupportedError for a store
-        that cannot rename a directory in one step, as object stores cannot.
+        Raises NotFoundError if ``source`` does not exist, AlreadyExistsError if ``target`` exists, UnsupportedError for
+        a store that cannot rename a directory in one step, such as an object store.
         """
         old, new = _plain(source, "renamed"), _plain(target, "a new name")
         if not self.table_exists(old):
             raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old)}")
         database = self._existing_database(new.database)
-        taken = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
+        exists_error = AlreadyExistsError(
+            f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}"
+        )
         if self._io.exists(self.location(new)):
-            raise taken
+            raise exists_error
         if not self._io.renames_atomically:
             raise UnsupportedError(
                 f"{str(old)!r} cannot be renamed to {str(new)!r}: the store of {self.warehouse} cannot rename a "
-                "directory in one step, so that readers, writers and a crash would meet half a table; clone the table "
+                "directory in one step, so readers could see half a table, and a crash could leave it; clone the table "
                 "to the new name, then drop it"
             )
         iceberg = self._iceberg_directory(old, Schemas(self._io, self.location(old)).latest())
         try:
             self._io.inside(database).rename_directory(self.location(old), self.location(new))
         except FileExistsError:
-            raise taken from None
+            raise exists_error from None
         if iceberg is not None:
             with best_effort("deleting the Iceberg metadata of the old name"):
                 self._io.delete_directory(iceberg)
         sync_after_change(FileStore.open(self.location(new), self.storage_options))
 
     def _iceberg_directory(self, name: Identifier, schema: TableSchema | None) -> str | None:
-        """Return the directory of a table in the Iceberg catalog of the warehouse; `None`: it has none there."""
+        """Return the directory of a table in the Iceberg catalog of the warehouse. `None`: no directory."""
         if schema is None or METADATA_ICEBERG_STORAGE.key not in schema.options:
             return None
         catalog = catalog_directory(self.location(name))
@@ -340,29 +346,29 @@ class FileSystemCatalog:
     ) -> Table:
         """Create a table of the Parquet, ORC or Avro files below a directory, in one commit, without rewriting them.
 
-        The columns are those of the files, which must agree, and those that directories ``column=value`` name. A call
-        that was interrupted is finished by the same call.
+        The table has the columns of the files, which must agree, and the columns that directories ``column=value``
+        name. Repeat an interrupted call to finish it.
 
         Args:
             source: the path of the directory, in a storage that the catalog's options reach.
-            identifier: of the new table, which has no primary key.
-            format: "parquet", "orc" or "avro", which all files must have; `None`: each file its own.
-            partition_keys: names of the partition columns, in their order, or {name: type}; `None`: as the paths say,
+            identifier: the name of the new table, which has no primary key.
+            format: "parquet", "orc" or "avro", which all files must have; `None`: each file's own format.
+            partition_keys: names of the partition columns, in order, or {name: type}; `None`: the names in the paths,
                 with the types INT, BIGINT, DATE or STRING.
-            move: delete the files of the directory once they are in the table; `False`: copy them.
-            options: of the new table.
+            move: True to delete the files of the directory once they are in the table; False to copy them.
+            options: the options of the new table.
 
-        Raises AlreadyExistsError for a table with other rows, and as `Table.add_files`.
+        Raises AlreadyExistsError for a table with other rows, and as `Table.add_files` does.
         """
         name = _plain(identifier, "created")
         self._existing_database(name.database)
         migration = migration_of(self._io, source, format, partition_keys, options)
         schema = migration.schema
-        wanted = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
-        planned = FileStore(self._io, self.location(name), create(wanted, 0))
+        table_schema = replace(schema, options={**_defaults_for(schema, self.options), **schema.options})
+        planned = FileStore(self._io, self.location(name), create(table_schema, 0))
         check_target(planned)
         exists = self.table_exists(name)
-        table = self.table(name) if exists else self.create_table(name, wanted)
+        table = self.table(name) if exists else self.create_table(name, table_schema)
         if exists:
             migration.check_existing(table.store, planned.schema)
         try:
@@ -381,19 +387,19 @@ class FileSystemCatalog:
         target: str | Identifier,
         **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
-        """Make a table of another catalog, or of this one, a copy of a table, or bring an older copy up to date.
+        """Copy a table to another catalog, or within this one, or bring an older copy up to date.
 
-        Files are copied byte by byte, eight at a time; those that the copy has already are left out. The copy holds one
-        snapshot of the source after each call, with the schemas, and none of its tags and branches.
+        Files are copied byte by byte, eight at a time; files that the copy already has are skipped. After each call the
+        copy has one snapshot of the source, with the schemas, but without tags and branches.
 
         Args:
             source: the table, or a branch of it.
-            target_catalog: of the copy; its storage options may be others.
-            target: the name of the copy, in a database that exists.
+            target_catalog: the catalog of the copy, which may have other storage options.
+            target: the name of the copy, in an existing database.
             at: the snapshot, as for the reads of `Table`; by default the newest.
 
-        Raises AlreadyExistsError if the target is no copy of the source, or has been changed since; InvalidInputError
-        if it is a copy of a newer snapshot.
+        Raises AlreadyExistsError if the target is not a copy of the source, or has been changed since;
+        InvalidInputError if it is a copy of a newer snapshot.
         """
         return self.clone_table(self.table(source), target_catalog, target, **at)
 
@@ -404,7 +410,7 @@ class FileSystemCatalog:
         target: str | Identifier,
         **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
-        """Copy an open table, the ``source``, and return the copy. Arguments are those of `clone`."""
+        """Copy an open table, the ``source``, and return the copy. The arguments are the same as for `clone`."""
         name = _plain(target, "a clone")
         database = target_catalog._existing_database(name.database)
         snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())
@@ -442,13 +448,13 @@ class FileSystemCatalog:
         return path
 
     def _no_database(self, name: str) -> NotFoundError:
-        known = listed_names(name, self.list_databases())
-        return NotFoundError(f"no database {name!r} in {self.warehouse}; there are: {known}")
+        names = listed_names(name, self.list_databases())
+        return NotFoundError(f"no database {name!r} in {self.warehouse}; there are: {names}")
 
-    def _known_tables(self, asked: Identifier) -> str:
-        entries = self._io.list(self._database_path(asked.database))
-        found = [entry.name for entry in entries if entry.is_directory and entry.name != TRASH]
-        return f"database {asked.database!r} holds: {listed_names(asked.table, sorted(found))}"
+    def _known_tables(self, identifier: Identifier) -> str:
+        entries = self._io.list(self._database_path(identifier.database))
+        tables = [entry.name for entry in entries if entry.is_directory and entry.name != TRASH]
+        return f"database {identifier.database!r} has: {listed_names(identifier.table, sorted(tables))}"
 
 
 def _identifier(identifier: str | Identifier) -> Identifier:

@@ -69,13 +69,13 @@ class Catalog(Protocol):
 
 
 def _tables(catalog: Catalog, request: Request) -> Iterator[Table]:
-    """Yield the tables that a filter on database and table does not exclude, without those that vanish meanwhile."""
+    """Yield the tables that match a filter on database and table. Tables dropped during the call are left out."""
     databases, names = request.pinned("database_name"), request.pinned("table_name")
     for database in catalog.list_databases():
         if databases is not None and database not in databases:
             continue
-        found = [name for name in catalog.list_tables(database) if names is None or name in names]
-        opened = parallel_map(partial(_opened, catalog, database), found)
+        table_names = [name for name in catalog.list_tables(database) if names is None or name in names]
+        opened = parallel_map(partial(_opened, catalog, database), table_names)
         yield from (table for table in opened if table is not None)
 
 
@@ -87,7 +87,7 @@ def _opened(catalog: Catalog, database: str, name: str) -> Table | None:
 
 
 def _names(tables: Sequence[Table]) -> dict[str, list[str]]:
-    """Return the columns of database and table."""
+    """Return the columns of database names and table names."""
     parts = [table.path.rstrip("/").rsplit("/", 2)[1:] for table in tables]
     return {
         "database_name": [database.removesuffix(".db") for database, _ in parts],
@@ -96,18 +96,18 @@ def _names(tables: Sequence[Table]) -> dict[str, list[str]]:
 
 
 def _read_tables(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each table; a catalog of directories does not know owners and counts."""
-    found = list(_tables(catalog, request))
-    unknown = {f.name: [None] * len(found) for f in _TABLES}
+    """Yield a row for each table. A catalog of directories does not know owners and counts."""
+    tables = list(_tables(catalog, request))
+    unknown = {f.name: [None] * len(tables) for f in _TABLES}
     yield batch_of(
         _TABLES,
         request.columns,
         {
             **unknown,
-            **_names(found),
-            "table_type": [table.schema.options.get("type", "table") for table in found],
-            "partitioned": [bool(table.schema.partition_keys) for table in found],
-            "primary_key": [bool(table.schema.primary_keys) for table in found],
+            **_names(tables),
+            "table_type": [table.schema.options.get("type", "table") for table in tables],
+            "partitioned": [bool(table.schema.partition_keys) for table in tables],
+            "primary_key": [bool(table.schema.primary_keys) for table in tables],
         },
     )
 
@@ -138,15 +138,15 @@ def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator
 
 
 def _instant(wall: int | None) -> int | None:
-    """Return a wall clock of this machine, in milliseconds as if its zone were UTC, as an instant (epoch ms)."""
+    """Convert a local time of this machine, in milliseconds as if its zone were UTC, to an instant (epoch ms)."""
     if wall is None:
         return None
-    moment = datetime.fromtimestamp(wall // 1000, timezone.utc).replace(tzinfo=None)
-    return int(moment.astimezone().timestamp()) * 1000 + wall % 1000
+    local_time = datetime.fromtimestamp(wall // 1000, timezone.utc).replace(tzinfo=None)
+    return int(local_time.astimezone().timestamp()) * 1000 + wall % 1000
 
 
 def _read_table_options(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each option of each table, its path included."""
+    """Yield a row for each option of each table, including its path."""
     for table in _tables(catalog, request):
         options = {**shown_options(table.schema.options), **shown_options({"path": table.path})}
         yield batch_of(
@@ -161,7 +161,7 @@ def _read_table_options(catalog: Catalog, request: Request, part: Part) -> Itera
 
 
 def _read_catalog_options(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each option of the catalog, without those of its file system."""
+    """Yield a row for each option of the catalog, without the options of its file system."""
     options = shown_options({**catalog.options, "warehouse": catalog.warehouse})
     yield batch_of(_CATALOG_OPTIONS, request.columns, {"key": list(options), "value": list(options.values())})
 
@@ -178,15 +178,15 @@ GLOBAL_TABLES = {
     "all_table_options": _Global(Fixed(_TABLE_OPTIONS), _read_table_options),
     "catalog_options": _Global(Fixed(_CATALOG_OPTIONS), _read_catalog_options),
 }
-"""The tables of the database ``sys``. A new one is a function and a line here."""
+"""The tables of the database ``sys``. A new table needs a function, and a line here."""
 
 
 def global_table(catalog: Catalog, io: FileIO, name: Identifier) -> SystemTable:
-    """Return a table of the database ``sys``. InvalidInputError, with the nearest name, for an unknown one."""
-    found = GLOBAL_TABLES.get(name.table.lower())
-    if found is None:
+    """Return a table of the database ``sys``. Raises InvalidInputError with the nearest name for an unknown table."""
+    definition = GLOBAL_TABLES.get(name.table.lower())
+    if definition is None:
         raise unknown_table(str(name), list(GLOBAL_TABLES), f"{name.database}.")
     if name.branch is not None or name.system_table is not None:
         raise InvalidInputError(f"{str(name)!r}: a table of {name.database!r} has no branches and no system tables")
-    kind = SystemTableKind(name.table.lower(), found.fields, partial(found.read, catalog), of_catalog=True)
+    kind = SystemTableKind(name.table.lower(), definition.fields, partial(definition.read, catalog), of_catalog=True)
     return SystemTable(FileStore(io, catalog.warehouse, TableSchema(0, (), 0)), kind)

@@ -23,10 +23,10 @@ class Identifier:
         """Parse a name, whose parts may be quoted with backticks. Raises InvalidInputError with the expected form."""
         parts = split_parts(text)
         if len(parts) != 2 or not all(parts):
-            raise InvalidInputError(f"{text!r} is no table name: it must be 'database.table'")
-        database, rest = parts
+            raise InvalidInputError(f"{text!r} is not a table name: it must be 'database.table'")
+        database, suffixed_table = parts
         check_name(database, text)
-        table, branch, system = split_name(rest, text)
+        table, branch, system = split_name(suffixed_table, text)
         return Identifier(database, table, branch, system)
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Identifier:
 
 
 def split_parts(text: str) -> list[str]:
-    """Split a name at the dots outside of backticks, and remove these. InvalidInputError for an open backtick."""
+    """Split a name at dots outside of backticks, and remove the backticks. Raises InvalidInputError for an open one."""
     parts, quoted = [""], False
     for char in text:
         if char == "`":
@@ -46,5 +46,5 @@ def split_parts(text: str) -> list[str]:
         else:
             parts[-1] += char
     if quoted:
-        raise InvalidInputError(f"{text!r} is no table name: a backtick is not closed")
+        raise InvalidInputError(f"{text!r} is not a table name: a backtick is not closed")
     return parts

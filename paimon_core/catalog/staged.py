@@ -1,8 +1,8 @@
-"""Tables that are filled before they appear: ``CREATE`` and ``REPLACE TABLE ... AS SELECT``.
+"""Tables that get their rows before they appear: ``CREATE`` and ``REPLACE TABLE ... AS SELECT``.
 
 The rows are written to a branch with a unique name. Its files are in the directories of the table, so `publish` moves
-none: it publishes the schema, then the files of the branch in one snapshot. The mark `continuity.replacing` of the
-schema keeps readers at the old schema until this snapshot is there.
+no file: it publishes the schema, then the files of the branch in one snapshot. The mark `continuity.replacing` of the
+schema keeps readers at the old schema until this snapshot exists.
 """
 
 import uuid
@@ -42,12 +42,13 @@ from paimon_core.types.datatype import with_nullable
 
 @dataclass(frozen=True)
 class StagedTable:
-    """A table that appears, or replaces one, with `publish`; until then readers see what was there before.
+    """A table that appears, or replaces another, with `publish`. Until then readers see the previous state.
 
     Args:
         store: the branch to write to.
-        replaced: the schema of the table that is replaced; `None`: the table is new.
-        newest: the newest stored schema then; another one than ``replaced`` after a replacement that was interrupted.
+        replaced: the schema of the table to replace; `None`: the table is new.
+        newest: the newest stored schema of that table, which differs from ``replaced`` after an interrupted
+            replacement; `None`: the table is new.
     """
 
     store: FileStore
@@ -59,23 +60,23 @@ class StagedTable:
         """Return a staged table.
 
         Args:
-            io: the store, which makes the directory of a new table.
-            main: the table's place, in any schema.
-            schema: the columns, keys and options to be.
+            io: the store, which may create the directory of a new table.
+            main: the table to create or replace, with any schema.
+            schema: the new columns, keys and options.
 
-        Raises InvalidInputError for a schema that breaks a rule, and for other partition columns than before: the
-        older snapshots of a table stay readable. UnsupportedError for a schema that this engine cannot write.
+        Raises InvalidInputError for a schema that breaks a rule, and for other partition columns than before, because
+        older snapshots stay readable. Raises UnsupportedError for a schema that this engine cannot write.
         """
-        made = create(schema, now_millis())
-        check_writable(made)
+        table_schema = create(schema, now_millis())
+        check_writable(table_schema)
         newest, replaced = main.schemas.latest(), None
         if newest is None:
             check_unused(io, main.root)
         else:
             replaced = current_schema(main.schemas)
-            made = _next_version(made, newest, main.root)
-        store = replace(main.with_schema(made), branch=f"{STAGED}{uuid.uuid4().hex}")
-        Schemas(io, store.branch_root).commit(made)
+            table_schema = _next_version(table_schema, newest, main.root)
+        store = replace(main.with_schema(table_schema), branch=f"{STAGED}{uuid.uuid4().hex}")
+        Schemas(io, store.branch_root).commit(table_schema)
         return StagedTable(store, replaced, newest)
 
     @property
@@ -84,9 +85,9 @@ class StagedTable:
         return Table(self.store)
 
     def publish(self) -> Table:
-        """Make the rows and the schema those of the table, in one snapshot, and return the table.
+        """Give the table the new rows and schema in one snapshot, and return the table.
 
-        Without that snapshot, after a crash, the table is what it was before: see `current_schema`. Raises
+        After a crash before this snapshot, the table has its previous state: see `current_schema`. Raises
         AlreadyExistsError or CommitConflictError if another process has created or changed the table.
         """
         main, schema = self._main(), self.store.schema
@@ -99,12 +100,12 @@ class StagedTable:
         if not main.schemas.commit(published):
             name = f"the table at {main.root}"
             if schema.id == 0:
-                raise AlreadyExistsError(f"{name} was created meanwhile: this one is not made")
-            raise CommitConflictError(f"{name} was altered meanwhile: it is not replaced, try again")
+                raise AlreadyExistsError(f"{name} was created by another process: this table was not created")
+            raise CommitConflictError(f"{name} was altered by another process: it was not replaced, try again")
         try:
             self._check_table()
         except TableChangedError:
-            main.io.delete(main.schemas.path(schema.id))  # it is in another table of the name
+            main.io.delete(main.schemas.path(schema.id))  # it is in another table with this name
             raise
         if has_rows:
             try:
@@ -119,7 +120,7 @@ class StagedTable:
         return Table(main)
 
     def discard(self) -> None:
-        """Delete what was written; the table that was to be replaced is as before."""
+        """Delete the written files. The table to replace does not change."""
         io, written = self._main().io, set[str]()
         with suppress(OSError, PaimonError):
             written = self._written()
@@ -132,7 +133,7 @@ class StagedTable:
                 _delete_empty(io, self.store.root)
 
     def _check_table(self) -> None:
-        """Raise TableChangedError if the rows to be, or the table to replace, are not there any more."""
+        """Raise TableChangedError if the new rows, or the table to replace, no longer exist."""
         main, there = self._main(), bool(self.store.schemas.ids())
         if self.newest is not None:
             try:
@@ -141,7 +142,7 @@ class StagedTable:
                 there = False
         if not there:
             raise TableChangedError(
-                f"the table at {main.root} was dropped, renamed or created again while its rows were written: it is "
+                f"the table at {main.root} was dropped, renamed or created again while its rows were written: it was "
                 "not changed, run the statement again"
             )
 
@@ -192,16 +193,18 @@ def _delete_empty(io: FileIO, directory: str) -> None:
     io.delete_empty_directory(directory)
 
 
-def _next_version(made: TableSchema, replaced: TableSchema, root: str) -> TableSchema:
-    """Return the schema as the version after the replaced one, with columns of new ids."""
-    old, new = ([(f.name, with_nullable(f.type, True)) for f in schema.partition_fields] for schema in (replaced, made))
+def _next_version(schema: TableSchema, replaced: TableSchema, root: str) -> TableSchema:
+    """Return the schema as the version after the replaced one, with new column ids."""
+    old, new = (
+        [(f.name, with_nullable(f.type, True)) for f in schema.partition_fields] for schema in (replaced, schema)
+    )
     if old != new:
         raise InvalidInputError(
             f"the table at {root} is partitioned by {_shown(old)} and cannot be replaced by one partitioned by "
-            f"{_shown(new)}, because its older snapshots stay readable: drop the table and create it"
+            f"{_shown(new)}, because its older snapshots stay readable: drop the table and create it again"
         )
-    fields, highest = assign_ids(made.fields, replaced.highest_field_id + 1)
-    return replace(made, id=replaced.id + 1, fields=fields, highest_field_id=highest)
+    fields, highest = assign_ids(schema.fields, replaced.highest_field_id + 1)
+    return replace(schema, id=replaced.id + 1, fields=fields, highest_field_id=highest)
 
 
 def _shown(columns: Sequence[tuple[str, object]]) -> str:
@@ -209,13 +212,15 @@ def _shown(columns: Sequence[tuple[str, object]]) -> str:
 
 
 def _messages(entries: Sequence[ManifestEntry], indexes: Sequence[IndexManifestEntry]) -> list[CommitMessage]:
-    """Return messages that add live files and their index files. Row ids are given anew."""
-    found = []
+    """Return messages that add live files and their index files. The rows get new row ids."""
+    messages = []
     ordered = sorted(entries, key=lambda entry: entry.location)
     for location, group in groupby(ordered, key=lambda entry: entry.location):
         files = tuple(replace(entry.file, first_row_id=None) for entry in group)
-        own = tuple(index for index in indexes if index.bucket_ref == location.ref)
-        found.append(
-            CommitMessage(location.partition, location.bucket, location.total_buckets, new_files=files, new_indexes=own)
+        new_indexes = tuple(index for index in indexes if index.bucket_ref == location.ref)
+        messages.append(
+            CommitMessage(
+                location.partition, location.bucket, location.total_buckets, new_files=files, new_indexes=new_indexes
+            )
         )
-    return found
+    return messages

@@ -1,1 +1,1 @@
-"""Iceberg metadata beside the snapshots of a table, so that readers of Iceberg tables read its data files."""
+"""Iceberg metadata in addition to the snapshots of a table, so that Iceberg readers can read its data files."""

@@ -1,4 +1,4 @@
-"""The manifests of a new snapshot: those of an earlier one with the changes since then, or all from the live files."""
+"""The manifests of a new snapshot: manifests of an earlier snapshot with the changes since then, or all live files."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,16 +32,13 @@ class Content:
     counts: dict[str, int]
 
 
-class Making:
-    """The writing of the manifests of one snapshot.
-
-    ``location``: the directory of the table in the spelling of the metadata.
-    """
+class ManifestBuild:
+    """A writer of the manifests of one snapshot. ``location``: the table's directory as the metadata spell it."""
 
     def __init__(self, store: FileStore, snapshot: Snapshot, manifests: ManifestFiles, location: str) -> None:
         self._store, self._snapshot, self._manifests, self._location = store, snapshot, manifests, location
 
-    def afresh(self) -> Content:
+    def from_live_files(self) -> Content:
         """Write the manifests from the live files."""
         store, number = self._store, self._snapshot.id
         records = (
@@ -54,11 +51,11 @@ class Making:
         return Content(metas, "append", _counts(metas, metas, size.added, 0, size.added, len(size.partitions)))
 
     def following(self, base: Record) -> Content | None:
-        """Write the manifests that differ from those of ``base``; `None`: the changes since then are not known."""
+        """Write the manifests that differ from the manifests of ``base``. `None`: the changes since are unknown."""
         store, number = self._store, self._snapshot.id
-        between = [store.snapshots.find(one) for one in range(int(base["snapshot-id"]) + 1, number + 1)]
-        known = [one for one in between if one is not None]
-        changes = changed_files(store, known) if len(known) == len(between) else None
+        between = [store.snapshots.find(i) for i in range(int(base["snapshot-id"]) + 1, number + 1)]
+        snapshots = [snapshot for snapshot in between if snapshot is not None]
+        changes = changed_files(store, snapshots) if len(snapshots) == len(between) else None
         total = (base.get("summary") or {}).get("total-files-size")
         if changes is None or total is None:
             return None
@@ -68,7 +65,7 @@ class Making:
             size = _Bytes()
             staying, rewritten = self._without(metas, removed, size)
         except CorruptedError as error:
-            _log.warning("Iceberg metadata is written anew: %s", hide_secrets(str(error)))
+            _log.warning("Iceberg metadata is rewritten: %s", hide_secrets(str(error)))
             return None
         new = self._manifests.write(
             size.counting(added_records(store, added.values(), number, self._location)) if added else (), number
@@ -89,11 +86,13 @@ class Making:
     def _without(
         self, metas: Sequence[Record], removed: dict[str, ManifestEntry], size: "_Bytes"
     ) -> tuple[list[Record], list[Record]]:
-        """Return the manifests without a removed file, and new ones in place of the others."""
+        """Return the manifests without removed files, and new manifests that replace the others."""
         if not removed:
             return list(metas), []
         partitions = {entry.partition for entry in removed.values()}
-        test = _PartitionTest(self._store.schema, [partition_record(self._store, one) for one in partitions])
+        test = _PartitionTest(
+            self._store.schema, [partition_record(self._store, partition) for partition in partitions]
+        )
         staying, rewritten = [], []
         for meta in metas:
             if not test.may_hold(meta) or not self._holds(meta, removed):
@@ -110,7 +109,7 @@ class Making:
         )
 
     def _marked(self, meta: Record, removed: dict[str, ManifestEntry], size: "_Bytes") -> Iterator[Record]:
-        """Yield the live entries of a manifest, those of removed files as deleted by this snapshot."""
+        """Yield the live entries of a manifest, with removed files as deleted by this snapshot."""
         for block in self._manifests.read(meta):
             for record in block:
                 if record["status"] == DELETED:
@@ -122,14 +121,14 @@ class Making:
                     yield {**record, "status": EXISTING}
 
     def _merged(self, metas: list[Record]) -> list[Record]:
-        """Return the manifests, the small ones merged if they are too many."""
+        """Return the manifests. Small manifests are merged if there are too many."""
         options = self._store.options
         target = options.value(MANIFEST_TARGET_FILE_SIZE)
         small = [meta for meta in metas if meta["manifest_length"] < target * 2 // 3]
         if len(small) < options.value(METADATA_ICEBERG_COMPACTION_MIN_FILE_NUM):
             return metas
-        many = len(small) >= options.value(METADATA_ICEBERG_COMPACTION_MAX_FILE_NUM)
-        if not many and sum(meta["manifest_length"] for meta in small) < target:
+        too_many = len(small) >= options.value(METADATA_ICEBERG_COMPACTION_MAX_FILE_NUM)
+        if not too_many and sum(meta["manifest_length"] for meta in small) < target:
             return metas
         merged = self._manifests.write(self._entries(small), self._snapshot.id)
         obsolete = {meta["manifest_path"] for meta in small if meta["added_snapshot_id"] == self._snapshot.id}
@@ -139,7 +138,7 @@ class Making:
         return [*(meta for meta in metas if meta not in small), *merged]
 
     def _entries(self, metas: Iterable[Record]) -> Iterator[Record]:
-        """Yield the entries of manifests as a manifest of this snapshot has them."""
+        """Yield the entries of manifests in the form for a manifest of this snapshot."""
         for meta in metas:
             for block in self._manifests.read(meta):
                 for record in block:
@@ -150,7 +149,7 @@ class Making:
 
 
 class _PartitionTest:
-    """A test which manifests may hold files of some partitions, by the bounds of their partition columns."""
+    """A test for manifests that may hold files of some partitions, by the bounds of their partition columns."""
 
     def __init__(self, schema: TableSchema, partitions: Sequence[Record]) -> None:
         self._names = [avro_name(name) for name in schema.partition_keys]
@@ -177,14 +176,14 @@ class _PartitionTest:
 
 
 class _Bytes:
-    """The bytes and partitions of the files that pass."""
+    """Counters of the bytes and partitions of added and removed files."""
 
     def __init__(self) -> None:
         self.added = self.removed = 0
         self.partitions: set[tuple[Any, ...]] = set()
 
     def counting(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records of added files."""
+        """Count and yield the records of added files."""
         for record in records:
             assert record["status"] == ADDED
             self.added += record["data_file"]["file_size_in_bytes"]
@@ -206,12 +205,12 @@ def _counts(
     """Return the summary of a snapshot.
 
     Args:
-        metas: all its manifests.
-        new: those that were written for it.
-        added: bytes of the files that it adds.
-        removed: bytes of the files that it removes.
-        total: bytes of all its files.
-        partitions: number of the partitions that it changes.
+        metas: all manifests of the snapshot.
+        new: the manifests that were written for the snapshot.
+        added: the bytes of the added files.
+        removed: the bytes of the removed files.
+        total: the bytes of all files.
+        partitions: the number of changed partitions.
     """
 
     def of(metas: Sequence[Record], name: str) -> int:

@@ -19,11 +19,11 @@ from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
 _OF_OTHER_TOOLS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9a-f]{8}\.parquet")
-"""The end of the name of a file that `moving.add_files` has taken from another tool."""
+"""The end of the name of a file that `migration.add_files` has added from another tool."""
 
 
 def top_level(store: FileStore) -> int | None:
-    """Return the level whose files need no merge, which alone is shown; `None`: the files of all levels are shown."""
+    """Return the only level that is shown, because its files need no merge. `None`: all levels are shown."""
     return num_levels(store.options) - 1 if store.schema.primary_keys else None
 
 
@@ -39,7 +39,7 @@ def check_no_vectors(store: FileStore, snapshot: Snapshot) -> None:
     if any(e.index_type == DELETION_VECTORS for e in store.manifests.read_index(snapshot.index_manifest)):
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {store.root} has deletion vectors, which its Iceberg metadata cannot show: "
-            "rewrite the files that have them by a full compaction"
+            "run a full compaction, which rewrites these files"
         )
 
 
@@ -53,10 +53,10 @@ def shown_files(store: FileStore, snapshot: Snapshot) -> Iterator[list[ManifestE
 def changed_files(
     store: FileStore, snapshots: Sequence[Snapshot]
 ) -> tuple[dict[str, ManifestEntry], dict[str, ManifestEntry]] | None:
-    """Return the files that appear for readers by the changes of these snapshots, and those that disappear, by name.
+    """Return the files that these snapshots add for Iceberg readers, and the files that they remove, by name.
 
-    ``snapshots``: without a gap, oldest first. `None`: the changes do not tell, because a snapshot has replaced the
-    list of files itself, or a file left and came again.
+    ``snapshots``: snapshots without a gap, oldest first. `None`: the changes are unknown, because a snapshot replaced
+    the list of files itself, or removed a file that was added again.
     """
     top, last = top_level(store), dict[tuple[str, int], ManifestEntry]()
     for snapshot in snapshots:
@@ -81,12 +81,12 @@ def added_records(
     """Yield the records of files in a manifest, as added by a snapshot.
 
     Args:
-        store: the table.
-        entries: of the files, which readers see.
-        snapshot_id: of the snapshot.
-        location: the directory of the table in the spelling of the metadata.
+        store: the table to describe.
+        entries: the entries of the files, which readers see.
+        snapshot_id: the id of the snapshot.
+        location: the directory of the table as the metadata spell it.
 
-    Raises UnsupportedError for a file whose rows Iceberg readers would not read right.
+    Raises UnsupportedError for a file that Iceberg readers would not read correctly.
     """
     for group in files_of_equal_stats(list(entries)):
         for entry, stats in zip(group, _statistics(store, group), strict=True):
@@ -108,11 +108,11 @@ def partition_record(store: FileStore, partition: bytes) -> Record:
 def _data_file(store: FileStore, entry: ManifestEntry, location: str) -> Record:
     file, path = entry.file, store.file_path(entry.bucket_ref, entry.file)
     if not file.file_name.endswith(".parquet"):
-        raise UnsupportedError(f"{path} is no Parquet file, and only these hold the ids of columns: compact the table")
+        raise UnsupportedError(f"{path} is not a Parquet file, so it has no column ids: compact the table")
     if _OF_OTHER_TOOLS.fullmatch(file.file_name[-len("01234567-0123-0123-0123-0123456789ab-01234567.parquet") :]):
         raise UnsupportedError(
-            f"{path} is of another tool, so it lacks the ids by which Iceberg readers find columns: rewrite it, for "
-            "example by INSERT OVERWRITE with the rows of the table itself"
+            f"{path} was written by another tool, so it lacks the column ids that Iceberg readers need: rewrite it, "
+            "for example by INSERT OVERWRITE with the rows of the table itself"
         )
     if file.delete_row_count:
         raise UnsupportedError(f"{path} holds deleted rows, which Iceberg readers would show: compact the table")
@@ -132,19 +132,19 @@ def _statistics(store: FileStore, group: Sequence[ManifestEntry]) -> list[Record
     fields = stats_fields(store, group[0].file)
     stats = [entry.file.value_stats for entry in group]
     schema = stats_schema(fields)
-    known = [i for i, s in enumerate(stats) if fields and int.from_bytes(s.min_values[:4], "big") == len(fields)]
-    if not known:
+    with_bounds = [i for i, s in enumerate(stats) if fields and int.from_bytes(s.min_values[:4], "big") == len(fields)]
+    if not with_bounds:
         return result
     columns = list(range(len(fields)))
-    low = decode_rows([stats[i].min_values for i in known], schema, columns)
-    high = decode_rows([stats[i].max_values for i in known], schema, columns)
+    low = decode_rows([stats[i].min_values for i in with_bounds], schema, columns)
+    high = decode_rows([stats[i].max_values for i in with_bounds], schema, columns)
     for at, field in enumerate(fields):
         kind = described_type(field.type, field.id)
         # Other engines pad the bounds of CHAR with spaces, so that a shorter value may be outside of them.
         bounded = getattr(field.type, "root", None) not in (None, "CHAR")
-        lows: Sequence[Any] = encode_bounds(low.column(at), kind) if bounded else [None] * len(known)
+        lows: Sequence[Any] = encode_bounds(low.column(at), kind) if bounded else [None] * len(with_bounds)
         highs: Sequence[Any] = encode_bounds(high.column(at), kind) if bounded else lows
-        for row, i in enumerate(known):
+        for row, i in enumerate(with_bounds):
             nulls = stats[i].null_counts[at] if at < len(stats[i].null_counts) else None
             if nulls is not None:
                 result[i]["null_value_counts"].append({"key": field.id, "value": nulls})

@@ -1,4 +1,4 @@
-"""The snapshots that Iceberg metadata lists: those that have expired leave it, with the files that only they need."""
+"""The snapshots in Iceberg metadata. Expired snapshots are removed, with the files that only they need."""
 
 import logging
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 def writes_iceberg(store: FileStore) -> bool:
-    """Return True if commits to this branch write Iceberg metadata: only those to ``main`` do."""
+    """Return True if commits to this branch write Iceberg metadata: only commits to ``main`` do."""
     return store.branch == MAIN_BRANCH and is_enabled(store.options)
 
 
 def one_spelling(path: str) -> str:
-    """Return a directory in one spelling for all that name it: ``s3a://`` is ``s3://``, ``file:///a`` is ``/a``."""
+    """Return the canonical spelling of a directory: ``s3a://`` is ``s3://``, ``file:///a`` is ``/a``."""
     if scheme_of(path) == "file":
         return local_path(path).rstrip("/")
     rest = path.partition(":")[2].rstrip("/")
@@ -33,16 +33,16 @@ def one_spelling(path: str) -> str:
 
 def tag_refs(store: FileStore, records: Sequence[Record]) -> dict[str, Any]:
     """Return the tags of the listed snapshots as Iceberg's references."""
-    ids = {int(one["snapshot-id"]) for one in records}
+    ids = {int(record["snapshot-id"]) for record in records}
     tags = [tag for tag in store.tags.list() if tag.snapshot.id in ids and tag.name != MAIN_BRANCH]
     return {tag.name: {"snapshot-id": tag.snapshot.id, "type": "tag"} for tag in tags}
 
 
 def delete_unlisted(manifests: ManifestFiles, dropped: Sequence[Record], listed: Sequence[Record]) -> None:
-    """Delete the manifest lists of snapshots that are not listed any more, and the manifests that only they need.
+    """Delete the manifest lists of snapshots that are no longer listed, and the manifests that only they need.
 
-    Which snapshots have a manifest is an interval, so a manifest that a listed snapshot needs is in one of the listed
-    neighbours of the snapshot that has gone.
+    A manifest belongs to an interval of snapshots. So if a listed snapshot needs a manifest of a removed snapshot, one
+    of the adjacent listed snapshots needs it too.
     """
     manifests_of: dict[str, set[str]] = {}
     named = {one["manifest-list"] for one in listed}
@@ -72,7 +72,7 @@ def delete_unlisted(manifests: ManifestFiles, dropped: Sequence[Record], listed:
 
 
 def forget_expired(store: FileStore) -> None:
-    """Remove snapshots that have expired from the Iceberg metadata, and tags that do not exist, as far as they differ.
+    """Remove expired snapshots and deleted tags from the Iceberg metadata, if there are any.
 
     REQUIRES: the files of the snapshots still exist, or no reader may need them. Never fails: an error is logged.
     """
@@ -96,21 +96,21 @@ def _forget_expired(store: FileStore) -> None:
     if latest is None or metadata is None or one_spelling(metadata.location) != one_spelling(store.root):
         return
     existing = set(store.snapshots.ids())
-    listed = [one for one in metadata.snapshots if int(one["snapshot-id"]) in existing]
+    listed = [record for record in metadata.snapshots if int(record["snapshot-id"]) in existing]
     refs = tag_refs(store, listed)
     if not listed or (len(listed) == len(metadata.snapshots) and refs == metadata.refs):
         return
     store.io.write(files.path(latest), metadata.with_snapshots(listed, refs))
     manifests = ManifestFiles(store.io, directory, store.schema, store.new_name)
-    delete_unlisted(manifests, [one for one in metadata.snapshots if one not in listed], listed)
+    delete_unlisted(manifests, [record for record in metadata.snapshots if record not in listed], listed)
 
 
 def leftover_files(store: FileStore, older_than: int) -> list[FileStatus]:
-    """Return the old files beside the Iceberg metadata that no version names: interrupted commits leave them.
+    """Return the old files in the Iceberg directory that no version names: interrupted commits leave them.
 
     Args:
-        store: of the table.
-        older_than: epoch milliseconds; younger files are not returned.
+        store: the table to check.
+        older_than: a time in epoch milliseconds; newer files are not returned.
 
     Cost: the metadata of all versions and the manifest lists of all listed snapshots are read. Raises CorruptedError if
     a version cannot be read: it may name any file.
@@ -118,7 +118,7 @@ def leftover_files(store: FileStore, older_than: int) -> list[FileStatus]:
     if not writes_iceberg(store):
         return []
     directory = iceberg_directory(store.root, store.options)
-    old = [one for one in store.io.list(directory) if one.name.endswith(".avro") and one.modified_ms < older_than]
+    old = [file for file in store.io.list(directory) if file.name.endswith(".avro") and file.modified_ms < older_than]
     files, manifests = MetadataFiles(store.io, directory), ManifestFiles(store.io, directory, store.schema, str)
     named: set[str] = set()
     for version in files.versions() if old else ():
@@ -130,4 +130,4 @@ def leftover_files(store: FileStore, older_than: int) -> list[FileStatus]:
             named.add(path)
             if store.io.exists(path):  # older versions list snapshots that have expired since
                 named |= {manifests.local(meta["manifest_path"]) for meta in manifests.read_list(path)}
-    return [one for one in old if manifests.local(one.name) not in named and not one.is_directory]
+    return [file for file in old if manifests.local(file.name) not in named and not file.is_directory]

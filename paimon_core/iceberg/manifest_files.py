@@ -1,4 +1,4 @@
-"""Iceberg's manifests and manifest lists: Avro files of fixed schemas, which carry Iceberg's own field ids."""
+"""Iceberg's manifests and manifest lists: Avro files with fixed schemas, which contain Iceberg's own field ids."""
 
 import itertools
 import json
@@ -61,7 +61,7 @@ def _map(key: int, value: int, kind: str) -> Record:
 
 
 def avro_name(name: str) -> str:
-    """Return the name of a column as Avro allows it: Iceberg writes other characters as ``_x`` and their code."""
+    """Return the name of a column as Avro allows it. Iceberg writes other characters as ``_x`` and their code."""
     escaped = re.sub(r"[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
     return f"_{escaped}" if escaped[:1].isdigit() else escaped
 
@@ -97,7 +97,7 @@ def manifest_schema(schema: TableSchema) -> Record:
 
 
 def list_schema(*, legacy: bool) -> Record:
-    """Return the Avro schema of the records of a manifest list; ``legacy``: with the names of Iceberg 1.4."""
+    """Return the Avro schema of the records of a manifest list. ``legacy``: True for the names of Iceberg 1.4."""
     files = "data_files" if legacy else "files"
     summary = [
         _field(509, "contains_null", "boolean"),
@@ -128,10 +128,10 @@ def _kind(schema: TableSchema, partition: int) -> str:
 
 @dataclass
 class ManifestFiles:
-    """The manifests and manifest lists of one table's Iceberg metadata, read and written.
+    """A reader and writer of the manifests and manifest lists of one table's Iceberg metadata.
 
-    ``new_name`` returns a unique name: each object calls it once, before its first write. ``written``: the paths of
-    the files that this object has written.
+    ``new_name``: a function that returns a unique name; each object calls it once, before its first write.
+    ``written``: the paths of the files that this object has written.
     """
 
     io: FileIO
@@ -148,7 +148,7 @@ class ManifestFiles:
         return _records(self.io, self.local(meta["manifest_path"]))
 
     def write(self, entries: Iterable[Record], snapshot_id: int) -> list[Record]:
-        """Write entries to manifests of about the target size; return the records of these manifests for a list."""
+        """Write entries to manifests of about the target size. Return the records of these manifests for a list."""
         target, source = self.schema.options.value(MANIFEST_TARGET_FILE_SIZE), iter(entries)
         metas = []
         while block := list(itertools.islice(source, _BLOCK_RECORDS)):
@@ -169,12 +169,12 @@ class ManifestFiles:
     # ---- lists
 
     def read_list(self, path: str) -> list[Record]:
-        """Return the manifests of a list, under the names of today. Raises CorruptedError as `read`."""
-        found = [record for block in _records(self.io, self.local(path)) for record in block]
-        return [{name.replace("_data_files_", "_files_"): value for name, value in meta.items()} for meta in found]
+        """Return the manifests of a list, with the current field names. Raises CorruptedError as `read` does."""
+        records = [record for block in _records(self.io, self.local(path)) for record in block]
+        return [{name.replace("_data_files_", "_files_"): value for name, value in meta.items()} for meta in records]
 
     def write_list(self, metas: Sequence[Record], snapshot_id: int) -> str:
-        """Write the manifest list of a snapshot; return its path."""
+        """Write the manifest list of a snapshot. Return its path."""
         legacy = self.schema.options.value(METADATA_ICEBERG_MANIFEST_LEGACY_VERSION)
         if legacy:
             metas = [{name.replace("_files_", "_data_files_"): value for name, value in m.items()} for m in metas]
@@ -185,7 +185,7 @@ class ManifestFiles:
         return self._store(f"snap-{snapshot_id}-{self._prefix()}.avro", sink.getvalue())
 
     def local(self, path: str) -> str:
-        """Return the path, in the spelling of this table's directory, of a file that the metadata names."""
+        """Return the path of a file that the metadata names, in this table's directory."""
         return join(self.directory, path.rpartition("/")[2])
 
     # ---- inside
@@ -220,7 +220,7 @@ def _records(files: FileIO, path: str) -> Iterator[list[Record]]:
     try:
         data = files.read(path)
     except FileNotFoundError as missing:
-        raise CorruptedError(f"{path} is missing, and Iceberg metadata names it") from missing
+        raise CorruptedError(f"{path} is missing, but Iceberg metadata names it") from missing
     container = Container(BytesIO(data), path)
     yield from container.records(BlockDecoder(container.header.schema))
 
@@ -236,7 +236,7 @@ class _Summary:
         self._oldest: int | None = None
 
     def add(self, block: Sequence[Record]) -> None:
-        """Count these entries, too."""
+        """Add these entries to the counts."""
         for entry in block:
             self._files[entry["status"]] += 1
             self._rows[entry["status"]] += entry["data_file"]["record_count"]
@@ -262,10 +262,10 @@ class _Summary:
 
 
 def _bounds(values: Sequence[Any], kind: str) -> Record:
-    known = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     return {
-        "contains_null": len(known) < len(values),
+        "contains_null": len(present) < len(values),
         "contains_nan": False,
-        "lower_bound": encode(min(known), kind) if known else None,
-        "upper_bound": encode(max(known), kind) if known else None,
+        "lower_bound": encode(min(present), kind) if present else None,
+        "upper_bound": encode(max(present), kind) if present else None,
     }

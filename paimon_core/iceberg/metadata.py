@@ -21,7 +21,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 
 _HINT: Final = "version-hint.text"
 _VERSION: Final = re.compile(r"v(\d+)\.metadata\.json")
-_IDENTITY: Final = "paimon-commit-identity"  # of newer Java engines, which compare it
+_IDENTITY: Final = "paimon-commit-identity"  # newer Java engines write and compare it
 _FINGERPRINT: Final = "paimon-snapshot"
 _TOP_LEVEL: Final = "paimon-level"
 
@@ -34,7 +34,7 @@ class Metadata:
     location: str
     last_column_id: int
     snapshots: tuple[Record, ...]
-    """As in the JSON, oldest first."""
+    """The snapshots as in the JSON, oldest first."""
     refs: Mapping[str, Any] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict)
     """The whole JSON."""
@@ -43,15 +43,15 @@ class Metadata:
     def from_json(data: bytes, path: str) -> "Metadata":
         """Parse a file of any engine. Raises CorruptedError naming ``path``."""
         try:
-            found = json.loads(data)
-            snapshots = tuple(sorted(found.get("snapshots") or (), key=lambda one: int(one["snapshot-id"])))
+            document = json.loads(data)
+            snapshots = tuple(sorted(document.get("snapshots") or (), key=lambda record: int(record["snapshot-id"])))
             return Metadata(
-                str(found["table-uuid"]),
-                str(found["location"]),
-                int(found["last-column-id"]),
+                str(document["table-uuid"]),
+                str(document["location"]),
+                int(document["last-column-id"]),
                 snapshots,
-                found.get("refs") or {},
-                found,
+                document.get("refs") or {},
+                document,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptedError(f"Iceberg metadata {path} cannot be read: {error}") from error
@@ -67,11 +67,11 @@ def dump(
     """Return a file of metadata.
 
     Args:
-        former: its uuid, location and highest id go on.
-        schemas: the versions to list; the last one is the current one.
-        snapshots: as in the JSON, oldest first; the last one is the current one.
-        refs: tags.
-        now: epoch milliseconds.
+        former: the previous metadata, whose uuid, location and highest column id are kept.
+        schemas: the schema versions to list; the last one is the current one.
+        snapshots: the snapshots as in the JSON, oldest first; the last one is the current one.
+        refs: the tags as Iceberg's references.
+        now: the time in epoch milliseconds.
     """
     listed, newest = [iceberg_schema(schema) for schema in schemas], snapshots[-1]
     fields = partition_fields(schemas[-1])
@@ -107,10 +107,10 @@ def _dump(document: Mapping[str, Any]) -> bytes:
 def snapshot_record(
     snapshot: Snapshot, parent: int | None, manifest_list: str, operation: str, counts: Mapping[str, int]
 ) -> Record:
-    """Return a snapshot as Iceberg's JSON; ``counts`` and what identifies the snapshot are its summary."""
+    """Return a snapshot as Iceberg's JSON. Its summary has ``counts`` and the identity of the snapshot."""
     identity = snapshot.uuid or f"{snapshot.commit_user}:{snapshot.commit_identifier}:{snapshot.time_millis}"
     summary = {name: str(count) for name, count in counts.items()}
-    found = {
+    record = {
         "sequence-number": snapshot.id,
         "snapshot-id": snapshot.id,
         "timestamp-ms": snapshot.time_millis,
@@ -118,16 +118,16 @@ def snapshot_record(
         "manifest-list": manifest_list,
         "schema-id": snapshot.schema_id,
     }
-    return found if parent is None else {**found, "parent-snapshot-id": parent}
+    return record if parent is None else {**record, "parent-snapshot-id": parent}
 
 
 def with_level(record: Record, level: int | None) -> Record:
-    """Return a snapshot of the metadata that says of which level its files are; `None`: of all."""
+    """Return a snapshot of the metadata that records the level of its files. ``level``: `None`: all levels."""
     return {**record, "summary": {**record["summary"], _TOP_LEVEL: _shown_level(level)}}
 
 
 def is_of(record: Record, snapshot: Snapshot | None, level: int | None) -> bool:
-    """Return True if a snapshot of the metadata shows the files of this level of exactly this snapshot."""
+    """Return True if a snapshot of the metadata shows exactly the files of ``snapshot`` at this level."""
     summary = record.get("summary") or {}
     if snapshot is None or record.get("snapshot-id") != snapshot.id or "manifest-list" not in record:
         return False
@@ -166,7 +166,7 @@ class MetadataFiles:
             return None
 
     def hint(self) -> int | None:
-        """Return the version that the hint names; `None`: there is no readable hint."""
+        """Return the version that the hint names; `None`: no readable hint."""
         try:
             return int(self.io.read(join(self.directory, _HINT)))
         except (FileNotFoundError, ValueError):

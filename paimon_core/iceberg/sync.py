@@ -1,13 +1,13 @@
 """Bring the Iceberg metadata of a table up to its newest snapshot (decision 28).
 
-One rule serves commits, rollbacks, fast-forwards and what a crash left: the newest metadata that exists is compared
-with the snapshots that exist. The newest of its snapshots that this engine has described and that still is the same one
-is the base: its manifests are continued by the changes since then. Without a base the manifests are written from the
+The same rule applies after commits, rollbacks, fast-forwards and crashes: the newest metadata is compared with the
+existing snapshots. The base is the newest snapshot in it that this engine has described, and that is still unchanged.
+The manifests of the base are reused, with the changes since then. Without a base, the manifests are written from the
 live files.
 
-Order of writes: manifests, their list, ``v<id>.metadata.json``, the hint; then older versions and files that no
-snapshot needs are deleted. So a reader that follows the hint finds complete metadata, and a crash leaves older metadata
-or files that nothing names; the next call goes on from there.
+Order of writes: manifests, their list, ``v<id>.metadata.json``, the hint. Then older versions and files that no
+snapshot needs are deleted. So a reader that follows the hint finds complete metadata. A crash leaves older metadata, or
+files that nothing names; the next call continues from there.
 """
 
 import logging
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
-from paimon_core.iceberg.contents import Making
+from paimon_core.iceberg.contents import ManifestBuild
 from paimon_core.iceberg.data_files import check_no_vectors, top_level
 from paimon_core.iceberg.listed import delete_unlisted, one_spelling, tag_refs, writes_iceberg
 from paimon_core.iceberg.manifest_files import ManifestFiles, Record
@@ -36,28 +36,28 @@ _TRIES = 5  # to name the newest version in the hint, while others commit
 
 
 def check_iceberg(store: FileStore) -> None:
-    """Raise UnsupportedError if the table is to have Iceberg metadata, and no reader could read its files by it.
+    """Raise UnsupportedError if the table writes Iceberg metadata with which no reader could read its files.
 
-    The schema alone is checked by `schema.support.check_writable`. Cost: nothing for a table without Iceberg metadata,
-    else the schemas that are not cached.
+    `schema.support.check_writable` checks the current schema by itself. Cost: nothing for a table without Iceberg
+    metadata, else reads of the schemas that are not cached.
     """
     if not writes_iceberg(store):
         return
     iceberg_directory(store.root, store.options)
     for number in store.schemas.ids():
         if number < store.schema.id:
-            found = unreadable_change(store.schemas.get(number), store.schema)
-            if found is not None:
+            change = unreadable_change(store.schemas.get(number), store.schema)
+            if change is not None:
                 raise UnsupportedError(
-                    f"cannot write to {store.root} with Iceberg metadata: Iceberg has no such change of a type as that "
-                    f"of {found}. Set option 'metadata.iceberg.storage' to 'disabled', or add a new column instead"
+                    f"cannot write to {store.root} with Iceberg metadata: Iceberg does not support the type change of "
+                    f"{change}. Set option 'metadata.iceberg.storage' to 'disabled', or add a new column instead"
                 )
 
 
 def sync_after_change(store: FileStore) -> None:
-    """Write the Iceberg metadata of the newest snapshot, after a change of the table that is visible already.
+    """Write the Iceberg metadata of the newest snapshot, after a change of the table that is already visible.
 
-    Never fails: an error is logged, readers of Iceberg see the older state, and the next change does the work.
+    Never fails: an error is logged, Iceberg readers see the older state, and the next change writes the metadata.
     """
     try:
         if writes_iceberg(store):
@@ -73,7 +73,7 @@ def sync_after_change(store: FileStore) -> None:
 
 
 def sync(store: FileStore) -> bool:
-    """Write the Iceberg metadata of the newest snapshot; return False if there is nothing to write."""
+    """Write the Iceberg metadata of the newest snapshot. Return False if there is nothing to write."""
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return False
@@ -81,7 +81,7 @@ def sync(store: FileStore) -> bool:
 
 
 class _Sync:
-    """The work of one call."""
+    """One call of `sync`."""
 
     def __init__(self, store: FileStore, snapshot: Snapshot) -> None:
         schema = store.schemas.get(snapshot.schema_id).copy(dict(store.options))
@@ -91,7 +91,7 @@ class _Sync:
         self._manifests = ManifestFiles(store.io, directory, schema, store.new_name)
 
     def run(self) -> bool:
-        """Write what is missing; see `sync`."""
+        """Write the missing metadata: see `sync`."""
         store, files, snapshot = self._store, self._files, self._snapshot
         versions = files.versions()
         former = self._newest_readable(versions)
@@ -101,7 +101,7 @@ class _Sync:
                 self._write_hint()
             return changed
         inherited = former or Metadata(store.new_name(), store.root, 0, ())
-        if one_spelling(inherited.location) != one_spelling(store.root):  # the table was renamed: all paths are others
+        if one_spelling(inherited.location) != one_spelling(store.root):  # the table was renamed: all paths differ
             inherited = replace(inherited, location=store.root, snapshots=())
         if not self._has_partitions_of(inherited):  # the table was replaced
             inherited = replace(inherited, snapshots=())
@@ -120,26 +120,26 @@ class _Sync:
         store.io.write(path, data)
         store.sync([path])
         if self._write_hint():
-            dropped = [] if former is None else [one for one in former.snapshots if one not in listed]
+            dropped = [] if former is None else [record for record in former.snapshots if record not in listed]
             delete_unlisted(self._manifests, dropped, listed)
             self._delete_versions(versions)
         return True
 
-    # ---- what there is
+    # ---- the existing metadata
 
     def _newest_readable(self, versions: Sequence[int]) -> Metadata | None:
         for version in reversed(versions):
             try:
-                found = self._files.read(version)
+                metadata = self._files.read(version)
             except CorruptedError as error:
-                _log.warning("Iceberg metadata is written anew: %s", hide_secrets(str(error)))
+                _log.warning("Iceberg metadata is rewritten: %s", hide_secrets(str(error)))
                 continue
-            if found is not None:
-                return found
+            if metadata is not None:
+                return metadata
         return None
 
     def _is_current(self, former: Metadata, versions: Sequence[int]) -> bool:
-        """Return True if the newest version describes the newest snapshot, and its schema and tags are those of now."""
+        """Return True if the newest version describes the newest snapshot of this table."""
         newest = former.snapshots[-1] if former.snapshots else {}
         return (
             versions[-1] == self._snapshot.id
@@ -149,45 +149,47 @@ class _Sync:
         )
 
     def _has_partitions_of(self, former: Metadata) -> bool:
-        """Return True if the manifests of the former metadata have the partition columns of now."""
+        """Return True if the manifests of the former metadata have the current partition columns."""
         specs = [spec.get("fields") for spec in former.document.get("partition-specs") or ()]
         return not former.snapshots or specs == [partition_fields(self._store.schema)]
 
     def _continued(self, former: Metadata) -> tuple[list[Record], Record | None]:
-        """Return the former snapshots that stay listed, and the one whose manifests are continued, if there is one.
+        """Return the former snapshots that stay listed, and the base whose manifests are reused. `None`: no base.
 
-        Snapshots before one that still is the same one are the same, too: a rollback replaces the newest ones.
+        Snapshots before an unchanged snapshot are also unchanged, because a rollback replaces the newest snapshots.
         """
         existing = set(self._store.snapshots.ids())
         for at in range(len(former.snapshots) - 1, -1, -1):
             record = former.snapshots[at]
             number = int(record["snapshot-id"])
             if number <= self._snapshot.id and is_of(record, self._store.snapshots.find(number), self._level):
-                before = [one for one in former.snapshots[: at + 1] if int(one["snapshot-id"]) in existing]
-                return self._not_due([one for one in before if int(one["snapshot-id"]) < self._snapshot.id]), record
+                before = [earlier for earlier in former.snapshots[: at + 1] if int(earlier["snapshot-id"]) in existing]
+                return self._not_due(
+                    [earlier for earlier in before if int(earlier["snapshot-id"]) < self._snapshot.id]
+                ), record
         return [], None
 
     def _not_due(self, records: list[Record]) -> list[Record]:
-        """Return the snapshots that do not expire after this commit by the options of the table."""
+        """Return the snapshots that the table's retention options keep after this commit."""
         if not records:
             return records
         retention = snapshot_retention(self._store.options, self._store.now())
-        times = {int(one["snapshot-id"]): int(one["timestamp-ms"]) for one in records}
+        times = {int(record["snapshot-id"]): int(record["timestamp-ms"]) for record in records}
         first = first_retained(
             retention, min(times), self._snapshot.id, None, lambda ids: (times.get(number) for number in ids)
         )
-        return [one for one in records if int(one["snapshot-id"]) >= first]
+        return [record for record in records if int(record["snapshot-id"]) >= first]
 
     # ---- the new snapshot
 
     def _record(self, staying: Sequence[Record], base: Record | None, location: str) -> Record:
-        """Write the manifests of the snapshot and their list, and return it as Iceberg's JSON."""
+        """Write the manifests of the snapshot and their list, and return the snapshot as Iceberg's JSON."""
         snapshot = self._snapshot
         if base is not None and int(base["snapshot-id"]) == snapshot.id:
             return base  # after a rollback
         check_no_vectors(self._store, snapshot)
-        making = Making(self._store, snapshot, self._manifests, location)
-        content = (None if base is None else making.following(base)) or making.afresh()
+        build = ManifestBuild(self._store, snapshot, self._manifests, location)
+        content = (None if base is None else build.following(base)) or build.from_live_files()
         path = self._manifests.write_list(content.metas, snapshot.id)
         parent = int(staying[-1]["snapshot-id"]) if staying else None
         record = snapshot_record(snapshot, parent, path, content.operation, content.counts)
@@ -199,11 +201,11 @@ class _Sync:
         """Return the versions of the schema that the snapshots need, the current one last."""
         latest = self._store.schemas.latest()
         assert latest is not None  # the table has a snapshot
-        needed = {int(one["schema-id"]) for one in records} | {self._snapshot.schema_id}
-        return [self._store.schemas.get(one) for one in sorted(needed - {latest.id})] + [latest]
+        needed = {int(schema_id["schema-id"]) for schema_id in records} | {self._snapshot.schema_id}
+        return [self._store.schemas.get(schema_id) for schema_id in sorted(needed - {latest.id})] + [latest]
 
     def _write_hint(self) -> bool:
-        """Name this version, or a newer one that exists, in the hint; return False if this version is not the newest.
+        """Name this version, or an existing newer one, in the hint. Return False if this version is not the newest.
 
         Another commit may write the hint at the same time, so the newest snapshot is read again afterwards.
         """
@@ -219,10 +221,10 @@ class _Sync:
             self._files.write_hint(version)
         return version == self._snapshot.id
 
-    # ---- what is not needed any more
+    # ---- old versions
 
     def _delete_versions(self, versions: Sequence[int]) -> None:
-        """Delete the versions of snapshots that a rollback has removed, and, as the options say, the oldest ones."""
+        """Delete the versions of snapshots that a rollback has removed, and the oldest versions by the options."""
         options, number = self._store.options, self._snapshot.id
         latest = self._store.snapshots.latest_id() or number
         first = 0

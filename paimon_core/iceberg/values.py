@@ -1,4 +1,4 @@
-"""Values in Iceberg's binary form for one value, as bounds of columns and partitions have it."""
+"""Single values in Iceberg's binary form, which the bounds of columns and partitions use."""
 
 import struct
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def encode_bounds(values: pa.Array, kind: IcebergType | None) -> list[bytes | No
     """Return each value of a column in Iceberg's form; `None`: null or not a number, so no bound.
 
     Args:
-        values: of a column's Arrow type.
-        kind: Iceberg's type of the column; no value of a nested type, and none of a type without a name, has a form.
+        values: the values, in the Arrow type of the column.
+        kind: Iceberg's type of the column. A nested type and `None` have no binary form.
     """
     if not isinstance(kind, str):
         return [None] * len(values)
@@ -39,26 +39,26 @@ def encode_bounds(values: pa.Array, kind: IcebergType | None) -> list[bytes | No
     if kind in _MICROS:
         values = values.cast(_MICROS[kind])
     stored = values.cast(_STORED[kind])
-    known = pc.is_valid(stored).to_numpy(zero_copy_only=False)
+    valid = pc.is_valid(stored).to_numpy(zero_copy_only=False)
     if kind in ("float", "double"):
-        known &= ~np.isnan(stored.fill_null(0).to_numpy(zero_copy_only=False))
+        valid &= ~np.isnan(stored.fill_null(0).to_numpy(zero_copy_only=False))
     width = stored.type.bit_width // 8
     data = stored.fill_null(0).to_numpy(zero_copy_only=False).tobytes()
-    return [data[i * width : (i + 1) * width] if known[i] else None for i in range(len(values))]
+    return [data[i * width : (i + 1) * width] if valid[i] else None for i in range(len(values))]
 
 
 def _unscaled(value: Any) -> bytes:
-    """Return the digits of a decimal as a big-endian integer of as few bytes as possible."""
+    """Return the digits of a decimal as a big-endian integer of the minimum number of bytes."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     return number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True)
 
 
 def encode(value: Any, kind: str) -> bytes:
-    """Return one internal value of a partition column in Iceberg's form."""
+    """Return an internal value of a partition column in Iceberg's form."""
     return value.encode() if kind == "string" else struct.pack(_NUMBERS[kind], value)
 
 
 def decoder(kind: str) -> Callable[[bytes], Any]:
-    """Return the inverse of `encode` for one type."""
+    """Return the inverse of `encode` for a type."""
     return bytes.decode if kind == "string" else lambda data: struct.unpack(_NUMBERS[kind], data)[0]

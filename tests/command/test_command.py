@@ -461,7 +461,7 @@ WRONG = [
     (["show", "{t}x"], 1, "no table at .*tx"),
     (["read", "db.t", "-w", "{w}x"], 1, "no database 'db'"),
     (["ls", "dbb", "-w", "{w}"], 1, "no database 'dbb' in .*db, empty"),
-    (["read", "db.u", "-w", "{w}"], 1, "no table 'db.u' in .*holds: t"),
+    (["read", "db.u", "-w", "{w}"], 1, "no table 'db.u' in .*has: t"),
     (["read", "{t}$fils"], 1, r"did you mean '\$files'"),
     (["read", "{t}", "--columns", "idd"], 1, "'idd' does not exist .*id, v, n"),
     (["read", "{t}", "--filter", "idd = 1"], 1, "idd"),

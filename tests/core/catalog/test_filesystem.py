@@ -80,7 +80,7 @@ def test_a_missing_table_is_refused_with_the_existing_names(catalog):
 
 def test_dropping(tmp_path, catalog):
     catalog.create_table("db.t", WANTED)
-    with pytest.raises(InvalidInputError, match="holds t"):
+    with pytest.raises(InvalidInputError, match="has t"):
         catalog.drop_database("db")
     catalog.drop_table("db.t")
     assert not (tmp_path / "db.db" / "t").exists()

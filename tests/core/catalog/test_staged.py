@@ -73,13 +73,13 @@ def test_what_is_discarded_leaves_no_trace(catalog, tmp_path, exists):
 def test_another_process_is_first(catalog):
     new = catalog.stage_table("db.t", OLD, replace_existing=True)
     catalog.create_table("db.t", OLD)
-    with pytest.raises(AlreadyExistsError, match="created meanwhile"):
+    with pytest.raises(AlreadyExistsError, match="created by another process"):
         new.publish()
     with pytest.raises(AlreadyExistsError, match=r"'db.t'"):
         catalog.stage_table("db.t", OLD, replace_existing=False)
     other = catalog.stage_table("db.t", OLD, replace_existing=True)
     catalog.alter_table("db.t", [SetOption("snapshot.num-retained.max", "100")])
-    with pytest.raises(CommitConflictError, match="altered meanwhile"):
+    with pytest.raises(CommitConflictError, match="altered by another process"):
         other.publish()
 
 

@@ -507,7 +507,7 @@ def test_files_of_other_tools_are_refused_and_found(tmp_path, caplog):
         table.add_files(str(tmp_path / "x.parquet"))
     with caplog.at_level(logging.WARNING):
         table.write(orders((1, "a", 1)))
-    assert "is of another tool" in caplog.text
+    assert "was written by another tool" in caplog.text
     assert names_in(table.store.io, f"{table.path}/metadata") == set()
     table.overwrite(table.to_arrow())
     assert set(_now(table).files[3]) == _live(table)
