@@ -32,7 +32,7 @@ from paimon_core.options.file import PLACES_OF_NEW_FILES
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.scan.entries import live_entries
-from paimon_core.schema.continuity import replaced_version, replacing, unmarked
+from paimon_core.schema.continuity import is_replaced, replaced_version, replacing, unmarked
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
@@ -76,7 +76,8 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
         snapshot: the one to copy; `None`: the table has none.
         target_io: of the store of the copy.
         root: the directory of the copy.
-        newest: copy all versions of the schema, not only those up to the one of the snapshot.
+        newest: copy all versions of the schema, not only those up to the one of the snapshot. Versions that replaced
+            the table after the snapshot are left out.
 
     Raises AlreadyExistsError if there is a table at ``root`` that is no copy of this one, or has been changed since;
     InvalidInputError if the copy is of a newer snapshot, OutOfRangeError if the snapshot expires meanwhile,
@@ -91,6 +92,8 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
             "copies one branch: clone each branch, or remove the option"
         )
     schemas = _schemas(source, None if newest or snapshot is None else snapshot.schema_id)
+    if snapshot is not None:
+        schemas = _without_replacement(schemas, snapshot.schema_id)
     if not schemas:
         raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed meanwhile")
     target = FileStore(target_io, root, schemas[-1])
@@ -124,6 +127,15 @@ def _schemas(source: FileStore, last: int | None) -> list[TableSchema]:
     found = [source.schemas.get(number) for number in source.schemas.ids() if last is None or number <= last]
     without = {option.key: None for option in PLACES_OF_NEW_FILES}
     return [replace(schema, options=Options(dict(schema.options)).merged(without)) for schema in found]
+
+
+def _without_replacement(schemas: list[TableSchema], version: int) -> list[TableSchema]:
+    """Return the versions without those of a replacement after ``version``: rows of ``version`` do not fit them."""
+    own = next((schema for schema in schemas if schema.id == version), None)
+    if own is None:
+        return schemas
+    last = max(schema.id for schema in schemas if schema.id <= version or not is_replaced(own, schema))
+    return [schema for schema in schemas if schema.id <= last]
 
 
 def _check_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas) -> None:

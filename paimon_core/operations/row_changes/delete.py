@@ -48,6 +48,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.started_from import Guard, StartedFrom
+from paimon_core.store.current_schema import check_opened
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
@@ -130,7 +131,7 @@ def drop_counted(
     shown = store.with_options(shows_all(store.schema))
 
     def attempt() -> Dropped | None:
-        snapshot = store.snapshots.latest()
+        snapshot = _newest(store)
         if snapshot is None:
             return Dropped(0, None)
         found = aggregate(TableScan(shown, snapshot, predicate), (), [Function("count")])
@@ -169,6 +170,13 @@ def check_deletes(schema: TableSchema) -> None:
         )
 
 
+def _newest(store: FileStore) -> Snapshot | None:
+    """Return the newest snapshot. Raises NotFoundError if the table was dropped or replaced since it was opened."""
+    snapshot = store.snapshots.latest()
+    check_opened(store.schemas, store.schema, snapshot)
+    return snapshot
+
+
 def _drop_unread(
     store: FileStore,
     predicate: Predicate | None,
@@ -183,7 +191,7 @@ def _drop_unread(
 
 def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
     """Drop whole partitions, unread."""
-    latest = store.snapshots.latest()
+    latest = _newest(store)
     if latest is None:
         return None
     with raise_if_expired(store, latest):
@@ -201,7 +209,7 @@ def shows_all(schema: TableSchema) -> dict[str, str]:
 
 def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
     """Write a row of kind -D for every row that matches in the newest snapshot; commit if no such row has changed."""
-    snapshot = store.snapshots.latest()
+    snapshot = _newest(store)
     if snapshot is None:
         return None
     shown = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
@@ -222,7 +230,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 def _delete_in_files(
     store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
 ) -> Snapshot | None:
-    messages = _messages(store, store.snapshots.latest(), predicate, runner, progress)
+    messages = _messages(store, _newest(store), predicate, runner, progress)
     if not messages:
         return None
     publisher = Publisher(store)
@@ -270,7 +278,7 @@ def replace_rows(
     """
 
     def attempt() -> Snapshot | None:
-        snapshot = store.snapshots.latest()
+        snapshot = _newest(store)
         deleting = _messages(store, snapshot, predicate, runner)
         publisher = Publisher(store, user)
         with publisher.publishing(deleting):
