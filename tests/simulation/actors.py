@@ -209,11 +209,13 @@ def sink(world: World, op: Op, record: Record) -> None:
     if batch is None:
         batch = world.sinks[client] = record
         record.repeats = True
-    first = batch.op
-    rows = world.rows(first, table.schema)
-    if batch is record:
-        record.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
+    added, names = getattr(batch.effect, "added", ()), {f.id: f.name for f in table.schema.fields}
+    if all(key not in names for row in added for key, _ in row):  # a new batch, or a table that was replaced
+        rows = world.rows(batch.op, table.schema)
+        batch.effect = (Upsert if world.keyed else Insert)(by_id(rows, table.schema))
     else:
+        rows = [{names[key]: value for key, value in row if key in names} for row in added]
+    if batch is not record:
         batch.tables.update(record.tables)
         record.effect, record.repeats, record.applied = batch.effect, True, batch.applied
     user = f"sink-{client}"
@@ -477,7 +479,7 @@ def read(world: World, op: Op, record: Record) -> None:
     for _ in range(2):
         begun = world.scheduler.time
         rows = by_id(table.to_arrow().to_pylist(), table.schema)
-        _check_read(world, record, table, rows, world.oracle.states(table.path, begun, table.schema))
+        _check_read(record, table.schema, rows, world.oracle.states(table.path, begun, table.schema))
 
 
 def travel(world: World, op: Op, record: Record) -> None:
@@ -497,7 +499,7 @@ def travel(world: World, op: Op, record: Record) -> None:
     schema = world.oracle.schema(schemas[world.oracle.snapshot(file).schema_id])
     if world.oracle.meets(record, (*STRUCTURAL, "rollback", "replace")):
         return
-    _check_read(world, record, table, by_id(rows.to_pylist(), schema), [world.oracle.own_rows(file)])
+    _check_read(record, schema, by_id(rows.to_pylist(), schema), [world.oracle.own_rows(file)])
 
 
 def stream(world: World, op: Op, record: Record) -> None:
@@ -521,8 +523,7 @@ def stream(world: World, op: Op, record: Record) -> None:
         raise Violation(f"{record}: the stream had {texts[0]} up to snapshot {after.snapshot_id}, not {texts[1]}")
 
 
-def _check_read(world: World, record: Record, table: Table, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
-    schema = table.schema
+def _check_read(record: Record, schema: TableSchema, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
     if has_nulls(rows, schema):
         raise Violation(f"{record}: read rows of NULLs: {shown(rows, schema)}")
     if list(rows) not in states:

@@ -27,6 +27,7 @@ def _check(world: World, client: Client) -> None:
     world.scheduler.begin(0)
     tables = world.catalog.list_tables("db")
     for name in tables:
+        world.scheduler.begin(0)
         if current_schema(Schemas(world.catalog._io, world.catalog.location(f"db.{name}"))) is None:
             world.catalog.drop_table(f"db.{name}")  # a clone that was interrupted before it had rows
         else:
@@ -44,6 +45,7 @@ def _check_table(world: World, client: Client, name: str) -> None:
             _check_sound(table, broken=any(line.broken & _numbers(line) for line in lines))
             _check_readable(world, table)
             _check_written(world, client, name)
+            world.scheduler.begin(0)
         world.scheduler.time += _DAYS
         table.maintenance.remove_orphan_files(older_than=world.scheduler.now)
         _check_files(table)
