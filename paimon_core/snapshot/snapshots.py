@@ -36,7 +36,7 @@ class Snapshots:
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1) and self._files.exists(hint):
             return hint
-        latest = self._newest()
+        latest = self._newest(hint)
         return None if latest is None else latest.id
 
     def earliest_id(self) -> int | None:
@@ -51,44 +51,56 @@ class Snapshots:
         written after the check, so only a snapshot that the hint does not name is checked again.
 
         The call tries again if a rollback or an expiry happens at the same time. Raises OutOfRangeError after 10 tries,
-        also if the snapshot before the newest one is missing while older ones exist.
+        also if the snapshot before the newest one is missing while older ones exist, or if the hint names a snapshot
+        but the table has none.
         """
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1):
             snapshot = self.find(hint)
             if snapshot is not None:
                 return snapshot
-        return self._newest()
+        return self._newest(hint)
 
-    def _newest(self) -> Snapshot | None:
-        """Return the newest snapshot from a listing, with the results and errors of `latest`."""
+    def _newest(self, hint: int | None) -> Snapshot | None:
+        """Return the newest snapshot from a listing, with the results and errors of `latest`.
+
+        ``hint``: the id in the hint ``LATEST``; `None`: there is no hint.
+        """
         for last_try in (*[False] * (_TRIES - 1), True):
             ids = self.ids()
             if not ids:
-                return None
-            while ids:
-                newest = self.find(ids[-1])
-                if newest is None:
-                    break  # expired or rolled back since the listing: list again
-                ids.pop()
-                before = self.find(ids[-1]) if ids and newest.parent_delta_manifest_list is not None else None
-                if before is None:
-                    if not ids or newest.parent_delta_manifest_list is None:
-                        return newest
-                    break
-                if before.id == newest.id - 1:
-                    if newest.was_built_on(before):
-                        return newest
-                    continue
-                if not last_try:
-                    break  # a rollback or a commit is in progress: look again
-                raise OutOfRangeError(
-                    f"snapshot {newest.id} of {self.root} follows snapshot {newest.id - 1}, which is missing, while "
-                    f"snapshot {before.id} exists: a rollback is in progress, a commit was killed during one, or the "
-                    f"file was lost. Try again; if the error stays, roll back to snapshot {before.id}, or to "
-                    f"{newest.id} if its rows are right"
-                )
+                hint = None if hint is None else self.hinted()  # a dropped table has lost its hint, too
+                if hint is None:
+                    return None
+                if last_try:
+                    raise self._lost(hint)
+            newest = self._newest_of(ids, last_try=last_try)
+            if newest is not None:
+                return newest
         raise self._unstable()
+
+    def _newest_of(self, ids: list[int], *, last_try: bool) -> Snapshot | None:
+        """Return the newest of the listed snapshots that follows the one before it; `None`: list them again."""
+        while ids:
+            newest = self.find(ids.pop())
+            if newest is None:  # expired or rolled back since it was listed
+                return None
+            before = self.find(ids[-1]) if ids and newest.parent_delta_manifest_list is not None else None
+            if before is None:
+                return newest if not ids or newest.parent_delta_manifest_list is None else None
+            if before.id == newest.id - 1:
+                if newest.was_built_on(before):
+                    return newest
+                continue
+            if not last_try:  # a rollback or a commit is in progress
+                return None
+            raise OutOfRangeError(
+                f"snapshot {newest.id} of {self.root} follows snapshot {newest.id - 1}, which is missing, while "
+                f"snapshot {before.id} exists: a rollback is in progress, a commit was killed during one, or the "
+                f"file was lost. Try again; if the error stays, roll back to snapshot {before.id}, or to "
+                f"{newest.id} if its rows are right"
+            )
+        return None
 
     def earliest(self) -> Snapshot | None:
         """Return the oldest snapshot that does not expire during the call; `None`: no snapshot."""
@@ -168,6 +180,12 @@ class Snapshots:
     def _range(self) -> str:
         ids = self.ids()
         return f"available: {ids[0]} to {ids[-1]}" if ids else "the table has no snapshots"
+
+    def _lost(self, hint: int) -> OutOfRangeError:
+        return OutOfRangeError(
+            f"{self._files.directory} has no snapshot, although its hint LATEST names snapshot {hint}: an expiry was "
+            "killed while a rollback ran, or the file was lost. Restore it; a table without the hint counts as empty"
+        )
 
     def _unstable(self) -> OutOfRangeError:
         return OutOfRangeError(

@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 TRASH = ".dropped"
 """The directory of dropped tables in a database, and of dropped branches in ``branch``."""
 
+UNBORN = ".new-"
+"""Prefix of the directories in which branches are made; each then moves to its name."""
+
 STAGED = "staged-"
 """Prefix of the names of branches that hold the rows of a new table or a replacement (`catalog.staged`)."""
 
@@ -96,6 +99,16 @@ def empty_trash(io: FileIO, parent: str, before: Callable[[str, str], None] | No
             names.append(name)
     io.delete_empty_directory(trash)
     return names
+
+
+def delete_unborn(io: FileIO, parent: str, before_ms: int) -> None:
+    """Delete what dead processes have left of branches that they were creating before ``before_ms`` (epoch ms).
+
+    ``parent``: the directory of the branches.
+    """
+    for entry in io.list(parent):
+        if entry.name.startswith(UNBORN) and 0 < entry.modified_ms < before_ms:  # 0: unknown
+            drop_directory(io, entry.path)
 
 
 def leftovers(io: FileIO, root: str) -> list[str]:

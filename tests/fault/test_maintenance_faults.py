@@ -291,3 +291,18 @@ def test_ends_as_a_run_without_fault(name: str, mode: Mode):
         open_table(io).maintenance.remove_orphan_files(older_than=open_table(io).store.now())
         assert state(io, numbered=numbered) == after, where
         assert {path for path in stored(io) if not path.endswith("/_SUCCESS")} == needed_files(open_table(io).store)
+
+
+def test_a_fast_forward_to_a_branch_that_is_half_created_keeps_the_schemas():
+    def create(io: FileIO) -> None:
+        open_table(io).branches.create("c", tag="v1")
+
+    base = MemoryIO(branched().files, atomic_renames=False)
+    dry = FaultyIO(base.copy())
+    create(dry)
+    for at in range(dry.calls):
+        io = base.copy()
+        run(create, FaultyIO(io, at, "crash"))
+        with suppress(InvalidInputError, NotFoundError):
+            open_table(io).branches.fast_forward("c")
+        sound(io)

@@ -1,10 +1,13 @@
 """What must hold when all operations of a history have ended."""
 
+from itertools import pairwise
+
 import pyarrow as pa
 
 from paimon_core.errors import PaimonError, TableChangedError
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.current_schema import current_schema
+from paimon_core.store.drop import STAGED
 from paimon_core.table import Table
 from tests.simulation.actors import World, arrow, by_id, perform
 from tests.simulation.effects import Insert, Upsert, shown
@@ -15,6 +18,7 @@ from tests.simulation.store import File
 from tests.support.timeline import all_files, needed_files
 
 _DAYS = 2 * 24 * 3_600_000
+_BRANCHING = frozenset({"branch", "delete_branch", "replace"})
 _OWN = ("/schema/", "/snapshot/", "/tag/", "/consumer/", "/intent/", "/changelog/")
 
 
@@ -28,6 +32,7 @@ def _check(world: World, client: Client) -> None:
     tables = world.catalog.list_tables("db")
     for name in tables:
         world.scheduler.begin(0)
+        _restore_taken(world)
         if current_schema(Schemas(world.catalog._io, world.catalog.location(f"db.{name}"))) is None:
             world.catalog.drop_table(f"db.{name}")  # a clone that was interrupted before it had rows
         else:
@@ -41,6 +46,8 @@ def _check_table(world: World, client: Client, name: str) -> None:
     try:
         table = world.catalog.table(f"db.{name}")
         lines = list(world.oracle.lines.values())
+        _finish_rollback(world, table)
+        _delete_half_branches(world, table)
         for _ in range(2):
             _check_sound(table, broken=any(line.broken & _numbers(line) for line in lines))
             _check_readable(world, table)
@@ -52,6 +59,32 @@ def _check_table(world: World, client: Client, name: str) -> None:
         _check_readable(world, table)
     except (PaimonError, OSError) as error:
         raise Violation(f"at the end: {type(error).__name__}: {error}") from error
+
+
+def _restore_taken(world: World) -> None:
+    """Restore the only snapshot of a table, as a person would, if an expiry was killed when it had to put it back."""
+    for record in world.oracle.records.values():
+        for line, file, _ in record.taken if record.outcome != "ok" else ():
+            if line.alive and not line.snapshots:
+                number = world.oracle.snapshot(file).id
+                world.catalog._io.write(f"{line.root}/snapshot/snapshot-{number}", file.data)
+
+
+def _finish_rollback(world: World, table: Table) -> None:
+    """Roll back once more, as errors advise, if a rollback was killed between the deletions of two snapshots."""
+    if any(one.op.kind == "rollback" and one.outcome == "unknown" for one in world.oracle.records.values()):
+        for before, after in pairwise(table.store.snapshots.ids()):
+            if after != before + 1:
+                table.rollback_to(before)
+                return
+
+
+def _delete_half_branches(world: World, table: Table) -> None:
+    """Delete what operations that failed have left of branches, and of tables that were being replaced."""
+    hurt = any(one.faults or one.outcome != "ok" for one in world.oracle.records.values() if one.op.kind in _BRANCHING)
+    for name in table.branches.list() if hurt else ():
+        if name.startswith(STAGED) or not table.branches._is_whole(name):
+            table.branches.delete(name)
 
 
 def _numbers(line: Line) -> set[int]:

@@ -12,6 +12,7 @@ a branch (a *line*), it knows the newest state at each moment, whose rows it rea
    made none. One with an unknown outcome (CommitUnknownError, killed) has made it or not, never in part.
 5. The rows of a read are those of a state that was the newest during the read; of a tag or snapshot: of it.
 
+An expiry may delete the snapshot that a rollback makes the newest one at that moment, and puts it back.
 A publisher may withdraw its own snapshot before it answers: what breaks a rule counts only if it is still there when
 the operation ends. If the publisher died, the snapshot stays; then nothing may be built on it, and the next commit
 takes it away.
@@ -31,7 +32,7 @@ from paimon_core.schema.continuity import replaced_version
 from paimon_core.schema.schemas import DROPPING
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
-from paimon_core.store.drop import STAGED, TRASH
+from paimon_core.store.drop import STAGED, TRASH, UNBORN
 from paimon_core.store.file_store import FileStore
 from tests.simulation.effects import KEEP, Effect, Overwrite, Row, Upsert, by_key, has_nulls, normal, shown
 from tests.simulation.plan import Op
@@ -75,6 +76,8 @@ class Record:
     """Numbers of the snapshot files that made the effect."""
     faults: int = 0
     broken: list[tuple["Line", File, str]] = field(default_factory=list)
+    taken: list[tuple["Line", File, int]] = field(default_factory=list)
+    """Newest snapshots that an expiry has deleted while a rollback made them the newest ones, and when."""
     lines: set[str] = field(default_factory=set)
     """Roots of the lines that a structural operation changes."""
     note: str = ""
@@ -113,8 +116,8 @@ class Line:
 
     @property
     def unseen(self) -> bool:
-        """True for the branch of a staged table, and for what was dropped."""
-        return self.branch.startswith(STAGED) or f"/{TRASH}/" in self.root
+        """True for the branch of a staged table, for a branch in the making, and for what was dropped."""
+        return self.branch.startswith(STAGED) or f"/{TRASH}/" in self.root or f"/{UNBORN}" in self.root
 
     @property
     def alive(self) -> bool:
@@ -184,7 +187,7 @@ class Oracle:
         schema = self.schema(line.schemas[max(line.schemas)])
         newest = -1 if line.sound is None else self.snapshot(line.sound).schema_id
         while (version := replaced_version(schema)) is not None and newest <= version:
-            if version < 0:
+            if version not in line.schemas:
                 return None
             schema = self.schema(line.schemas[version])
         return schema
@@ -320,7 +323,7 @@ class Oracle:
         opened = record.tables.get(line.main)
         if opened is not None and opened != self.line(line.main).table:
             return "it is published in another table than the one that was opened"
-        if record.op.kind == "rollback":
+        if record.op.kind == "rollback" or any(taken.data == file.data for _, taken, _ in record.taken):
             return None
         expected_id = 1 if before is None else self.snapshot(before).id + 1
         if number != expected_id:
@@ -394,7 +397,9 @@ class Oracle:
         if own and change.before.number in record.applied:  # withdrawn, to be tried again
             record.applied.remove(change.before.number)
             return
-        if not own:
+        if record.op.kind == "expire" and self.meets(record, ("rollback",)):
+            record.taken.append((line, change.before, self._time()))
+        elif not own:
             raise Violation(f"{record}: removed the newest snapshot {self.snapshot(change.before).id} of {line.root}")
 
     def _altered(
@@ -402,10 +407,15 @@ class Oracle:
     ) -> None:
         kind, path = record.op.kind, change.path
         if change.after is None:
+            if kind == "replace" and change.before is not None and change.before.by == record.op.id:
+                return
             raise Violation(f"{record}: removed {path}")
         if line.dropping and self.meets(record, ("drop",)):  # what is made goes with the table
             return
         if len(line.schemas) == 1:
+            if kind == "replace" and schema_before is None and not path.endswith("/schema-0"):
+                record.broken.append((line, change.after, f"made {path}, in a table that does not exist"))
+                return
             if kind not in _CREATES or not path.endswith("/schema-0"):
                 raise Violation(f"{record}: made {path}, in a table that does not exist")
             if line.snapshots:
@@ -432,8 +442,13 @@ class Oracle:
         """Check an operation that has ended."""
         record.ended = self._time()
         for line, file, reason in record.broken:
-            if file.number in {one.number for one in line.snapshots.values()} and record.outcome != "unknown":
+            there = {one.number for one in (*line.snapshots.values(), *line.schemas.values())}
+            if file.number in there and record.outcome != "unknown":
                 raise Violation(f"{record}: {reason}")
+        for line, file, time in record.taken:
+            later = (one for moment in line.during(time, record.ended) for one in moment.newest if moment.time > time)
+            if record.outcome != "unknown" and not any(one and one.data == file.data for one in later):
+                raise Violation(f"{record}: removed the newest snapshot {self.snapshot(file).id} of {line.root}")
         if record.outcome == "refused":
             left = [number for number in record.applied if self._is_there(number)]
             if left and not isinstance(record.error, CommitUnknownError) and record.effect is not KEEP:

@@ -14,24 +14,10 @@ NO_FAULTS = (0.0,)
 MANY_FAULTS = (0.01, 0.03)
 ALONE = frozenset({"fast_forward", "delete_branch"})
 """Kinds of operations that may not meet others: their documentation asks that writers rest."""
-APART = frozenset(
-    {
-        frozenset({"rollback", "expire"}),
-        frozenset({"rollback"}),
-        frozenset({"branch"}),
-        frozenset({"replace", "drop"}),
-        frozenset({"replace", "rename"}),
-    }
-)
-"""Kinds that may not meet each other, because a rule breaks if they do. A pair is removed when the engine allows it.
-
-- An expiry may delete the snapshot to which a rollback goes, and nothing is left.
-- Of two rollbacks the earlier one may write its hint last.
-- Of two calls that create one branch, one may delete what the other has acknowledged.
-- A replacement publishes its schema in the table of that name, also if it is another one by then.
-"""
-UNHURT = frozenset({"branch", "fast_forward", "delete_branch", "replace"})
-"""Kinds of operations after whose faults `verify` finds what is left of a branch, of a staged one too."""
+APART: frozenset[frozenset[str]] = frozenset()
+"""Pairs of kinds that may not meet each other, because a rule breaks if they do: none is known."""
+UNHURT = frozenset({"fast_forward"})
+"""Kinds of operations that meet no faults: only another fast-forward makes a table whole that was killed during one."""
 
 
 @dataclass(frozen=True, slots=True)

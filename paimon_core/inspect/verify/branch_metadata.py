@@ -132,6 +132,8 @@ class BranchMetadata:
                 self._found("wrong-hint", path, "the hint is not a number")
             elif ids and hint not in ids and not (kind == "EARLIEST" and hint < ids[0]):
                 self._found("wrong-hint", path, f"the hint is {hint}, but the snapshots are {ids[0]} to {ids[-1]}")
+            elif not ids and kind == "LATEST":
+                self._found("missing-snapshot", directory.path(hint), "the hint LATEST names it, and there is no other")
 
     def _existing(self) -> list[Snapshot]:
         """Return the readable snapshots; a gap between two snapshots is a fault."""

@@ -90,12 +90,12 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
-    with _protected(store, target):
-        _put_back(store, target, replaces=True)
-        snapshots.write_hint("LATEST", target.id)
-        _delete_snapshots(store, [number for number in snapshots.ids() if number > target.id])
-        newest = _without_old_history(store, target)
-        _put_back(store, target, replaces=False)
+    try:
+        newest = _roll_back(store, target)
+    except (CommitConflictError, OutOfRangeError):
+        if ids := snapshots.ids():
+            snapshots.point_to(ids[-1])  # not to the target, which another rollback has removed
+        raise
     snapshots.point_to(newest.id)
     if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
         snapshots.write_hint("EARLIEST", target.id)
@@ -106,6 +106,17 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     publish_current_schema(store.schemas)
     sync_after_change(store)
     return before, target
+
+
+def _roll_back(store: FileStore, target: Snapshot) -> Snapshot:
+    """Delete the snapshots after the target; return the newest snapshot then. Raises the errors of `rollback`."""
+    with _protected(store, target):
+        _put_back(store, target, replaces=True)
+        store.snapshots.write_hint("LATEST", target.id)
+        _delete_snapshots(store, [number for number in store.snapshots.ids() if number > target.id])
+        newest = _without_old_history(store, target)
+        _put_back(store, target, replaces=False)
+    return newest
 
 
 @contextmanager

@@ -4,21 +4,23 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
+from paimon_core.fileio.fileio import join
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.operations.history.delete_tag import delete_files_of, delete_tags
 from paimon_core.operations.history.merge_branch import merge_branch
 from paimon_core.operations.history.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.schema.continuity import replaced_version, unmarked
-from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.schemas import DROPPING, Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tag, Tags
 from paimon_core.store.current_schema import check_opened, current_schema
-from paimon_core.store.drop import drop_directory, empty_trash
+from paimon_core.store.drop import UNBORN, delete_unborn, drop_directory, empty_trash
 from paimon_core.store.file_store import FileStore
 
 _TRIES = 10
+_DAY_MILLIS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,10 @@ class TableBranches:
             ignore_if_exists: True: leave a branch that exists as it is.
             dry_run: only check that it is possible.
 
-        What a crash leaves of a new branch has no first schema, and another call makes the branch of it. Raises
-        AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not, InvalidInputError for a bad
-        name and for a tag and a snapshot together.
+        A branch appears in one step on a store that can rename. On others a crash may leave a part of it, without the
+        first schema, and another call completes the branch. Raises AlreadyExistsError for a branch that exists,
+        NotFoundError for a tag that does not exist, InvalidInputError for a bad name and for a tag and a snapshot
+        together.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
@@ -72,7 +75,7 @@ class TableBranches:
         if self._is_whole(name):
             if ignore_if_exists:
                 return
-            raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
+            raise self._exists(name)
         check_opened(self.store.schemas, self.store.schema, None)
         source = None if tag is None else self.store.tags.get(tag)
         if dry_run:
@@ -83,14 +86,14 @@ class TableBranches:
             source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
         main, directory = self._main(), branch_root(self.store.root, name)
         empty_trash(main.io, _parent(directory))
-        drop_directory(main.io, directory)
         try:
-            self._fill(main, directory, source)
+            self._publish(name, directory, source)
         except BaseException:
-            drop_directory(main.io, directory)
-            if snapshot_id is not None and source is not None:
+            if snapshot_id is not None and source is not None and not self._is_whole(name):
                 delete_tags(self.store, [source])
             raise
+        if snapshot_id is not None:  # the tag may be gone if another call with this name failed
+            TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
 
     def delete(self, name: str, *, dry_run: bool = False) -> None:
         """Delete a branch. Data files that only the branch has stay until orphan files are removed.
@@ -143,7 +146,8 @@ class TableBranches:
         work. Writers must rest meanwhile.
         `dry_run`: only check that it is possible.
 
-        Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots and for
+        one whose creation was interrupted.
         """
         self.check(name)
         branch, main = self._branch(name), self._main()
@@ -151,6 +155,11 @@ class TableBranches:
         if not snapshots:
             raise InvalidInputError(
                 f"{self.store.root} cannot be fast-forwarded to branch {name!r}: the branch has no snapshot"
+            )
+        if not self._is_whole(name):  # schemas that the branch lacks would be deleted in main
+            raise InvalidInputError(
+                f"{self.store.root} cannot be fast-forwarded to branch {name!r}, whose creation was interrupted: "
+                "create the branch again"
             )
         main.io.check_can_commit()
         if dry_run:
@@ -245,6 +254,44 @@ class TableBranches:
             raise NotFoundError(
                 f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, known)}"
             )
+
+    def _publish(self, name: str, directory: str, source: Tag | None) -> None:
+        """Make the directory of a new branch, in one step if the store can rename.
+
+        Raises AlreadyExistsError if another call has made the branch.
+        """
+        io = self._main().io
+        if not io.renames_atomically:
+            if not self._is_begun(name, source):
+                drop_directory(io, directory)
+            self._fill(self._main(), directory, source)  # after an error the next call continues
+            return
+        delete_unborn(io, _parent(directory), self.store.now() - _DAY_MILLIS)
+        built = join(_parent(directory), f"{UNBORN}{self.store.new_name()}")
+        try:
+            self._fill(self._main(), built, source)
+            if name in self.list():
+                if self._is_whole(name):
+                    raise self._exists(name)
+                drop_directory(io, directory)  # half a branch, as another engine may leave it
+            try:
+                io.rename_directory(built, directory)
+            except FileExistsError:
+                raise self._exists(name) from None
+        except BaseException:
+            drop_directory(io, built)
+            raise
+
+    def _is_begun(self, name: str, source: Tag | None) -> bool:
+        """Return True if all that exists of a branch is what `_fill` makes of this source."""
+        branch = self._branch(name)
+        texts = {tag.to_json() for tag in branch.tags.list()}
+        known = (set(), set()) if source is None else ({source.to_json()}, {source.snapshot.id})
+        dropping = self.store.io.exists(join(branch.branch_root, "schema", DROPPING))
+        return not dropping and texts <= known[0] and known[1].issuperset(branch.snapshots.ids())
+
+    def _exists(self, name: str) -> AlreadyExistsError:
+        return AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
 
     def _fill(self, main: FileStore, directory: str, source: Tag | None) -> None:
         """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch.

@@ -63,6 +63,22 @@ def test_latest_whatever_the_hint_says(hint):
     assert snapshots.latest().id == snapshots.latest_id() == 5
 
 
+def test_a_table_that_has_lost_its_only_snapshot_is_not_empty():
+    lost = timeline(LATEST=b"3")
+    for call in (lost.latest, lost.latest_id):
+        with pytest.raises(OutOfRangeError, match="hint LATEST names snapshot 3"):
+            call()
+
+
+def test_a_table_that_is_dropped_between_hint_and_listing_is_empty():
+    class Dropping(MemoryIO):
+        def exists(self, path):
+            self.files.clear()
+            return False
+
+    assert Snapshots(Dropping(timeline(snapshot(1), LATEST=b"1").io.files), ROOT).latest() is None
+
+
 def test_latest_by_a_good_hint_takes_three_calls():
     inner = timeline(*map(snapshot, (3, 4, 5)), LATEST=b"5").io
     io = FaultyIO(inner)
