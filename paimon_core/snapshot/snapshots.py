@@ -52,7 +52,7 @@ class Snapshots:
 
         The call tries again if a rollback or an expiry happens at the same time. Raises OutOfRangeError after 10 tries,
         also if the snapshot before the newest one is missing while older ones exist, or if the hint names a snapshot
-        but the table has none.
+        but the directory is empty.
         """
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1):

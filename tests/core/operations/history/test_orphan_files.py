@@ -116,6 +116,7 @@ def test_rollbacks_deleted_branches_and_expiries_that_died_leave_orphans():
     table = opened(io)
     table.write(orders((5, "e", 5)))
     table.rollback_to(table.snapshots()[-2].id)
+    table.write(orders((6, "f", 6)))
     table.branches.delete("b")
     oldest = table.snapshots()[0]
     io.delete(table.store.snapshots.path(oldest.id))  # an expiry that died before it deleted files
