@@ -98,10 +98,10 @@ class PartialUpdate:
         added = all_true(len(single)) if retract is None else any_of(~retract, window.starts)
         if retract is not None:
             state = self._retracting(state, retract)
-        made = self._columns(state)
+        results = self._columns(state)
         kinds, index = state.kinds, state.window.ends - 1
         kind = np.where(state.removed & (index == state.window.starts) | ~added, np.int8(DELETE), np.int8(INSERT))
-        return build_result(state.window, made, index, np.where(state.single, kinds[index], kind))
+        return build_result(state.window, results, index, np.where(state.single, kinds[index], kind))
 
     def _retracting(self, state: "_State", retract: Mask) -> "_State":
         """Return the state without ignored rows and without rows before a removal."""

@@ -254,10 +254,10 @@ class TableRead:
                 merged = itertools.chain.from_iterable(read(file, 1) for file in runs[0].files)
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-                left = drop_retracts(table) if deletes and not kinds else table
+                remaining = drop_retracts(table) if deletes and not kinds else table
                 if self.recorder is not None:
-                    self.recorder.retracted(table.num_rows - left.num_rows)
-                yield left
+                    self.recorder.retracted(table.num_rows - remaining.num_rows)
+                yield remaining
 
 
 def _has_several_high_levels(runs: Sequence[SortedRun]) -> bool:

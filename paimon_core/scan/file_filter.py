@@ -59,21 +59,21 @@ def prune_files(
     """
     steps = []
 
-    def done(name: str, left: _Entries) -> _Entries:
-        steps.append(PruningStep(name, len(entries), len(left)))
-        return left
+    def done(name: str, remaining: _Entries) -> _Entries:
+        steps.append(PruningStep(name, len(entries), len(remaining)))
+        return remaining
 
     schema = store.schema
     on_keys = restrict(predicate, set(schema.trimmed_primary_keys)) if schema.primary_keys else None
     entries = done("bucket", _by_bucket(store, entries, predicate))
     if schema.primary_keys:
-        left = entries if on_keys is None else _select(entries, _key_mask(store, entries, on_keys))
-        entries = done("key", left)
+        remaining = entries if on_keys is None else _select(entries, _key_mask(store, entries, on_keys))
+        entries = done("key", remaining)
     entries = done("statistics", _by_values(store, entries, _value_mask(store, entries, predicate), disjoint))
     if any(e.file.embedded_index is not None for e in entries):
-        left = entries if on_keys is None else _select(entries, _index_mask(store, entries, on_keys))
-        left = _by_values(store, left, _index_mask(store, left, predicate), disjoint)
-        entries = done("index", left)
+        remaining = entries if on_keys is None else _select(entries, _index_mask(store, entries, on_keys))
+        remaining = _by_values(store, remaining, _index_mask(store, remaining, predicate), disjoint)
+        entries = done("index", remaining)
     return entries, steps
 
 

@@ -105,10 +105,10 @@ class TableScan:
             steps.append(PruningStep("visibility", len(entries.live), len(live)))
         files, traits = live, self.store.traits
         if self.predicate is not None:
-            whole_rows, others = _by_whole_rows(live) if traits.data_evolution else (live, [])
+            whole_rows, partial_rows = _by_whole_rows(live) if traits.data_evolution else (live, [])
             chosen, pruned = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
-            files = [*chosen, *others]
-            steps += [PruningStep(s.name, s.before + len(others), s.after + len(others)) for s in pruned]
+            files = [*chosen, *partial_rows]
+            steps += [PruningStep(s.name, s.before + len(partial_rows), s.after + len(partial_rows)) for s in pruned]
         packing = Packing.of(self.store.options)
         splits = snapshot_splits(self.store, snapshot, files, packing)
         on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)

@@ -1,4 +1,4 @@
-"""What is known of deletion vectors without reading them."""
+"""Facts about deletion vectors that need no read of the vectors."""
 
 from dataclasses import replace
 
@@ -24,14 +24,14 @@ OLD = index("old", {"a": None, "c": 5})
 HASHES = IndexManifestEntry(ADD, EMPTY_ROW, 0, HASH, "h", 4, 1)
 
 
-def test_index_files_are_narrowed_to_data_files():
+def test_restrict_to_files_drops_other_ranges():
     narrow = replace(ONE, deletion_ranges=ONE.deletion_ranges[1:], row_count=1)
     assert restrict_to_files([ONE, HASHES, OTHER], {"b", "c"}) == (narrow, OTHER)
     assert restrict_to_files([ONE, HASHES], {"c"}) == ()
     assert group_by_bucket([ONE, OTHER, OLD]) == {(EMPTY_ROW, 0): [ONE, OLD], (EMPTY_ROW, 1): [OTHER]}
 
 
-def test_rows_are_counted_where_entries_count_them():
+def test_rows_left_is_unknown_without_cardinalities():
     assert deleted_rows([ONE, HASHES, OTHER], FILES[:2]) == {"a": 3, "b": 4}
     assert deleted_rows([OLD], FILES) == {"a": 10, "c": 5}
     assert rows_left(FILES, [ONE, OTHER]) == 18
@@ -39,7 +39,7 @@ def test_rows_are_counted_where_entries_count_them():
     assert rows_left(FILES, [OLD]) is None
 
 
-def test_a_split_knows_its_rows_only_where_all_its_vectors_do():
+def test_split_row_count_needs_all_cardinalities():
     split = DataSplit(1, EMPTY_ROW, 0, -1, tuple(FILES), True)
     stored = [StoredVector("index/one", r) for r in ONE.deletion_ranges]
     assert split.certain_row_count == 30

@@ -1,4 +1,4 @@
-"""Small files are read at once, and the values of a partition made once: the rows are those of the general way."""
+"""Small files, read in one call, and cached partition values: the rows equal the rows of the general path."""
 
 import pyarrow as pa
 import pytest
@@ -11,7 +11,7 @@ from paimon_core.format import parquet
 
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 1000])
 @pytest.mark.parametrize("promised", [None, 1, 100, 5000])
-def test_a_file_is_as_long_as_it_is_whatever_is_promised(tmp_path, monkeypatch, length, promised):
+def test_small_file_size_from_metadata_is_not_trusted(tmp_path, monkeypatch, length, promised):
     monkeypatch.setattr(parquet, "_WHOLE_FILE", 100)
     path, data = str(tmp_path / "f"), bytes(i % 251 for i in range(length))
     FileIO.of(path).write(path, data)
@@ -22,7 +22,7 @@ def test_a_file_is_as_long_as_it_is_whatever_is_promised(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
-def test_small_files_have_the_rows_of_files_read_in_parts(tmp_path, monkeypatch, form):
+def test_small_file_rows_equal_partial_reads(tmp_path, monkeypatch, form):
     schema = pa.schema([("p", pa.float64()), ("q", pa.string()), ("v", pa.int64()), ("s", pa.string())])
     options = {"file.format": form, "write-only": "true"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p", "q"], options=options))
@@ -43,7 +43,7 @@ def test_small_files_have_the_rows_of_files_read_in_parts(tmp_path, monkeypatch,
     assert found == wanted
 
 
-def test_a_small_file_cut_short_is_damaged(tmp_path):
+def test_truncated_small_file_is_refused(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("v", pa.int64())])))
     table.write(pa.table({"v": [1, 2, 3]}))
     (file,) = (tmp_path / "t").rglob("*.parquet")

@@ -1,4 +1,4 @@
-"""What options make of data files: keys stored once, formats, codecs and statistics by level."""
+"""The effect of options on data files: keys stored once; formats, codecs and statistics by level."""
 
 import pyarrow.orc as po
 import pyarrow.parquet as pq
@@ -26,7 +26,7 @@ def fill(table: Table, start: int = 0) -> None:
     table.write(orders((start + 39, None, None)), ["-D"])
 
 
-def test_keys_are_stored_once_and_all_else_is_the_same(tmp_path):
+def test_thin_mode_stores_keys_once(tmp_path):
     tables = {
         thin: keyed_table(tmp_path / thin, bucket="1", write_only="true", **{"data-file.thin-mode": thin})
         for thin in ("true", "false")
@@ -46,7 +46,7 @@ def test_keys_are_stored_once_and_all_else_is_the_same(tmp_path):
                 assert table.compact(full=True) is not None
 
 
-def test_statistics_of_keys_are_stored_in_every_mode(tmp_path):
+def test_key_statistics_are_stored_in_every_mode(tmp_path):
     options = {"data-file.thin-mode": "true", "metadata.stats-mode": "none"}
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **options)
     table.write(orders((3, "a", 1), (9, "b", 2)))
@@ -57,7 +57,7 @@ def test_statistics_of_keys_are_stored_in_every_mode(tmp_path):
 
 
 @pytest.mark.parametrize("change", [("data-file.thin-mode", "true"), ("file.format", "orc"), ("file.format", "avro")])
-def test_files_of_before_and_after_a_change_are_merged(tmp_path, change):
+def test_files_of_old_and_new_options_are_merged(tmp_path, change):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     twin = keyed_table(tmp_path / "twin", bucket="1", write_only="true")
     fill(table)

@@ -1,4 +1,4 @@
-"""Indexes are written with every file, small ones in the metadata, and go when their file does."""
+"""Indexes are written with every file, small indexes in the metadata, and are deleted with their file."""
 
 import pyarrow as pa
 import pytest
@@ -43,7 +43,7 @@ def test_small_indexes_are_stored_in_the_metadata(tmp_path):
     assert on_disk(tmp_path) == {file.file_name}
 
 
-def test_large_indexes_are_files_of_their_own(tmp_path):
+def test_large_indexes_are_separate_files(tmp_path):
     table = made(tmp_path, {**BITMAPS, "file-index.in-manifest-threshold": "10 b"})
     table.write(rows(1, 2, 3))
     (file,) = files(table)
@@ -53,7 +53,7 @@ def test_large_indexes_are_files_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("keys", [("k",), ()])
-def test_compaction_writes_indexes_again_and_failures_leave_none(tmp_path, keys):
+def test_compaction_rebuilds_indexes_and_failure_leaves_no_file(tmp_path, keys):
     table = made(tmp_path, {**BITMAPS, "file-index.in-manifest-threshold": "10 b", "write-only": "true"}, keys)
     for n in range(4):
         table.write(rows(n, n + 10))

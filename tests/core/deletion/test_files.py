@@ -20,7 +20,7 @@ def writer(path, **options):
 
 
 @pytest.mark.parametrize("bitmap64", [False, True])
-def test_vectors_of_a_bucket_are_one_file(tmp_path, bitmap64):
+def test_vectors_of_bucket_share_one_file(tmp_path, bitmap64):
     io = FileIO.of(str(tmp_path))
     (entry,) = writer(tmp_path, bitmap64=bitmap64).write(str(tmp_path), BucketRef(EMPTY_ROW, 3), VECTORS)
     assert (entry.bucket, entry.row_count, entry.file_name) == (3, 4, "index-0-0")
@@ -33,7 +33,7 @@ def test_vectors_of_a_bucket_are_one_file(tmp_path, bitmap64):
     assert read_vectors(io, path, []) == {}
 
 
-def test_the_example_of_the_reference_engine(tmp_path):
+def test_vector_file_equals_java_example(tmp_path):
     for bitmap64, length in ((False, 24), (True, 44)):
         (entry,) = writer(tmp_path, bitmap64=bitmap64).write(
             str(tmp_path), BucketRef(EMPTY_ROW, 0), {"f": DeletionVector.of([3, 7])}
@@ -41,7 +41,7 @@ def test_the_example_of_the_reference_engine(tmp_path):
         assert entry.deletion_ranges == (DeletionRange("f", 1, length, 2),)
 
 
-def test_files_roll_once_beyond_their_size(tmp_path):
+def test_vector_file_rolls_at_target_size(tmp_path):
     entries = writer(tmp_path, target_size=50).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     assert [e.row_count for e in entries] == [2, 2]
     found = {}
@@ -50,19 +50,19 @@ def test_files_roll_once_beyond_their_size(tmp_path):
     assert found == VECTORS
 
 
-def test_nothing_deleted_is_no_file(tmp_path):
+def test_empty_vectors_write_no_file(tmp_path):
     assert writer(tmp_path).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), {"f": DeletionVector.of([])}) == ()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_no_file(tmp_path):
+def test_failed_write_leaves_no_file(tmp_path):
     vectors = VECTORS | {"far": DeletionVector.of([1 << 31])}
     with pytest.raises(InvalidInputError):
         writer(tmp_path, target_size=1).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), vectors)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_vector_must_match_its_manifest_entry(tmp_path):
+def test_vector_that_differs_from_entry_is_refused(tmp_path):
     io, path = FileIO.of(str(tmp_path)), str(tmp_path / "index-0-0")
     (entry,) = writer(tmp_path).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     first = entry.deletion_ranges[0]

@@ -20,7 +20,7 @@ far = st.lists(st.integers(0, 1 << 40), max_size=20)
 
 
 @pytest.mark.parametrize(("bitmap64", "stored"), [(False, NARROW), (True, WIDE)])
-def test_bytes_of_the_reference_engine(bitmap64, stored):
+def test_vector_bytes_equal_java(bitmap64, stored):
     vector = DeletionVector.of([7, 3])
     assert vector.to_bytes(bitmap64) == stored
     assert DeletionVector.from_bytes(stored, "x") == vector
@@ -29,7 +29,7 @@ def test_bytes_of_the_reference_engine(bitmap64, stored):
 
 @given(positions, st.booleans())
 @draws(60)
-def test_written_vectors_are_read(at, bitmap64):
+def test_vector_round_trips(at, bitmap64):
     vector = DeletionVector.of(at)
     read = DeletionVector.from_bytes(vector.to_bytes(bitmap64) + b"what follows", "x")
     assert read.positions().tolist() == sorted(set(at))
@@ -39,7 +39,7 @@ def test_written_vectors_are_read(at, bitmap64):
 
 @given(far)
 @draws(30)
-def test_positions_beyond_32_bits(at):
+def test_positions_beyond_32_bits_need_bitmap64(at):
     vector = DeletionVector.of(at)
     assert DeletionVector.from_bytes(vector.to_bytes(True), "x").positions().tolist() == sorted(set(at))
     if any(p >= 1 << 31 for p in at):
@@ -49,7 +49,7 @@ def test_positions_beyond_32_bits(at):
 
 @given(near, near, st.integers(0, 1 << 17), st.integers(0, 1000))
 @draws(60)
-def test_union_and_mask_are_those_of_sets(one, other, first, count):
+def test_union_and_mask_equal_sets(one, other, first, count):
     both = DeletionVector.of(one).union(DeletionVector.of(other))
     deleted = set(one) | set(other)
     assert both.cardinality == len(deleted)
@@ -58,12 +58,12 @@ def test_union_and_mask_are_those_of_sets(one, other, first, count):
     assert both.among(scattered).tolist() == [p in deleted for p in scattered.tolist()]
 
 
-def test_a_position_below_zero_is_refused():
+def test_negative_position_is_refused():
     with pytest.raises(InvalidInputError, match="-1"):
         DeletionVector.of(np.array([4, -1]))
 
 
-def test_a_vector_does_not_change():
+def test_vector_is_immutable():
     given_positions = np.array([1, 2, 3])
     vector = DeletionVector.of(given_positions)
     given_positions[0] = 9
@@ -73,7 +73,7 @@ def test_a_vector_does_not_change():
 
 
 @pytest.mark.parametrize("stored", [NARROW, WIDE])
-def test_every_damaged_byte_is_noticed(stored):
+def test_every_corrupt_byte_is_detected(stored):
     for at in range(len(stored)):
         damaged = bytearray(stored)
         damaged[at] ^= 0x41
@@ -95,7 +95,7 @@ def test_every_damaged_byte_is_noticed(stored):
         WIDE[4:-4] + b"more",
     ],
 )
-def test_no_bitmap_under_a_right_checksum(body):
+def test_invalid_bitmap_with_valid_checksum_is_refused(body):
     stored = len(body).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
     with pytest.raises(CorruptedError, match="the place"):
         DeletionVector.from_bytes(stored, "the place")

@@ -1,4 +1,4 @@
-"""Which indexes options ask for, which of them can be, and what is indexed of a map."""
+"""The indexes that options define, refused options, and indexes of map values."""
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ from tests.support.samples import fields_of
 FIELDS = fields_of(("INT", "DECIMAL(20,2)", "MAP<STRING,INT>", "MAP<INT,INT>", "TIMESTAMP(9)", "BOOLEAN"))
 
 
-def test_options_name_columns_and_keys_of_maps():
+def test_index_options_name_columns_and_map_keys():
     options = {
         "file-index.bloom-filter.columns": "c0, c2[a b],c0",
         "file-index.bitmap.columns": "c0,c5",
@@ -57,7 +57,7 @@ def test_wrong_index_options_are_refused(options, message):
         indexed_columns(options, FIELDS)
 
 
-def test_keys_of_maps_are_indexed_by_their_values():
+def test_map_key_index_covers_values_of_key():
     fields = fields_of(("MAP<STRING,INT>",))
     maps = pa.array([[("a", 1), ("b", 2)], None, [("b", None)], [("a", 3)]], pa.map_(pa.string(), pa.int32()))
     rows = pa.table({"c0": pa.chunked_array([maps, maps.slice(1, 2)])})
@@ -70,7 +70,7 @@ def test_keys_of_maps_are_indexed_by_their_values():
     assert found["c0[a]"] == unpack(plain.finish(), "here")["c0"]
 
 
-def test_containers_keep_any_name():
+def test_container_round_trips_any_name():
     indexes = {name: {"bitmap": name.encode() or b"-", "x": b"1"} for name in ("a", "é\U0001f600", "m[\0]", "b" * 300)}
     indexes["empty"] = {"bitmap": b""}
     assert unpack(pack(indexes), "here") == indexes
@@ -78,7 +78,7 @@ def test_containers_keep_any_name():
         unpack(b"\0" * 40, "here")
 
 
-def test_names_are_ordered_as_in_the_hash_table_of_java():
+def test_names_are_in_java_hash_map_order():
     assert text_hash("Aa") == text_hash("BB") == 2112
     assert text_hash("bloom-filter") == sum(ord(c) * 31 ** (11 - i) for i, c in enumerate("bloom-filter")) % 2**32
     assert walked(["Aa", "BB", "b", "a"]) == ["Aa", "BB", "a", "b"]

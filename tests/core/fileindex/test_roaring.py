@@ -1,4 +1,4 @@
-"""Bitmaps: what another library makes of the same rows, and what it reads from ours."""
+"""Bitmaps against pyroaring: the same bytes for the same rows, readable in both directions."""
 
 import random
 
@@ -25,7 +25,7 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_many_bitmaps_at_once_are_each_as_small_as_another_library_makes_them(seed):
+def test_bitmaps_equal_pyroaring(seed):
     rng = random.Random(seed)
     groups = [drawn(rng) for _ in range(rng.randint(0, 6))]
     owners = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
@@ -47,21 +47,21 @@ def test_many_bitmaps_at_once_are_each_as_small_as_another_library_makes_them(se
 
 
 @pytest.mark.parametrize("rows", [[3, 8], range(70_000), range(0, 300_000, 3)])
-def test_bytes_that_are_no_portable_bitmap_are_refused(rows):
+def test_other_bytes_than_portable_bitmap_are_refused(rows):
     data = bitmap(np.array(rows))
     for broken in (data[:-1], data[:7], b"", bytes([data[0] ^ 1]) + data[1:]):
         with pytest.raises(ValueError, match="no roaring bitmap begins at byte 0"):
             decode(broken, 0, 1 << 32)
 
 
-def test_a_damaged_offset_is_refused():
+def test_corrupt_offset_is_refused():
     data = bytearray(bitmap(np.array([3, 8])))
-    data[12] ^= 1  # the place of the only container: the library passes over it
+    data[12] ^= 1  # the offset of the only container, which the library ignores
     with pytest.raises(ValueError, match="not in the portable form"):
         decode(bytes(data), 0, 9)
 
 
-def test_rows_of_the_file_only():
+def test_rows_beyond_file_are_refused():
     data = bitmap(np.array([3, 8]))
     assert decode(data, 0, 9)[0].tolist() == [3, 8]
     with pytest.raises(ValueError, match="contains row 8,"):

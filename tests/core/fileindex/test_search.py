@@ -1,4 +1,4 @@
-"""An index finds the rows a test is true for: exactly, but for bloom filters, which may find too many."""
+"""An index finds the rows for which a test is true: exactly, except bloom filters, which may find too many."""
 
 import random
 import struct
@@ -74,7 +74,7 @@ def mask_of(found, rows):
 
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS)
 @pytest.mark.parametrize("seed", range(2))
-def test_rows_found_are_those_that_match(kind, settings, seed):
+def test_search_finds_matching_rows(kind, settings, seed):
     rng = random.Random(seed)
     fields = fields_for(kind)
     sample, others = rows_of(fields, seed, 9), rows_of(fields, seed + 99, 3)
@@ -93,7 +93,7 @@ def test_rows_found_are_those_that_match(kind, settings, seed):
 
 
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS[:4] + SETTINGS[5:])
-def test_zeros_are_equal_and_so_is_nan(kind, settings):
+def test_search_treats_zeros_and_nan_as_equal(kind, settings):
     fields = fields_of(("FLOAT", "DOUBLE"))
     rows = pa.table(
         {
@@ -109,7 +109,7 @@ def test_zeros_are_equal_and_so_is_nan(kind, settings):
         assert kind == "bloom-filter" or (truth == found).all(), test
 
 
-def test_and_or_not_combine_the_rows_of_their_tests():
+def test_and_or_not_combine_masks():
     fields = fields_of(("INT", "STRING", "INT"))
     rows = pa.table(
         {"c0": pa.array([1, 2, 3, None], pa.int32()), "c1": ["a", "b", "a", None], "c2": pa.array([1] * 4, pa.int32())}
@@ -131,7 +131,7 @@ def test_and_or_not_combine_the_rows_of_their_tests():
     assert found((col("c0") == 2) & (col("c0") == 3)) is False
 
 
-def test_bloom_filters_leave_out_most_of_what_is_not_there():
+def test_bloom_filter_excludes_most_absent_values():
     fields = fields_of(("BIGINT",))
     rows = pa.table({"c0": pa.array(range(1000), pa.int64())})
     indexes = unpack(made("bloom-filter", {"items": "1000", "fpp": "0.02"}, fields, rows), "here")
@@ -140,7 +140,7 @@ def test_bloom_filters_leave_out_most_of_what_is_not_there():
 
 
 @pytest.mark.parametrize("kind", FILE_INDEXES)
-def test_a_damaged_index_is_named(kind):
+def test_corrupt_index_is_named(kind):
     fields = fields_of(("INT", "STRING")) if kind != "bsi" else fields_of(("INT",))
     rows = rows_of(fields, 1, 60)
     data = made(kind, {"items": "100"} if kind == "bloom-filter" else {}, fields, rows)
@@ -174,14 +174,14 @@ def test_unknown_index_types_are_ignored():
     assert search({"c0": {"bitmap": b""}}, col("c0").is_null(), fields, 3, "here") is True
 
 
-def test_a_value_beyond_an_index_leaves_it_out():
+def test_value_too_large_omits_index():
     fields = fields_of(("BIGINT", "STRING"))
     rows = pa.table({"c0": pa.array([-(2**63), 1]), "c1": ["x" * 100, "y"]})
     assert unpack(made("bsi", {}, fields[:1], rows), "here") == {}
     assert unpack(made("bitmap", {"index-block-size": "64 b"}, fields[1:], rows), "here") == {}
 
 
-def test_the_example_of_the_format():
+def test_bitmap_index_equals_format_example():
     """INT column 1, 2, null, 1 (format 9.4)."""
     fields = fields_of(("INT",))
     data = made("bitmap", {}, fields, pa.table({"c0": pa.array([1, 2, None, 1], pa.int32())}))

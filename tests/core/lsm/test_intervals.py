@@ -21,21 +21,21 @@ def shape(found):
     return [[[f.file_name for f in run.files] for run in section] for section in found]
 
 
-def test_worked_examples():
+def test_sections_of_worked_examples():
     found = sections(files((1, 2), (3, 4), (5, 180), (5, 190), (200, 600), (210, 700)), KEY)
     assert [len(section) for section in found] == [1, 1, 2, 2]
     assert shape(sections(files((0, 10), (10, 20)), KEY)) == [[["f0"], ["f1"]]]
     assert sections([], KEY) == []
 
 
-def test_files_that_follow_each_other_share_a_run():
+def test_disjoint_files_share_a_run():
     found = sections(files((0, 100), (0, 10), (11, 20), (21, 30)), KEY)
     assert shape(found) == [[["f1", "f2", "f3"], ["f0"]]]
     assert [run.level for run in found[0]] == [2, 0]
 
 
 def reference(given_files):
-    """The rule as written down, by a linear search for the run that ends first."""
+    """Apply the written rule, by a linear search for the run that ends first."""
     order = sorted(given_files, key=lambda f: (f.low, f.high))
     found, reach = [], None
     for f in order:
@@ -58,7 +58,7 @@ class Range:
 
 @draws(150)
 @given(st.lists(ranges, max_size=25))
-def test_sections_follow_the_rule(bounds):
+def test_sections_equal_written_rule(bounds):
     found = sections(files(*bounds), KEY)
     expected = reference([Range(f"f{i}", *b) for i, b in enumerate(bounds)])
     assert [len(s) for s in found] == [len(s) for s in expected]
@@ -78,7 +78,7 @@ def _spans(section, by_name):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.int8(), pa.date32(), pa.timestamp("us"), pa.bool_()])
-def test_ranks_compare_as_keys_of_every_type_do(kind):
+def test_ranks_order_keys_of_every_type(kind):
     values = {
         pa.string(): ["", "a", "ab", "b", "ä", "\U0001f600"],
         pa.binary(): [b"", b"\x00", b"a", b"\xff"],

@@ -23,7 +23,7 @@ def test_level_0_is_newest_first():
     assert levels.max_sequence_number == 9
 
 
-def test_other_levels_are_runs_in_key_order():
+def test_higher_levels_are_runs_in_key_order():
     files = [data_file("c", 20, 29, level=2), data_file("a", 0, 9, level=2), data_file("z", 5, 25, level=4)]
     levels = Levels.of(files, KEY, 3)
     assert levels.max_level == 4
@@ -40,12 +40,12 @@ def test_there_are_always_two_levels():
     assert empty.runs == ()
 
 
-def test_overlap_above_level_0_is_damage():
+def test_overlap_above_level_0_is_refused():
     with pytest.raises(CorruptedError, match="a and b of level 1 overlap"):
         Levels.of([data_file("a", 0, 9, level=1), data_file("b", 9, 12, level=1)], KEY, 2)
 
 
-def test_a_compaction_is_applied():
+def test_apply_replaces_compacted_files():
     before = Levels.of([data_file("a"), data_file("b", 20, 30), data_file("up", 40, 50)], KEY, 3)
     added = [data_file("ab", 0, 30, level=2), data_file("up", 40, 50, level=2)]
     after = before.apply(before.all_files, added, KEY)

@@ -15,7 +15,7 @@ def names(groups):
     return [[f.file_name for f in group] for group in groups]
 
 
-def test_the_newest_comes_first_and_blobs_last():
+def test_row_range_orders_newest_first_and_blobs_last():
     files = [file("b.blob", 2, 1), file("old", 0, 3), file("a.blob", 0, 2), file("new", 0, 3, 7), file("next", 3, 2)]
     assert names(group_by_row_range(files)) == [["new", "old", "a.blob", "b.blob"], ["next"]]
     assert [is_blob(f) for f in files] == [True, False, True, False, False]
@@ -35,7 +35,7 @@ BLOBS = [("a", 0, 2, 1), ("b", 2, 3, 1), ("c", 5, 1, 1)]
         ([("n", 2, 4, 2), ("m", 2, 3, 3)], "amc"),
     ],
 )
-def test_newer_blobs_come_instead_of_those_that_begin_within_them(newer, read):
+def test_newer_blob_file_hides_older_files_within_it(newer, read):
     found = blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in (*BLOBS, *newer)])
     assert "".join(f.file_name for f in found) == read
 
@@ -53,12 +53,12 @@ def test_newer_blobs_come_instead_of_those_that_begin_within_them(newer, read):
         [],
     ],
 )
-def test_blobs_of_some_rows_only_are_no_column(files):
+def test_incomplete_blob_files_are_refused(files):
     with pytest.raises(CorruptedError, match="rows of data"):
         blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in files])
 
 
-def test_files_overlap_where_they_share_a_row():
+def test_files_with_common_row_overlap():
     one = file("one", 2, 3)
     assert [overlap(one, file("x", *rows)) for rows in ((0, 2), (0, 3), (3, 1), (4, 9), (5, 9))] == [
         *[False, True, True],
@@ -67,18 +67,18 @@ def test_files_overlap_where_they_share_a_row():
     assert not overlap(one, file("x", None, 3))
 
 
-def test_files_without_ids_are_groups_of_their_own():
+def test_files_without_row_ids_are_separate_groups():
     assert names(group_by_row_range([file("x", None, 3), file("y", None, 3), file("z", 0, 3)])) == [["x"], ["y"], ["z"]]
 
 
 @pytest.mark.parametrize("other", [(1, 3), (0, 2), (2, 5)])
-def test_files_that_share_some_rows_are_refused_by_name(other):
+def test_partly_shared_row_ranges_are_refused(other):
     with pytest.raises(CorruptedError, match=r"one .*two"):
         group_by_row_range([file("one", 0, 3, 2), file("two", *other)])
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), max_size=6), st.randoms())
-def test_groups_are_the_ranges(shape, random):
+def test_groups_equal_row_ranges(shape, random):
     files, first = [], 0
     for rows, slices in shape:
         files += [file(f"{first}-{i}", first, rows, i) for i in range(slices)]

@@ -1,4 +1,4 @@
-"""The compaction policy: the cases of `universal.txt`, and equality with a literal rendering of the rules."""
+"""The compaction policy: the cases of `universal.txt`, and a comparison with a literal implementation of the rules."""
 
 import random
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ def file(level, size, **more):
 
 
 def tree(runs, levels=6):
-    """Levels with these (level, size), newest first, made without sorting."""
+    """Return levels with these (level, size), newest first, built without sorting."""
     files = [[] for _ in range(max(level for level, _ in runs) + 1)] if runs else [[]]
     for level, size in runs:
         files[level].append(file(level, size))
@@ -106,7 +106,7 @@ def by_the_letter(num_levels, runs, max_size_amp, size_ratio, trigger, force=Fal
 
 
 @pytest.mark.drawn
-def test_picks_equal_the_letter_of_the_rules():
+def test_picks_equal_written_rules():
     rng = random.Random(1)
     cases = found = 0
     while cases < rounds(200_000):
@@ -131,7 +131,7 @@ L0 = lambda *sizes: [(0, size) for size in sizes]  # noqa: E731
 
 
 def compaction(text: str) -> str:
-    """Answer a case of `universal.txt`."""
+    """Return the output for a case of `universal.txt`."""
     lines = text.splitlines()
     options = Options(dict(line.split(" = ") for line in lines if " = " in line))
     levels = [line.removeprefix("L").split() for line in lines if line.startswith("L")]
@@ -145,7 +145,7 @@ def compaction(text: str) -> str:
 
 
 @text_cases(__file__, "universal.txt")
-def test_picked_runs(case, check_case):
+def test_picked_runs_match_text_cases(case, check_case):
     check_case(case, compaction)
 
 
@@ -160,7 +160,7 @@ def test_picked_runs(case, check_case):
         ([8, 9, 10], 20, [27]),
     ],
 )
-def test_runs_of_similar_size_go_together(sizes, ratio, after):
+def test_runs_of_similar_size_are_compacted_together(sizes, ratio, after):
     runs = [(level, size) for level, size in enumerate(sizes) if level < 2] + [
         (level, size) for level, size in enumerate(sizes) if level >= 2
     ]
@@ -183,12 +183,12 @@ def test_runs_of_similar_size_go_together(sizes, ratio, after):
         (EarlyFull(interval=100), L0(1, 1), True),
     ],
 )
-def test_early_full_compactions(early, runs, fires):
+def test_early_full_compaction_reasons(early, runs, fires):
     expected = (5, runs) if fires else None
     assert picked(UniversalCompaction(early=early), runs) == expected
 
 
-def test_the_interval_counts_from_the_newest_file_of_the_highest_level_or_what_the_writer_knows():
+def test_interval_starts_at_last_known_full_compaction():
     policy = UniversalCompaction(early=EarlyFull(interval=100))
     files = (file(0, 1), file(5, 9, creation_time=1000))
     levels = Levels(((files[0],), (), (), (), (), (files[1],)), 5)
@@ -202,20 +202,20 @@ def test_the_interval_counts_from_the_newest_file_of_the_highest_level_or_what_t
     ("window", "hours"),
     [((1, 4), {1, 2, 3}), ((22, 2), {22, 23, 0, 1}), ((-1, 4), set()), ((4, -1), set()), ((5, 5), set())],
 )
-def test_off_peak_hours_raise_the_ratio(window, hours):
+def test_off_peak_hours_raise_size_ratio(window, hours):
     off_peak = OffPeak(*window, ratio=7)
     assert {hour for hour in range(24) if off_peak.at(hour * HOUR + 30 * 60_000 + 48 * HOUR) == 7} == hours
     policy = UniversalCompaction(10**9, 0, 2, OffPeak(*window, ratio=100))
     assert {hour for hour in range(24) if picked(policy, [(0, 5), (3, 9)], clock=hour * HOUR)} == hours
 
 
-def test_gentle_lookup_compacts_level_0_at_every_nth_call():
+def test_gentle_lookup_compacts_level_0_every_nth_call():
     policy = UniversalCompaction(force_level_0=5)
     fired = [picked(policy, [(0, 1), (5, 100)], calls=n) is not None for n in range(1, 11)]
     assert fired == [False] * 4 + [True] + [False] * 4 + [True]
 
 
-def test_full_takes_everything_once():
+def test_full_compaction_takes_all_files_once():
     policy = UniversalCompaction()
     assert policy.full(tree([])) is None
     assert policy.full(tree([(0, 1)])) == CompactUnit(5, (file(0, 1),))
@@ -228,7 +228,7 @@ def test_full_takes_everything_once():
     assert forced.full(tree([(5, 1), (5, 2)])) == CompactUnit(5, (file(5, 1), file(5, 2)), rewrite=True)
 
 
-def test_options_and_their_defaults():
+def test_policy_options_have_defaults():
     assert UniversalCompaction.of(Options({})) == UniversalCompaction(200, 1, 5)
     given = Options(
         {
@@ -264,11 +264,11 @@ def test_options_and_their_defaults():
         ({"compaction.force-up-level-0": "true", "lookup-compact": "gentle"}, 1),
     ],
 )
-def test_when_level_0_is_forced_up(options, calls):
+def test_level_0_compaction_is_forced_by_options(options, calls):
     assert UniversalCompaction.of(Options(options)).force_level_0 == calls
 
 
-def test_a_trigger_that_means_never_costs_nothing():
+def test_huge_run_trigger_picks_nothing():
     never = Options({"num-sorted-run.compaction-trigger": "2147483647"})
     levels = Levels.of([], None, num_levels(never))
     assert levels.max_level == 2**31 - 1

@@ -26,7 +26,7 @@ def versions(rows: dict[int, tuple]) -> RowVersions:
 
 
 @given(ROWS, ROWS, st.sampled_from([None, ("a", "b"), ("a",), ("b",)]))
-def test_changes_are_those_a_loop_finds(before, after, compared):
+def test_changes_equal_row_by_row_comparison(before, after, compared):
     expected = []
     for key in range(10):
         old, new = before.get(key), after.get(key)
@@ -51,7 +51,7 @@ def maps(keys, values):
 
 
 def as_java_has_it(kind: pa.DataType, one: object, other: object) -> bool:
-    """Whether two values are equal, by a loop."""
+    """Return True if two values are equal, by a loop."""
     if one is None or other is None:
         return one is other
     if pa.types.is_struct(kind):
@@ -90,7 +90,7 @@ def as_java_has_it(kind: pa.DataType, one: object, other: object) -> bool:
     ids=str,
 )
 @given(data=st.data())
-def test_values_are_equal_as_a_loop_has_it(kind, values, data):
+def test_equal_values_agree_with_model(kind, values, data):
     pairs = data.draw(st.lists(st.tuples(values, values) | values.map(lambda v: (v, v)), max_size=6))
     at = data.draw(st.integers(0, len(pairs)))
     one, other = (pa.array([pair[i] for pair in pairs], kind).slice(at) for i in (0, 1))
@@ -114,11 +114,11 @@ def test_values_are_equal_as_a_loop_has_it(kind, values, data):
         (pa.map_(pa.struct([("x", pa.int8())]), pa.int8()), [({"x": 1}, 1)], [({"x": 2}, 1)], False),
     ],
 )  # fmt: skip
-def test_values_of_maps_are_equal_as_boxes_are(kind, one, other, equal):
+def test_map_values_compare_like_java_boxes(kind, one, other, equal):
     assert equal_values(pa.array([one, None], kind), pa.array([other, None], kind)).tolist() == [equal, True]
 
 
-def test_floats_are_equal_as_java_has_it():
+def test_floats_compare_like_java():
     one = pa.array([0.0, float("nan"), None, 1.5])
     other = pa.array([-0.0, float("nan"), None, 1.5])
     assert equal_values(one, other).tolist() == [True, False, True, True]

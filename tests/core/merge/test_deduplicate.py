@@ -29,12 +29,12 @@ def folded(table, **options):
     return [(r["k"], r["_VALUE_KIND"], r["v"]) for r in result.to_pylist()]
 
 
-def test_the_last_row_wins_with_its_kind():
+def test_deduplicate_last_row_wins_with_its_kind():
     table = rows((2, ADD, "x"), (1, ADD, "a"), (2, AFTER, "y"), (1, DELETE, "a"))
     assert folded(table) == [(1, DELETE, "a"), (2, AFTER, "y")]
 
 
-def test_ignore_delete_takes_the_last_row_that_adds_and_drops_keys_without_one():
+def test_ignore_delete_keeps_last_adding_row():
     adds = ((1, ADD, "a"), (1, DELETE, "b"), (1, BEFORE, "c"), (3, ADD, "z"))
     assert folded(rows(*adds, (2, DELETE, "x"), (2, BEFORE, "y")), ignore_delete=True) == [
         (1, ADD, "a"),
@@ -42,26 +42,26 @@ def test_ignore_delete_takes_the_last_row_that_adds_and_drops_keys_without_one()
     ]
 
 
-def test_a_single_row_is_returned_even_if_deletes_are_ignored():
+def test_ignore_delete_keeps_single_row():
     assert folded(rows((2, DELETE, "x"), (3, ADD, "z"), (3, ADD, "y")), ignore_delete=True) == [
         (2, DELETE, "x"),
         (3, ADD, "y"),
     ]
 
 
-def test_ignore_delete_without_deletes_is_plain_deduplicate():
+def test_ignore_delete_without_deletes_equals_deduplicate():
     table = rows((1, ADD, "a"), (1, AFTER, "b"))
     assert folded(table, ignore_delete=True) == [(1, AFTER, "b")]
 
 
 @pytest.mark.parametrize("ignore_delete", [False, True])
-def test_sorted_unique_rows_pass_as_they_are(ignore_delete):
+def test_sorted_unique_rows_are_not_copied(ignore_delete):
     table = rows((1, ADD, "a"), (2, AFTER, "b"))
     window = Window(table, None, np.arange(2))
     assert deduplicate(ignore_delete=ignore_delete)(window) is table
 
 
-def test_folding_folded_parts_equals_folding_the_whole():
+def test_deduplicate_is_associative():
     random = np.random.default_rng(5)
     table = rows(*[(int(k), int(kind), str(i)) for i, (k, kind) in enumerate(random.integers(0, 4, (200, 2)))])
     for ignore_delete in (False, True):
@@ -72,7 +72,7 @@ def test_folding_folded_parts_equals_folding_the_whole():
         assert drop_retracts(by_parts).equals(drop_retracts(whole))
 
 
-def test_a_window_moves_columns_only_when_asked():
+def test_window_copies_columns_on_request_only():
     window = sort_rows(rows((2, ADD, "x"), (1, ADD, "a"), (2, ADD, "y")), MergeOrder(("k",)))
     assert window.starts.tolist() == [0, 1]
     assert window.ends.tolist() == [1, 3]
@@ -82,7 +82,7 @@ def test_a_window_moves_columns_only_when_asked():
     assert window.take(np.array([0, 2])).column("v").to_pylist() == ["a", "y"]
 
 
-def test_drop_retracts_keeps_what_adds_and_does_not_copy_without_need():
+def test_drop_retracts_keeps_adding_rows_without_copy():
     table = rows((1, ADD, "a"), (2, BEFORE, "b"), (3, AFTER, "c"), (4, DELETE, "d"))
     assert drop_retracts(table).column("k").to_pylist() == [1, 3]
     clean = rows((1, ADD, "a"), (2, AFTER, "b"))

@@ -28,25 +28,25 @@ def engine(**options):
 
 
 @pytest.mark.parametrize("name", MERGE_ENGINES)
-def test_every_engine_gives_one_row_a_key_with_all_columns(name):
+def test_every_engine_yields_one_row_per_key(name):
     rows = ROWS.set_column(2, "_VALUE_KIND", pa.array([0, 0, 2], pa.int8()))
     result = engine(merge_engine=name).fold(sort_rows(rows, MergeOrder(("k",))))
     assert result.schema == rows.schema
     assert result.column("k").to_pylist() == [1, 2]
 
 
-def test_the_default_is_deduplicate_and_ignore_delete_reaches_it():
+def test_default_engine_is_deduplicate():
     window = sort_rows(ROWS, MergeOrder(("k",)))
     assert engine().fold(window).column("_SEQUENCE_NUMBER").to_pylist() == [2, 1]
     assert engine(ignore_delete="true").fold(window).column("_SEQUENCE_NUMBER").to_pylist() == [0, 1]
 
 
-def test_an_engine_that_is_not_there_is_refused_by_name():
+def test_unknown_engine_is_refused():
     with pytest.raises(InvalidInputError, match=r"'upsert'.*partial-update"):
         engine(merge_engine="upsert")
 
 
-def test_the_option_knows_every_engine_of_the_registry_and_no_other():
+def test_merge_engine_option_lists_registered_engines():
     with pytest.raises(InvalidInputError, match=f"must be one of {', '.join(MERGE_ENGINES)}$"):
         Options({"merge-engine": "?"}).value(MERGE_ENGINE)
     for name in MERGE_ENGINES:
@@ -63,7 +63,7 @@ FACTS = {  # name: results are input rows, reads skip level 0, key moves, produc
 
 
 @pytest.mark.parametrize("name", MERGE_ENGINES)
-def test_the_facts_of_every_engine(name):
+def test_facts_of_every_engine(name):
     kind, made = MERGE_ENGINES[name], engine(merge_engine=name)
     taken = ALL_PRODUCERS - {*kind.refused_producers}
     asked = kind.key_move, taken, kind.refuses_sequence_field is None, kind.deletion_vectors
@@ -84,5 +84,5 @@ def test_the_facts_of_every_engine(name):
         ({"merge-engine": "aggregation", f"aggregation.{REMOVE}": "true"}, True),
     ],
 )
-def test_whether_a_row_of_kind_d_deletes(options, deletes):
+def test_delete_row_deletes_according_to_options(options, deletes):
     assert engine_type(Options(options)).deletes_rows(Options(options)) is deletes

@@ -1,4 +1,4 @@
-"""Every merge engine against a model that goes record by record, on windows in any order."""
+"""Every merge engine against a record-by-record model, on windows in any order."""
 
 import functools
 import math
@@ -45,17 +45,17 @@ def histories(columns, kinds):
 
 
 def window(columns, rows, seed):
-    """The rows as a window whose rows lie anywhere; where the seed is None they lie sorted."""
-    lie = np.arange(len(rows)) if seed is None else np.random.default_rng(seed).permutation(len(rows))
+    """Return the rows as a window in random order, or in sorted order without a seed."""
+    positions = np.arange(len(rows)) if seed is None else np.random.default_rng(seed).permutation(len(rows))
     if seed is None:
-        lie = np.array(sorted(range(len(rows)), key=lambda i: rows[i][0]), int)
-    arrays = {"k": pa.array([rows[i][0] for i in lie], pa.int64())}
+        positions = np.array(sorted(range(len(rows)), key=lambda i: rows[i][0]), int)
+    arrays = {"k": pa.array([rows[i][0] for i in positions], pa.int64())}
     for name, (kind, _) in columns.items():
-        arrays[name] = pa.array([rows[i][2][name] for i in lie], to_arrow(parse_type(kind)))
-    arrays["_SEQUENCE_NUMBER"] = pa.array(lie, pa.int64())
-    arrays["_VALUE_KIND"] = pa.array([KINDS.index(rows[i][1]) for i in lie], pa.int8())
-    order = np.lexsort((lie, [rows[i][0] for i in lie])) if len(rows) else np.zeros(0, int)
-    keys = np.array([rows[lie[i]][0] for i in order])
+        arrays[name] = pa.array([rows[i][2][name] for i in positions], to_arrow(parse_type(kind)))
+    arrays["_SEQUENCE_NUMBER"] = pa.array(positions, pa.int64())
+    arrays["_VALUE_KIND"] = pa.array([KINDS.index(rows[i][1]) for i in positions], pa.int8())
+    order = np.lexsort((positions, [rows[i][0] for i in positions])) if len(rows) else np.zeros(0, int)
+    keys = np.array([rows[positions[i]][0] for i in order])
     starts = np.flatnonzero(np.diff(keys, prepend=-1)) if len(rows) else np.zeros(0, int)
     return Window(pa.table(arrays), None if seed is None else order, starts)
 
@@ -69,7 +69,7 @@ def shown(value):
 
 
 def plain(table, columns):
-    """{key: (kind, values)} with instants as integers."""
+    """Return {key: (kind, values)} with instants as integers."""
     found = {}
     for name in columns:
         column = table.column(name).combine_chunks()
@@ -276,7 +276,7 @@ CASES = PLAIN | PARTIAL_CASES | AGGREGATES | EXTREMES | SUMS
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=settings().max_examples // 4)  # of each of a hundred cases
 @given(data=st.data())
-def test_equals_the_model(name, data):
+def test_merge_engines_equal_model(name, data):
     kinds, columns, options, fold = CASES[name]
     rows = data.draw(histories(columns, kinds))
     check(columns, options, rows, fold, data.draw(st.none() | st.integers(0, 3)))
@@ -296,7 +296,7 @@ LAWFUL.remove("first-row refuses")
 @pytest.mark.parametrize("name", LAWFUL)
 @settings(max_examples=settings().max_examples // 4)  # of each of a hundred cases
 @given(data=st.data())
-def test_folding_folded_parts_equals_folding_the_whole(name, data):
+def test_merge_engines_are_associative(name, data):
     kinds, columns, options, _ = CASES[name]
     kinds = kinds if name in PLAIN else ADD_ONLY
     rows = data.draw(histories(columns, kinds))

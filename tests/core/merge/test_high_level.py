@@ -12,7 +12,7 @@ GROUPS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5), min_size=
 
 
 def window_of(groups: list[list[int]], mixed: np.random.Generator) -> Window:
-    """Groups of rows, given by their levels in sorted order, whose rows lie in any order."""
+    """Return a window of groups with these levels in sorted order, with its rows in random order."""
     levels = [level for group in groups for level in group]
     order = mixed.permutation(len(levels))
     rows = pa.table({LEVEL: pa.array(np.array(levels, np.int8)[np.argsort(order)]), "at": np.argsort(order)})
@@ -21,13 +21,13 @@ def window_of(groups: list[list[int]], mixed: np.random.Generator) -> Window:
 
 
 def counting(group: list[int]) -> list[int]:
-    """Positions in the group of the rows that count. Levels above 0 hold a key once: of one twice, both are of it."""
+    """Return the positions of the picked rows in the group; two rows of the smallest level are both picked."""
     least = min((level for level in group if level), default=0)
     return [i for i, level in enumerate(group) if level in (0, least)]
 
 
 @given(GROUPS, st.integers(0, 99))
-def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
+def test_pick_high_level_keeps_level_0_and_smallest_level(groups, seed):
     window = window_of(groups, np.random.default_rng(seed))
     left = pick_high_level(window)
     expected = [counting(group) for group in groups]
@@ -39,6 +39,6 @@ def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
     assert left.single.tolist() == passes, "a row that is left of several is merged"
 
 
-def test_the_fold_sees_no_more():
+def test_read_high_level_folds_only_picked_rows():
     window = window_of([[0, 3, 1], [2]], np.random.default_rng(0))
     assert read_high_level(lambda w: w.take(w.ends - 1))(window).column(LEVEL).to_pylist() == [1, 2]

@@ -1,4 +1,4 @@
-"""Merging runs against a dict, however rows are cut into batches and runs."""
+"""Merging runs against a dict, for any division of rows into batches and runs."""
 
 import math
 from collections import Counter
@@ -33,7 +33,7 @@ SCHEMA_TAIL = [
 
 
 def exact(key):
-    """A key that tells the zeros apart, -0.0 first."""
+    """Return a key that distinguishes the zeros, -0.0 first."""
     return tuple((value, math.copysign(1, value)) if isinstance(value, float) else value for value in key)
 
 
@@ -58,7 +58,7 @@ def histories(draw):
 
 
 def as_batches(draw, schema, rows):
-    """The rows as batches cut anywhere, empty ones included."""
+    """Return the rows in batches of random sizes, empty batches included."""
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     table = (
         pa.table([[row[i] for row in rows] for i in range(len(schema))], schema=schema)
@@ -70,7 +70,7 @@ def as_batches(draw, schema, rows):
 
 
 def newest(schema, runs, order, ignore_delete=False):
-    """The model: the last row of every key, by plain comparison of tuples."""
+    """Return the last row of every key by plain comparison of tuples, as the model."""
     at = {name: i for i, name in enumerate(schema.names)}
 
     def field_rank(row, name):
@@ -109,7 +109,7 @@ def kway_view(column):
 
 
 @given(data=st.data(), history=histories(), descending=st.booleans(), ignore_delete=st.booleans())
-def test_merging_equals_the_model_however_runs_are_cut(data, history, descending, ignore_delete):
+def test_merge_equals_model_for_any_batch_cuts(data, history, descending, ignore_delete):
     schema, runs = history
     keys = tuple(name for name in schema.names if name.startswith("k"))
     fields = data.draw(st.sampled_from([(), ("s1",), ("s1", "s2"), ("s2",)]))
@@ -126,7 +126,7 @@ def test_merging_equals_the_model_however_runs_are_cut(data, history, descending
 
 
 @given(history=histories(), fields=st.sampled_from([(), ("s1",), ("s2", "s1")]), descending=st.booleans())
-def test_sorting_a_buffer_then_folding_equals_the_model(history, fields, descending):
+def test_sorted_buffer_fold_equals_model(history, fields, descending):
     schema, runs = history
     keys = tuple(name for name in schema.names if name.startswith("k"))
     rows = sorted((row for run in runs for row in run), key=lambda row: row[-1])
@@ -168,7 +168,7 @@ def random_runs(random, count, rows, key, *, disjoint):
     ],
     ids=["int", "wide-int", "hex", "ragged", "nul"],
 )
-def test_many_rows_in_many_windows_equal_one_general_sort(key, disjoint):
+def test_many_windows_equal_one_sort(key, disjoint):
     random = np.random.default_rng(3)
     runs = random_runs(random, 4, 30_000, key, disjoint=disjoint)
     batches = [run.to_batches(max_chunksize=int(random.integers(1000, 25_000))) for run in runs]
@@ -191,13 +191,13 @@ def ints(*keys, first=0):
     return table.to_batches()[0]
 
 
-def test_a_lone_run_passes_without_a_copy():
+def test_single_run_is_not_copied():
     batch = ints(1, 2, 3)
     (table,) = merge_runs([iter([batch])], MergeOrder(("k",)), deduplicate())
     assert table.column("k").chunk(0).buffers()[1].address == batch.column(0).buffers()[1].address
 
 
-def test_a_long_stretch_below_the_other_runs_passes_without_a_copy():
+def test_long_stretch_of_one_run_is_not_copied():
     early, late = ints(*range(10_000)), ints(*range(9_000, 20_000), first=10_000)
     tables = list(merge_runs([iter([early]), iter([late])], MergeOrder(("k",)), deduplicate()))
     assert tables[0].num_rows == 9_000
@@ -205,7 +205,7 @@ def test_a_long_stretch_below_the_other_runs_passes_without_a_copy():
     assert pa.concat_tables(tables).column("k").to_pylist() == list(range(20_000))
 
 
-def test_ties_on_everything_go_to_rows_that_add_and_then_to_the_younger_run():
+def test_full_ties_go_to_adding_rows_then_newer_run():
     def row(kind, value):
         return pa.RecordBatch.from_pylist([{"k": 1, "_SEQUENCE_NUMBER": 7, "_VALUE_KIND": kind, "v": value}])
 
@@ -218,7 +218,7 @@ def test_ties_on_everything_go_to_rows_that_add_and_then_to_the_younger_run():
     assert merged(row(3, "older"), row(1, "younger")) == ["younger"]
 
 
-def test_memory_is_two_batches_a_run_whatever_the_length_of_runs():
+def test_merge_memory_is_two_batches_per_run():
     pulled = []
 
     def run(number):
@@ -233,7 +233,7 @@ def test_memory_is_two_batches_a_run_whatever_the_length_of_runs():
     assert delivered == sum(pulled) == 2 * 40 * 20_000
 
 
-def test_a_window_too_large_for_one_chunk_a_column_is_cut_smaller(monkeypatch):
+def test_window_over_chunk_limit_is_split(monkeypatch):
     runs = [ints(*range(i, 8_000, 4), first=2_000 * i) for i in range(4)]
     monkeypatch.setattr(kway, "_WINDOW_BYTES", 20_000)
     tables = list(merge_runs([iter([run]) for run in runs], MergeOrder(("k",)), deduplicate()))
@@ -243,12 +243,12 @@ def test_a_window_too_large_for_one_chunk_a_column_is_cut_smaller(monkeypatch):
 
 
 @pytest.mark.parametrize("keys", [[ints(2), ints(1)], [ints(1, 2), ints(2, 3)], [ints(3, 1)]])
-def test_a_run_out_of_order_is_refused(keys):
+def test_unsorted_run_is_refused(keys):
     with pytest.raises(CorruptedError, match="Run 0 is not sorted by its key"):
         list(merge_runs([iter(keys)], MergeOrder(("k",)), deduplicate()))
 
 
-def test_null_keys_are_refused():
+def test_merge_with_null_key_is_refused():
     batch = pa.RecordBatch.from_pylist([{"k": 1.0, "v": 1}, {"k": None, "v": 1}])
     with pytest.raises(InvalidInputError, match="'k' holds 1 nulls"):
         list(merge_runs([iter([batch])], MergeOrder(("k",)), deduplicate()))
@@ -256,7 +256,7 @@ def test_null_keys_are_refused():
         sort_rows(pa.Table.from_batches([batch]), MergeOrder(("k",)))
 
 
-def test_nan_in_a_sequence_field_is_refused():
+def test_merge_with_nan_sequence_field_is_refused():
     old, new = (
         pa.RecordBatch.from_pylist([{"k": 1, "s": s, "_SEQUENCE_NUMBER": i, "_VALUE_KIND": 0}])
         for i, s in enumerate([math.nan, 1.0])
@@ -267,7 +267,7 @@ def test_nan_in_a_sequence_field_is_refused():
         sort_rows(pa.Table.from_batches([old, new]), MergeOrder(("k",), ("s",)))
 
 
-def test_negative_zero_and_zero_are_two_keys_and_nan_is_the_largest():
+def test_float_keys_separate_zeros_and_sort_nan_last():
     old, new = (
         pa.RecordBatch.from_pylist([{"k": k, "_SEQUENCE_NUMBER": i, "_VALUE_KIND": 0} for k in keys])
         for i, keys in enumerate([[0.0, math.inf, math.nan], [-0.0, 1.0, math.nan]])
@@ -277,7 +277,7 @@ def test_negative_zero_and_zero_are_two_keys_and_nan_is_the_largest():
     assert merged["_SEQUENCE_NUMBER"].to_pylist() == [1, 0, 1, 0, 1]
 
 
-def test_no_runs_and_empty_runs_give_nothing():
+def test_empty_runs_yield_no_rows():
     assert list(merge_runs([], MergeOrder(("k",)), deduplicate())) == []
     assert list(merge_runs([iter([ints(1).slice(1)])], MergeOrder(("k",)), deduplicate())) == []
     window = sort_rows(pa.Table.from_batches([ints(1).slice(1)]), MergeOrder(("k",)))

@@ -24,12 +24,12 @@ def left(kind, arrow, values):
     return [row for kept in expiry(kind).without_expired([batch]) for row in kept.column("row").to_pylist()]
 
 
-def test_the_second_of_the_cutoff_stays_and_rows_without_a_time_do():
+def test_rows_at_cutoff_or_without_time_do_not_expire():
     at = NOW // 1000
     assert left("INT", pa.int32(), [at - 11, at - 10, at - 9, None, at + 60]) == [1, 2, 3, 4]
 
 
-def test_large_integers_count_milliseconds():
+def test_large_integer_times_are_milliseconds():
     assert left("BIGINT", pa.int64(), [NOW - 11_001, NOW - 10_001, NOW - 10_000, NOW // 1000 - 11, NOW // 1000]) == [
         2,
         4,
@@ -37,22 +37,22 @@ def test_large_integers_count_milliseconds():
 
 
 @pytest.mark.parametrize(("kind", "unit", "scale"), [("TIMESTAMP(3)", "ms", 1), ("TIMESTAMP(6)", "us", 1000)])
-def test_timestamps(kind, unit, scale):
+def test_timestamp_columns_expire_in_any_unit(kind, unit, scale):
     assert left(kind, pa.timestamp(unit), [(NOW - 11_000) * scale, (NOW - 10_000) * scale, None]) == [1, 2]
 
 
-def test_batches_wholly_past_their_time_are_left_out():
+def test_fully_expired_batches_are_dropped():
     batch = pa.record_batch({"t": pa.array([1, 2], pa.int32())})
     assert list(expiry("INT").without_expired([batch, batch.slice(0, 0)])) == []
 
 
-def test_a_file_is_judged_by_its_least_time():
+def test_file_expiry_uses_smallest_time():
     assert expiry("INT").reaches(NOW // 1000 - 11, pa.int32())
     assert not expiry("INT").reaches(NOW // 1000 - 10, pa.int32())
     assert not expiry("INT").reaches(None, pa.int32())
 
 
-def test_without_the_option_nothing_expires():
+def test_rows_without_expire_option_do_not_expire():
     assert RecordLevelExpire.of(Options({}), [], NOW) is None
 
 
@@ -64,7 +64,7 @@ def test_without_the_option_nothing_expires():
         ({"record-level.expire-time": "1 d", "record-level.time-field": "s"}, "STRING.*INT"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_invalid_expire_options_are_refused(options, message):
     fields = [DataField(0, "s", parse_type("STRING"))]
     with pytest.raises(InvalidInputError, match=message):
         RecordLevelExpire.of(Options(options), fields, NOW)

@@ -1,4 +1,4 @@
-"""Groups of consecutive rows, each given by the position of its first row."""
+"""Groups of consecutive rows, identified by the positions of their first rows."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def mask(text):
     return np.array([letter == "x" for letter in text])
 
 
-def test_sizes_and_numbers_of_groups():
+def test_groups_have_sizes_and_numbers():
     assert sizes_of(STARTS, ROWS).tolist() == [2, 1, 3]
     assert numbered(STARTS, ROWS).tolist() == [0, 0, 1, 2, 2, 2]
 
@@ -27,14 +27,14 @@ def test_sizes_and_numbers_of_groups():
         ("......", [-1, -1, -1], [-1, -1, -1], [False, False, False], [0, 0, 0]),
     ],
 )
-def test_rows_of_a_mask_in_each_group(rows, first_rows, last_rows, some, counts):
+def test_masks_are_reduced_per_group(rows, first_rows, last_rows, some, counts):
     assert first(mask(rows), STARTS).tolist() == first_rows
     assert last(mask(rows), STARTS).tolist() == last_rows
     assert any_of(mask(rows), STARTS).tolist() == some
     assert tally(mask(rows), STARTS).tolist() == counts
 
 
-def test_rounds_visit_the_second_row_of_every_group_then_the_third():
+def test_rounds_visit_rows_of_all_groups_in_order():
     visited = [(groups.tolist(), rows.tolist()) for groups, rows in rounds(STARTS, ROWS)]
     assert visited == [([0, 2], [1, 4]), ([2], [5])]
     chosen = [(groups.tolist(), rows.tolist()) for groups, rows in rounds(STARTS, ROWS, np.array([0, 1]))]

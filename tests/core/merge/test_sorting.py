@@ -1,4 +1,4 @@
-"""Sorting by words against Python's own sort, over every type that can be a key."""
+"""Sorting by words against Python's sort, for every type that can be a key."""
 
 import datetime
 import math
@@ -57,7 +57,7 @@ def expected_order(columns):
 
 
 def sorted_by_words(columns, then=(), *, runs):
-    """Order and group starts; with runs, by the algorithm for runs, of which each row is one."""
+    """Return order and group starts. ``runs``: use the algorithm for runs, with each row as a run."""
     key = [word for column in columns for word in words(column, "k")]
     order, starts = sort_groups(key, then, len(columns[0]), runs=np.arange(len(columns[0])) if runs else None)
     return (list(range(len(columns[0]))) if order is None else order.tolist()), starts.tolist()
@@ -67,7 +67,7 @@ def sorted_by_words(columns, then=(), *, runs):
 @pytest.mark.parametrize("name", KEYS)
 @draws(40)
 @given(data=st.data())
-def test_one_column_sorts_stably_as_python_does(name, runs, data):
+def test_single_column_sort_equals_python(name, runs, data):
     kind, values = KEYS[name]
     column = pa.array(data.draw(st.lists(values, min_size=1, max_size=40)), kind)
     assert sorted_by_words([column], runs=runs) == expected_order([column])
@@ -75,7 +75,7 @@ def test_one_column_sorts_stably_as_python_does(name, runs, data):
 
 @pytest.mark.parametrize("runs", [True, False])
 @given(data=st.data())
-def test_composite_keys_of_mixed_types_sort_stably_as_python_does(runs, data):
+def test_composite_key_sort_equals_python(runs, data):
     names = data.draw(st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=4))
     size = data.draw(st.integers(1, 40))
     pools = [data.draw(st.lists(KEYS[name][1], min_size=1, max_size=5)) for name in names]
@@ -100,7 +100,7 @@ def test_composite_keys_of_mixed_types_sort_stably_as_python_does(runs, data):
         lambda n: f"{n * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128:032x}",
     ],
 )
-def test_many_strings_sort_as_arrow_sorts_them(text, runs):
+def test_many_strings_sort_equals_arrow(text, runs):
     random = np.random.default_rng(7)
     column = pa.array([text(int(n)) for n in random.integers(0, 30_000, 20_000)])
     order, starts = sorted_by_words([column], runs=runs)
@@ -111,7 +111,7 @@ def test_many_strings_sort_as_arrow_sorts_them(text, runs):
 
 @pytest.mark.parametrize("runs", [True, False])
 @pytest.mark.parametrize("spread", [1, 1000, 2**30, 2**62])
-def test_many_integers_of_any_spread_sort_as_arrow_sorts_them(spread, runs):
+def test_many_integers_sort_equals_arrow(spread, runs):
     random = np.random.default_rng(11)
     columns = [pa.array(random.integers(-spread, spread, 20_000)), pa.array(random.integers(-spread, spread, 20_000))]
     columns[0] = columns[0].take(pa.array(random.integers(0, 5000, 20_000)))
@@ -125,7 +125,7 @@ def test_many_integers_of_any_spread_sort_as_arrow_sorts_them(spread, runs):
 @pytest.mark.parametrize("name", KEYS)
 @draws(40)
 @given(data=st.data())
-def test_further_words_order_ties_with_nulls_smallest_in_both_directions(name, descending, data):
+def test_ties_are_ordered_by_further_words_with_nulls_first(name, descending, data):
     kind, values = KEYS[name]
     pool = data.draw(st.lists(values, min_size=1, max_size=6))
     size = data.draw(st.integers(1, 30))
@@ -140,26 +140,26 @@ def test_further_words_order_ties_with_nulls_smallest_in_both_directions(name, d
     assert order == sorted(range(size), key=lambda i: (key[i].as_py(), rank[plain[i]]))
 
 
-def test_nan_of_a_sequence_field_is_largest_whatever_its_bits():
+def test_nan_with_any_bits_sorts_last():
     negative_nan = np.array([0xFFF8_0000_0000_0001], np.uint64).view(np.float64)[0]
     column = pa.array(np.array([math.nan, math.inf, negative_nan, -math.inf, -0.0, 0.0]))
     order, starts = sort_groups(nullable_key_words(column, "s"), [], 6, runs=None)
     assert (order.tolist(), starts.tolist()) == ([3, 4, 5, 1, 0, 2], [0, 1, 3, 4])
 
 
-def test_a_type_without_order_is_refused_by_name():
+def test_type_without_order_is_refused():
     with pytest.raises(UnsupportedError, match=r"'k'.*list<"):
         words(pa.array([[1]]), "k")
 
 
-def test_rows_in_order_are_not_permuted():
+def test_sorted_rows_return_no_permutation():
     column = pa.array([datetime.date(2024, 1, 1), datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)])
     order, starts = sort_groups(words(column, "k"), [], 3, runs=None)
     assert order is None
     assert starts.tolist() == [0, 2]
 
 
-def test_a_run_that_descends_is_refused():
+def test_descending_run_is_refused():
     key = words(pa.array([1, 4, 2, 3], pa.int64()), "k")
     assert sort_groups(key, [], 4, runs=np.array([0, 2]))[0].tolist() == [0, 2, 3, 1]
     with pytest.raises(CorruptedError, match=r"of 2 runs .* row 1 of its buffered rows"):

@@ -1,4 +1,4 @@
-"""Metrics: the exact numbers of known commits, compactions and scans, and who gets them."""
+"""Metrics: the exact numbers of known commits, compactions and scans, and their receivers."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ COUNTS = ("rows_received", "rows_added", "rows_deleted", "rows_merged", "files_a
 
 @pytest.fixture
 def told():
-    """The measurements of a listener that is removed after the test."""
+    """Return the measurements of a listener that is removed after the test."""
     events: list[Metrics] = []
     metrics.add_listener(events.append)
     yield events
@@ -38,7 +38,7 @@ def told():
 
 
 def counts(commit: CommitMetrics) -> dict[str, int]:
-    """The counts of rows and files that are not 0."""
+    """Return the counts of rows and files that are not 0."""
     return {name: getattr(commit, name) for name in COUNTS if getattr(commit, name)}
 
 
@@ -46,7 +46,7 @@ def files(table: Table) -> list:
     return [file for split in table.scan().plan().splits for file in split.files]
 
 
-def test_a_commit_counts_its_rows_files_and_bytes(tmp_path):
+def test_commit_counts_rows_files_and_bytes(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", changelog_producer="input")
     with metrics.collect() as measured:
         snapshot = table.write(FIRST)
@@ -65,7 +65,7 @@ def test_a_commit_counts_its_rows_files_and_bytes(tmp_path):
     assert commit.write_seconds > 0
 
 
-def test_kinds_that_delete_are_counted(tmp_path):
+def test_delete_rows_are_counted(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     with metrics.collect() as measured:
         table.write(orders((1, "a", 1), (2, "b", 2)), ["-D", "+I"])
@@ -99,7 +99,7 @@ def test_deletion_vectors_are_counted_by_their_rows(tmp_path):
     assert measured.commits[0].rows_marked == -3
 
 
-def test_a_compaction_counts_what_it_reads_and_writes(tmp_path):
+def test_compaction_counts_input_and_output(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for row in ((1, "a", 1), (1, "b", 1), (2, "c", 1)):
         table.write(orders(row))
@@ -120,7 +120,7 @@ def test_a_compaction_counts_what_it_reads_and_writes(tmp_path):
     assert measured.commit is None, "no rows were committed"
 
 
-def test_a_file_that_only_changes_its_level_is_moved(tmp_path):
+def test_upgraded_file_counts_as_moved(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"target-file-size": "1 kb"})
     table.write(FIRST)
     with metrics.collect() as measured:
@@ -130,7 +130,7 @@ def test_a_file_that_only_changes_its_level_is_moved(tmp_path):
     assert counts(measured.commits[0]) == {"files_moved": 1}
 
 
-def test_a_write_that_compacts_makes_two_commits(tmp_path):
+def test_compacting_write_makes_two_commits(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "1"})
     table.write(FIRST)
     with metrics.collect() as measured:
@@ -142,7 +142,7 @@ def test_a_write_that_compacts_makes_two_commits(tmp_path):
     assert measured.commits[1].rows_received == 0, "the rows are those of the first commit"
 
 
-def test_rows_of_a_postponed_bucket_that_are_routed(tmp_path):
+def test_routed_postponed_rows_are_counted(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     table.write(FIRST)
     with metrics.collect() as measured:
@@ -151,7 +151,7 @@ def test_rows_of_a_postponed_bucket_that_are_routed(tmp_path):
     assert measured.compaction.rows_out == 3, "the writer of the bucket merged two rows of one key"
 
 
-def test_append_files_that_are_joined(tmp_path):
+def test_append_compaction_is_counted(tmp_path):
     table = append_table(tmp_path / "t", **{"compaction.min.file-num": "2"})
     table.write(FIRST)
     table.write(FIRST)
@@ -181,7 +181,7 @@ def rival(table: Table, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> None
 
 
 def _silent():
-    """What happens in the block is not collected: it is another process."""
+    """Collect nothing in the block, as if it were another process."""
 
     class Other:
         def __enter__(self):
@@ -205,7 +205,7 @@ def test_a_lost_attempt_is_counted(tmp_path, monkeypatch):
     assert measured.failures == []
 
 
-def test_a_commit_that_always_loses_is_a_failure(tmp_path, monkeypatch, told):
+def test_commit_that_always_loses_is_reported_as_failure(tmp_path, monkeypatch, told):
     table = append_table(tmp_path / "t", **{"commit.min-retry-wait": "1 ms", "commit.max-retries": "1"})
     rival(table, monkeypatch, times=2)
     with table.writer() as writer:
@@ -250,7 +250,7 @@ def test_a_repeated_commit_is_reported_once(tmp_path, told):
     assert [event.snapshot_id for event in told] == [1, 2]
 
 
-def test_what_writers_measured_travels_with_their_messages(tmp_path):
+def test_commit_messages_carry_writer_metrics(tmp_path):
     table = keyed_table(tmp_path / "t")
     with table.writer() as writer:
         writer.write(FIRST)
@@ -265,7 +265,7 @@ def test_what_writers_measured_travels_with_their_messages(tmp_path):
         assert pickle.loads(pickle.dumps(message)).rows_received == message.rows_received
 
 
-def test_a_commit_of_engines_has_its_metrics(tmp_path):
+def test_commit_of_messages_has_metrics(tmp_path):
     table = append_table(tmp_path / "t")
     with table.writer() as writer:
         writer.write(FIRST)
@@ -275,7 +275,7 @@ def test_a_commit_of_engines_has_its_metrics(tmp_path):
     assert overwrite_partitions(publisher, []).metrics.commit.rows_deleted == 4
 
 
-def test_every_snapshot_tells_what_it_changed(tmp_path):
+def test_snapshot_metrics_are_computed_from_metadata(tmp_path):
     table = keyed_table(tmp_path / "t", changelog_producer="input", write_only="true")
     assert table.operation_metrics() == {}
     with metrics.collect() as measured:
@@ -297,7 +297,7 @@ def test_every_snapshot_tells_what_it_changed(tmp_path):
 # ---- scans
 
 
-def test_a_scan_counts_what_it_leaves_out(tmp_path):
+def test_scan_counts_pruned_files(tmp_path):
     schema = pa.schema([("day", pa.string()), ("n", pa.int64())])
     options = {"file-index.bloom-filter.columns": "n", "bucket": "-1"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["day"], options=options))
@@ -311,7 +311,7 @@ def test_a_scan_counts_what_it_leaves_out(tmp_path):
     assert scan.bytes == sum(f.file_size for s in table.scan(filter="n > 5").plan().splits for f in s.files)
 
 
-def test_nobody_listens_and_scans_measure_nothing(tmp_path, monkeypatch):
+def test_scan_without_listener_measures_nothing(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     monkeypatch.setattr(metrics.ScanMetrics, "__init__", None)
@@ -355,7 +355,7 @@ def test_a_read_that_stops_early_is_reported(tmp_path):
     assert (measured.read.rows, measured.read.error) == (4, None)
 
 
-def test_a_read_that_fails_has_the_class_of_its_error(tmp_path):
+def test_failed_read_has_error_class(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     [path] = (tmp_path / "t").glob("bucket-*/*")
@@ -365,7 +365,7 @@ def test_a_read_that_fails_has_the_class_of_its_error(tmp_path):
     assert (measured.read.error, measured.read.rows) == ("CorruptedError", 0)
 
 
-def test_who_gives_a_recorder_has_the_metrics_alone(tmp_path, told):
+def test_recorder_receives_metrics_instead_of_listeners(tmp_path, told):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     [split] = table.scan().plan().splits
@@ -396,7 +396,7 @@ def test_listeners_get_every_event_until_they_are_removed(tmp_path):
         metrics.add_listener("print")
 
 
-def test_a_listener_that_fails_harms_no_commit(tmp_path, caplog, told):
+def test_failing_listener_does_not_fail_commit(tmp_path, caplog, told):
     def broken(event):
         raise OSError("s3://user:secret@bucket is away")
 
@@ -412,7 +412,7 @@ def test_a_listener_that_fails_harms_no_commit(tmp_path, caplog, told):
     assert table.to_arrow().num_rows == 4
 
 
-def test_a_measurement_that_fails_deletes_no_committed_file(tmp_path, caplog, monkeypatch):
+def test_failing_measurement_deletes_no_committed_file(tmp_path, caplog, monkeypatch):
     table = append_table(tmp_path / "t")
     monkeypatch.setattr("paimon_core.commit.measure._changed", lambda *_: 1 / 0)
     table.write(FIRST)
@@ -420,7 +420,7 @@ def test_a_measurement_that_fails_deletes_no_committed_file(tmp_path, caplog, mo
     assert "reporting a commit" in caplog.text
 
 
-def test_collections_are_of_one_thread_and_nest(tmp_path):
+def test_collections_nest_within_one_thread(tmp_path):
     tables = [append_table(tmp_path / name) for name in "ab"]
     with metrics.collect() as outer:
         other = threading.Thread(target=tables[1].write, args=(FIRST,))
@@ -433,7 +433,7 @@ def test_collections_are_of_one_thread_and_nest(tmp_path):
     assert inner.events == outer.events[:1]
 
 
-def test_a_collection_of_all_threads(tmp_path):
+def test_collection_of_all_threads(tmp_path):
     tables = [append_table(tmp_path / name) for name in "ab"]
     with metrics.collect(all_threads=True) as measured, metrics.collect(all_threads=True) as same:
         other = threading.Thread(target=tables[1].write, args=(FIRST,))
@@ -445,7 +445,7 @@ def test_a_collection_of_all_threads(tmp_path):
     assert same.events == measured.events
 
 
-def test_sums():
+def test_metrics_add_up():
     one = CommitMetrics(
         table="t", commit_kind="APPEND", commit_user="u", commit_identifier=1, snapshot_id=1, seconds=1.0,
         phase_seconds={"plan": 0.5}, attempts=1, rows_added=3, total_rows=3,
@@ -467,7 +467,7 @@ def test_sums():
 # ---- the log
 
 
-def test_a_record_of_the_log_has_the_fields(tmp_path, caplog):
+def test_log_record_has_fields(tmp_path, caplog):
     table = keyed_table(tmp_path / "t", bucket="1")
     with caplog.at_level(logging.INFO, metrics.listeners.LOGGER):
         table.write(FIRST)

@@ -62,7 +62,7 @@ def test_commits_and_compactions_become_instruments(tmp_path, reader):
     assert "plan" not in phases, "no time was spent in it"
 
 
-def test_failures_have_the_class_of_their_error(tmp_path, reader):
+def test_failures_have_error_class(tmp_path, reader):
     table = append_table(tmp_path / "t")
     table.write(ROWS)
     with table.writer() as writer:
@@ -76,7 +76,7 @@ def test_failures_have_the_class_of_their_error(tmp_path, reader):
     assert sorted(map(str, errors)) == ["CommitConflictError", "None", "None"]
 
 
-def test_a_second_installation_replaces_the_first(tmp_path, reader):
+def test_second_install_replaces_first(tmp_path, reader):
     other = InMemoryMetricReader()
     otel.install(MeterProvider([other]))
     table = append_table(tmp_path / "t")
@@ -88,7 +88,7 @@ def test_a_second_installation_replaces_the_first(tmp_path, reader):
     assert points(other)["paimon.commit.rows.added"][0].value == 3
 
 
-def test_without_the_package_the_extra_is_named(monkeypatch):
+def test_missing_package_error_names_extra(monkeypatch):
     real = builtins.__import__
 
     def absent(name, *arguments):
@@ -102,7 +102,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         otel.install()
 
 
-def test_the_page_lists_every_instrument():
+def test_docs_list_every_instrument():
     fields = [
         (kind.event, field.metadata[MEASURE])
         for kind in (CommitMetrics, CompactionMetrics, ScanMetrics, ReadMetrics)

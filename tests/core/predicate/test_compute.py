@@ -27,7 +27,7 @@ from tests.support.predicates import (
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_every_test_of_every_value(name):
+def test_every_operator_on_every_value(name):
     rows = [{name: value} for value in held(name)]
     batch = batch_of(rows, (BY_NAME[name],))
     for p in single_tests(name):
@@ -37,7 +37,7 @@ def test_every_test_of_every_value(name):
 
 @draws(200)
 @given(predicates(), tables())
-def test_bound_predicates_mean_what_was_written(p, rows):
+def test_bound_predicate_equals_model(p, rows):
     found = evaluate(bind(p, FIELDS), batch_of(rows))
     assert found.null_count == 0
     assert found.to_pylist() == [model(p, row) is True for row in rows]
@@ -61,12 +61,12 @@ def test_bound_predicates_mean_what_was_written(p, rows):
         ("UNKNOWN", [False, False, False, False]),
     ],
 )
-def test_nan_null_and_both_zeros(text, expected):
+def test_comparisons_with_nan_null_and_zeros(text, expected):
     batch = pa.record_batch([pa.array([-0.0, math.nan, math.inf, None])], names=["a"])
     assert evaluate(parse_predicate(text), batch).to_pylist() == expected
 
 
-def test_tables_of_any_number_of_chunks():
+def test_chunked_tables_are_evaluated():
     table = pa.table({"a": pa.chunked_array([[1, 2], [], [None, 4]], pa.int64())})
     assert evaluate(col("a") >= 2, table).to_pylist() == [False, True, False, True]
     assert evaluate(TRUE & (col("a") >= 2), table).to_pylist() == [False, True, False, True]
@@ -76,13 +76,13 @@ def test_tables_of_any_number_of_chunks():
     assert isinstance(evaluate(col("a").isin([1]), empty), pa.BooleanArray)
 
 
-def test_a_missing_column_is_named():
+def test_missing_column_is_refused():
     with pytest.raises(InvalidInputError, match="filter b = 1 needs columns that the rows lack; they have a"):
         evaluate(col("b") == 1, pa.table({"a": [1]}))
 
 
 def test_unknown_stays_unknown_in_chunked_columns():
-    """Arrow before version 23 forgets there which answers are NULL, and what lies below NULL is as good as TRUE."""
+    """Before version 23, Arrow lost NULL results on chunked columns and used the undefined value below."""
     fields = (DataField(0, "a", AtomicType("DOUBLE")), DataField(1, "b", AtomicType("DOUBLE")))
     both = bind(parse_predicate("a <> 5 AND b IS NOT NULL"), fields)
     either = bind(parse_predicate("a <> 5 OR b IS NULL"), fields)

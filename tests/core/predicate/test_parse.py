@@ -24,7 +24,7 @@ LITERALS = st.one_of(
 
 
 def _looks_for_null_text(p):
-    """LIKE NULL has no text of its own: binding makes it UNKNOWN."""
+    """Return True for LIKE NULL, which has no text: binding turns it into UNKNOWN."""
     match p:
         case And(children) | Or(children):
             return any(map(_looks_for_null_text, children))
@@ -37,7 +37,7 @@ def _looks_for_null_text(p):
 
 @draws(300)
 @given(predicates())
-def test_text_reads_back(p):
+def test_filter_text_round_trips(p):
     if not _looks_for_null_text(p):
         assert parse_predicate(str(p)) == p
     bound = bind(p, FIELDS)
@@ -46,7 +46,7 @@ def test_text_reads_back(p):
 
 @draws(300)
 @given(st.text(min_size=1).filter(lambda s: "\x00" not in s), LITERALS, st.sampled_from(["=", "<", "in"]))
-def test_any_name_and_literal_reads_back(name, value, op):
+def test_any_name_and_literal_round_trips(name, value, op):
     p = Leaf(op, name, (value,))
     read = parse_predicate(str(p))
     assert read == p
@@ -89,7 +89,7 @@ def test_any_name_and_literal_reads_back(name, value, op):
         ("größe > 1 AND `s.t` = 2", (col("größe") > 1) & (col("s.t") == 2)),
     ],
 )  # fmt: skip
-def test_texts_of_predicates(text, expected):
+def test_predicates_as_text(text, expected):
     assert parse_predicate(text) == expected
 
 
@@ -120,7 +120,7 @@ def test_texts_of_predicates(text, expected):
         ("NOT " * 5000 + "a", "more than 100 nested parentheses"),
     ],
 )
-def test_wrong_texts_are_refused(text, message):
+def test_invalid_filter_text_is_refused(text, message):
     with pytest.raises(InvalidInputError, match=message):
         parse_predicate(text)
 

@@ -1,4 +1,4 @@
-"""Pruning never loses a group with a matching row; and it does prune."""
+"""Pruning never loses a group with a matching row, and prunes groups without one."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ from tests.support.predicates import BY_NAME, COLUMNS, FIELDS, held, model, pred
 
 
 def bounds(name, values, shape):
-    """(min, max, null count) as some writer could have left them: exact, truncated, or with parts unknown."""
+    """Return (min, max, null count) as a writer could store them: exact, truncated, or partly unknown."""
     known = [v for v in values if v is not None and v == v]
     nulls = sum(v is None for v in values)
     if shape == "unknown":
@@ -44,14 +44,14 @@ SHAPES = ["exact", "truncated", "unknown", "counts only", "no counts", "largest 
 
 
 def column_stats(name, groups, shapes):
-    """Statistics of one column in groups, each a list of its values."""
+    """Return the statistics of one column in groups, which are lists of values."""
     t = to_arrow(BY_NAME[name].type)
     low, high, nulls = zip(*(bounds(name, g, s) for g, s in zip(groups, shapes, strict=True)), strict=True)
     return ColumnStats(pa.array(low, t), pa.array(high, t), np.array(nulls, np.int64))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_no_pair_of_values_is_lost_to_any_test(name):
+def test_pruning_keeps_matching_pairs_for_every_operator(name):
     pairs = [list(pair) for pair in itertools.combinations_with_replacement(held(name), 2)]
     groups = [pair for pair in pairs for _ in SHAPES]
     stats = {name: column_stats(name, groups, SHAPES * len(pairs))}
@@ -69,7 +69,7 @@ def test_no_pair_of_values_is_lost_to_any_test(name):
 
 @draws(150)
 @given(predicates(("int", "txt", "dbl", "dec")), st.lists(tables(max_size=3), min_size=1, max_size=4), st.data())
-def test_no_group_with_a_matching_row_is_left_out(p, groups, data):
+def test_pruning_keeps_groups_with_matching_rows(p, groups, data):
     names = data.draw(st.sets(st.sampled_from(["int", "txt", "dbl", "dec"])))
     shapes = data.draw(st.lists(st.sampled_from(SHAPES), min_size=len(groups), max_size=len(groups)))
     stats = {name: column_stats(name, [[row[name] for row in g] for g in groups], shapes) for name in names}
@@ -108,7 +108,7 @@ INTS = stats_of([0, 10, 20, None], [9, 10, 29, None], [0, 2, 0, 10], pa.int32())
         ("unknown_column = 1", [True, True, True, True]),
     ],
 )
-def test_integers(text, kept):
+def test_integer_groups_are_pruned(text, kept):
     assert may_match(parse_predicate(text), INTS, np.full(4, 10), 4).tolist() == kept
 
 
@@ -123,12 +123,12 @@ def test_integers(text, kept):
         ("a = 'bar'", [False, True, False]),
     ],
 )
-def test_text(text, kept):
+def test_text_groups_are_pruned(text, kept):
     stats = stats_of(["aa", "ba", "bb"], ["az", "bazz", "dd"], [0, 0, 0], pa.string())
     assert may_match(parse_predicate(text), stats, np.full(3, 10), 3).tolist() == kept
 
 
-def test_floats_may_hide_nan_above_their_bounds():
+def test_float_bounds_ignore_nan():
     stats = stats_of([0.0, -0.0, math.nan], [1.0, 0.0, math.nan], [0, 0, 0], pa.float64())
 
     def kept(text):
@@ -142,14 +142,14 @@ def test_floats_may_hide_nan_above_their_bounds():
     assert kept("a != 0e0") == [True, True, True]
 
 
-def test_constants_and_groups_without_rows():
+def test_constants_and_empty_groups():
     assert may_match(TRUE, {}, np.zeros(2), 2).tolist() == [True, True]
     assert may_match(FALSE, {}, np.zeros(2), 2).tolist() == [False, False]
     assert may_match(col("a") > 0, {}, np.zeros(0), 0).tolist() == []
 
 
 @pytest.mark.parametrize("t", [pa.decimal128(30, 2), pa.binary(), pa.timestamp("us", "UTC"), pa.bool_(), pa.date32()])
-def test_lists_of_every_kind_of_value(t):
+def test_in_lists_of_every_type_prune(t):
     values = {
         "decimal128(30, 2)": [Decimal("1.00"), Decimal("-5.25"), Decimal("99.99")],
         "binary": [b"a", b"\xff", b""],

@@ -1,4 +1,4 @@
-"""Binding, taking apart and moving predicates keeps what they mean, or only weakens it where that is promised."""
+"""Binding, splitting and translating predicates keeps their meaning, or weakens it where documented."""
 
 import struct
 from decimal import Decimal
@@ -56,7 +56,7 @@ def test_predicates_are_split_into_conjuncts(p, rows, names):
 
 @draws(200)
 @given(predicates())
-def test_binding_again_changes_nothing(p):
+def test_bind_is_idempotent(p):
     bound = bind(p, FIELDS)
     assert bind(bound, FIELDS) == bound
 
@@ -90,7 +90,7 @@ def test_binding_again_changes_nothing(p):
         ("m < 1000", "m IS NOT NULL OR UNKNOWN"),
     ],
 )
-def test_literals_outside_of_the_values_of_a_type(text, bound):
+def test_bind_literals_outside_type(text, bound):
     types = fields(
         a="INT", d="DATE", t="TIMESTAMP(6)", z="TIMESTAMP(3) WITH LOCAL TIME ZONE", c="TIME(3)", m="DECIMAL(5, 2)"
     )
@@ -114,13 +114,13 @@ def test_literals_outside_of_the_values_of_a_type(text, bound):
         ("DUP = 1", "differ in case only"),
     ],
 )
-def test_wrong_columns_and_literals_are_refused(text, message):
+def test_bind_refuses_unknown_columns_and_wrong_literals(text, message):
     types = fields(a="INT", s="STRING", d="DATE", t="TIMESTAMP(3)", l="ARRAY<INT>", dup="INT", Dup="INT")
     with pytest.raises(InvalidInputError, match=message):
         bind(parse_predicate(text), types)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_bind_accepts_numpy_numbers():
     assert bind(col("a") == np.int64(5), fields(a="INT")) == Leaf("=", "a", (5,))
     with pytest.raises(InvalidInputError, match="datetime64"):
         bind(col("a") == np.datetime64("2024-01-01"), fields(a="DATE"))
@@ -137,7 +137,7 @@ def test_numbers_of_numpy_are_numbers():
         ("NOT (a = 1 OR UNKNOWN)", "a", "FALSE"),
     ],
 )
-def test_restriction_to_some_columns(text, names, expected):
+def test_restrict_keeps_tests_on_columns(text, names, expected):
     found = restrict(parse_predicate(text), set(names))
     assert found == (None if expected is None else parse_predicate(expected))
 
@@ -173,14 +173,14 @@ def test_too_many_combinations_pin_nothing():
     assert pinned_values(bind(col("a").isin(range(41)) & col("b").isin(range(25)), types), ["a", "b"]) is None
 
 
-def test_zeros_and_nan_as_keys():
+def test_pinned_zeros_and_nan():
     types = fields(a="DOUBLE")
     (found,) = pinned_values(bind(parse_predicate("a IN (0, 5)"), types), ["a"]).values()
     assert [struct.pack("<d", v) for v in found] == [struct.pack("<d", v) for v in (0.0, -0.0, 5.0)]
     assert pinned_values(bind(parse_predicate("a = DOUBLE 'NaN'"), types), ["a"]) is None
 
 
-def test_values_of_a_long_list_are_not_compared_with_one_another():
+def test_long_in_list_is_pinned_fast():
     class Value(int):
         compared = 0
         __hash__ = int.__hash__
@@ -235,7 +235,7 @@ def test_most_keys_of_days_and_fractions():
 
 @draws(150)
 @given(predicates(("int", "txt")), tables(), st.integers(-9, 9), st.integers(0, 9))
-def test_matching_rows_have_at_most_so_many_keys(p, rows, low, number):
+def test_most_keys_bounds_keys_of_matching_rows(p, rows, low, number):
     p = And((bind(p, FIELDS), *conjuncts(bind(col("int").between(low, low + number), FIELDS))))
     found = {row["int"] for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True) if passed}
     most = most_keys(p, [field for field in FIELDS if field.name == "int"])
@@ -255,13 +255,13 @@ STORED = {
 
 
 def stored_rows(name):
-    """Rows as they are read, and as they were stored with the earlier type."""
+    """Return rows as they are read, and as they were stored with the earlier type."""
     pairs = [(v, None if v is None else STORED[name][1](v)) for v in held(name)]
     return [({name: v if s is not None else None}, {"old": s}) for v, s in pairs]
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_tests_on_a_file_hold_for_every_row_that_matches(name):
+def test_file_predicate_holds_for_every_matching_row(name):
     old = DataField(BY_NAME[name].id, "old", parse_type(STORED[name][0]))
     read, stored = zip(*stored_rows(name), strict=True)
     batch = batch_of(stored, (old,))
@@ -277,7 +277,7 @@ def test_tests_on_a_file_hold_for_every_row_that_matches(name):
 
 @draws(150)
 @given(predicates(("int", "txt", "dec", "flt")), tables(), st.sets(st.sampled_from(["int", "txt", "dec", "flt"])))
-def test_columns_a_file_lacks_are_null_in_its_rows(p, rows, absent):
+def test_missing_file_columns_are_null(p, rows, absent):
     stored = tuple(DataField(f.id, f"old {f.name}", f.type) for f in FIELDS if f.name not in absent)
     file_rows = [{f"old {name}": value for name, value in row.items()} for row in rows]
     p = bind(p, FIELDS)
@@ -308,7 +308,7 @@ def test_columns_a_file_lacks_are_null_in_its_rows(p, rows, absent):
         ("CHAR(3)", "STRING", "a = 'x'", "old = 'x'"),
     ],
 )
-def test_a_test_is_translated_to_the_stored_type(stored, read, text, expected):
+def test_test_is_translated_to_stored_type(stored, read, text, expected):
     read_fields, file_fields = fields(a=read), fields(old=stored)
     moved = to_file(bind(parse_predicate(text), read_fields), read_fields, file_fields)
     assert (None if moved is None else str(moved)) == expected
@@ -327,13 +327,13 @@ def test_a_test_is_translated_to_the_stored_type(stored, read, text, expected):
         ("a NOT IN ()", None),
     ],
 )
-def test_a_column_the_file_lacks_is_null(text, expected):
+def test_test_on_missing_file_column(text, expected):
     read_fields = fields(a="INT", b="INT")
     moved = to_file(bind(parse_predicate(text), read_fields), read_fields, read_fields[1:])
     assert (moved is None and expected is None) or moved == expected
 
 
-def test_constants():
+def test_constants_are_simplified():
     assert conjuncts(TRUE) == []
     assert conjuncts(FALSE) == [FALSE]
     assert to_file(TRUE, FIELDS, FIELDS) is None

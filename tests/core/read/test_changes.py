@@ -1,4 +1,4 @@
-"""Changes as rows: what comes with kinds and without, what a filter does to deletes, and in which order keys move."""
+"""Changes as rows: with and without kinds, filters on deletes, and the order of keys that move between partitions."""
 
 import pickle
 
@@ -22,7 +22,7 @@ FROM_1 = {"scan.snapshot-id": "1"}
 
 
 def told(table: Table, filter: str | None = None, columns: list[str] | None = None, **how: bool) -> list[tuple]:
-    """All rows of a stream."""
+    """Return all rows of a stream."""
     stream = table.stream(columns, filter, **how)
     rows = []
     while True:
@@ -33,7 +33,7 @@ def told(table: Table, filter: str | None = None, columns: list[str] | None = No
 
 
 def changing(path, **options: str) -> Table:
-    """A row comes, is changed and goes, beside one that stays."""
+    """Return a table with a row that is added, changed and deleted, and a row that stays."""
     table = keyed_table(path, bucket="1", **options)
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((1, "c", 9)), ["+U"])
@@ -41,7 +41,7 @@ def changing(path, **options: str) -> Table:
     return table.with_options(FROM_1)
 
 
-def test_with_kinds(tmp_path):
+def test_changes_with_kinds(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup")
     assert told(table, changelog=True) == [
         ("+I", 1, "a", 1), ("+I", 2, "b", 2), ("-U", 1, "a", 1), ("+U", 1, "c", 9), ("-D", 1, "c", 9),
@@ -60,7 +60,7 @@ def test_without_kinds_deletes_are_refused_or_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["-D", "-U"])
-def test_a_row_taken_back_is_a_delete_where_nothing_takes_its_place(tmp_path, kind):
+def test_retract_without_replacement_is_a_delete(tmp_path, kind):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 9)), [kind])
     with pytest.raises(UnsupportedError, match="snapshot 1"):
@@ -71,8 +71,8 @@ def test_a_row_taken_back_is_a_delete_where_nothing_takes_its_place(tmp_path, ki
 @pytest.mark.parametrize(
     ("filter", "refused"), [("id = 2", False), ("id = 1", True), ("v = 'b'", True), ("n > 5", True)]
 )
-def test_a_delete_is_meant_if_its_key_may_be(tmp_path, filter, refused):
-    """A row that deletes need not say more than the key: other columns do not tell whether a filter means it."""
+def test_delete_is_refused_if_its_key_may_match(tmp_path, filter, refused):
+    """A deleting row may hold only its key, so other columns cannot decide whether a filter matches it."""
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 9), (2, "b", 9)))
     table.write(orders((1, None, None)), ["-D"])
@@ -85,7 +85,7 @@ def test_a_delete_is_meant_if_its_key_may_be(tmp_path, filter, refused):
 
 
 def test_files_of_one_commit_emit_each_key_once(tmp_path):
-    """However many files a commit needs, and whoever wrote them, the last row of a key is the one that is told."""
+    """The last row of a key is emitted, for any number of files and writers of a commit."""
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     writers = [table.writer(role=WriterRole(n, 2)) for n in range(2)]
     for n in reversed(range(2)):
@@ -100,7 +100,7 @@ def test_files_of_one_commit_emit_each_key_once(tmp_path):
     assert [tuple(row.values()) for row in table.changes(0).to_pylist()] == rows
 
 
-def test_engines_merge_what_one_commit_holds(tmp_path):
+def test_merge_engine_merges_rows_of_one_commit(tmp_path):
     options = {"merge_engine": "aggregation", "fields.n.aggregate_function": "sum", "write_buffer_size": "1 b",
                "write_buffer_spillable": "false"}  # fmt: skip
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **options)
@@ -112,7 +112,7 @@ def test_engines_merge_what_one_commit_holds(tmp_path):
     assert found == [("+I", 1, "x", 3)]
 
 
-def test_overwrites_are_emitted_if_an_option_asks(tmp_path):
+def test_overwrite_is_emitted_only_by_option(tmp_path):
     asked = {**FROM_1, "streaming-read-overwrite": "true"}
     for name, options in (
         ("none", {}),
@@ -133,7 +133,7 @@ def test_overwrites_are_emitted_if_an_option_asks(tmp_path):
     assert len(told(table.with_options({**FROM_1, "streaming-read-append-overwrite": "true"}))) == 2
 
 
-def test_vectors_of_an_overwritten_bucket_must_be_there(tmp_path):
+def test_overwrite_without_previous_vectors_is_refused(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"deletion_vectors.enabled": "true"})
     table.write(orders((1, "a", 0)))
     table.overwrite(orders((3, "d", 0)))
@@ -151,8 +151,8 @@ def moving(path, **options: str) -> Table:
 
 
 @pytest.mark.parametrize("producer", ["none", "input", "lookup"])
-def test_keys_leave_before_they_arrive(tmp_path, producer):
-    """Whichever way they go: partitions come in order of their names."""
+def test_moved_keys_are_deleted_before_inserted(tmp_path, producer):
+    """Moves in both directions are tested, because partitions are read in order of their names."""
     table = moving(tmp_path / "t", **{"changelog-producer": producer})
     table.write(orders((1, "a", 0), (2, "b", 0), (3, "a", 0)))
     table.write(orders((1, "b", 1), (2, "a", 1), (3, "a", 1)))
@@ -168,7 +168,7 @@ def test_keys_leave_before_they_arrive(tmp_path, producer):
     assert [row[:1] for row in told(table.with_options(FROM_1), columns=["n"], changelog=True)] == [r[:1] for r in rows]
 
 
-def test_an_unknown_order_is_refused(tmp_path):
+def test_cross_partition_changes_without_order_are_refused(tmp_path):
     flushed = {"write-buffer-size": "1 b", "write-buffer-spillable": "false"}
     table = moving(tmp_path / "t", **{"changelog-producer": "input", **flushed})
     with table.writer() as writer:
@@ -181,7 +181,7 @@ def test_an_unknown_order_is_refused(tmp_path):
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.integers(1, 7), st.booleans())
 @draws(60)
-def test_runs_by_how_they_end(rows, size, alive):
+def test_keys_with_last_kind_splits_keys(rows, size, alive):
     rows = sorted(rows, key=lambda row: row[0])
     last = dict(rows)
     table = pa.table(
@@ -195,7 +195,7 @@ def test_runs_by_how_they_end(rows, size, alive):
     assert found == [(kind, key) for key, kind in rows if (last[key] % 2 == 0) == alive]
 
 
-def test_splits_and_readers_travel(tmp_path):
+def test_splits_and_readers_are_picklable(tmp_path):
     stream = changing(tmp_path / "t", changelog_producer="input").stream(changelog=True)
     splits, reader = pickle.loads(pickle.dumps((stream.plan(Limits(files=2)), stream.reader)))
     assert sum(b.num_rows for split in splits for b in reader.to_batches(split)) == 3
@@ -203,7 +203,7 @@ def test_splits_and_readers_travel(tmp_path):
     assert np.all([split.size > 0 for split in splits])
 
 
-def test_changes_that_outlive_their_snapshots(tmp_path):
+def test_changelog_is_read_after_snapshot_expiry(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup", **{"changelog.time_retained": "9 h"})
     stream = table.stream(changelog=True)
     expected = told(table, changelog=True)
@@ -213,7 +213,7 @@ def test_changes_that_outlive_their_snapshots(tmp_path):
     assert told(table, changelog=True) == expected
 
 
-def test_new_columns_of_rows_that_were_there_are_no_rows(tmp_path):
+def test_column_updates_of_existing_rows_are_refused(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true", "data-evolution.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.update_columns(pa.table({"_ROW_ID": [1], "v": ["B"]}))

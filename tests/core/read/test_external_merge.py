@@ -1,4 +1,4 @@
-"""Runs on local disk: where they are cut, and that merging them in passes changes no row."""
+"""Runs on local disk: where they are cut, and merges in several passes that change no row."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from paimon_core.read.external_merge import SpilledRun, cuts_at, merge_from_disk
         ([0, 3], 100, [(0, 6)]),
     ],
 )
-def test_parts_begin_where_they_may(starts, rows, parts):
+def test_cuts_begin_at_allowed_rows(starts, rows, parts):
     assert list(cuts_at(np.array(starts), 6, rows)) == parts
 
 
@@ -39,13 +39,13 @@ def test_an_empty_run_has_no_file_to_read(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "codec"), [("zstd", "zstd"), ("LZ4", "lz4"), ("none", None)])
-def test_options_choose_the_compression(name, codec):
+def test_spill_codec_follows_options(name, codec):
     found = spill_codec(Options({"spill-compression": name}))
     assert (None if found is None else found.name) == codec
 
 
 def stored_run(*rows):
-    """A run of rows (key, sequence number, value)."""
+    """Return a run of rows (key, sequence number, value)."""
     keys, numbers, values = zip(*rows, strict=True)
     batch = pa.record_batch(
         {"k": keys, "_SEQUENCE_NUMBER": numbers, "_VALUE_KIND": pa.array([0] * len(rows), pa.int8()), "v": values}
@@ -69,9 +69,9 @@ def rows_of(tables):
 
 
 @pytest.mark.parametrize("at_once", [2, 3, 5])
-def test_passes_over_few_runs_at_a_time_give_the_rows_of_one_merge(at_once):
+def test_multi_pass_merge_equals_one_merge(at_once):
     assert rows_of(multi_pass_merge(RUNS, ORDER, deduplicate(), at_once, Options({}))) == NEWEST
 
 
-def test_copies_on_disk_give_the_rows_of_one_merge():
+def test_merge_from_disk_equals_one_merge():
     assert rows_of(merge_from_disk(RUNS, ORDER, deduplicate(), Options({}))) == NEWEST

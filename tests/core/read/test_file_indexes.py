@@ -1,4 +1,4 @@
-"""Indexes leave out files and rows that cannot match, and never one that does."""
+"""Indexes exclude files and rows that cannot match, and never a row that matches."""
 
 import random
 
@@ -57,7 +57,7 @@ def plain(table):
 @pytest.mark.parametrize("place", [BESIDE, EMBEDDED], ids=["beside", "embedded"])
 @pytest.mark.parametrize("keys", [(), ("k",)], ids=["append", "keys"])
 @pytest.mark.cases(5)
-def test_filters_find_the_same_rows_as_without(tmp_path, kind, place, keys):
+def test_filters_find_same_rows_with_indexes(tmp_path, kind, place, keys):
     rng = random.Random(f"{kind}{keys}")
     table = made(tmp_path, {**KINDS[kind], **place, "write-only": "true"}, keys)
     for turn in range(5):
@@ -71,7 +71,7 @@ def test_filters_find_the_same_rows_as_without(tmp_path, kind, place, keys):
         assert read(table, text) == read(plain(table), text), text
 
 
-def test_an_older_version_of_a_row_does_not_come_back(tmp_path):
+def test_index_pruning_keeps_older_row_version_hidden(tmp_path):
     table = made(tmp_path, {**KINDS["bitmap"], **EMBEDDED, "write-only": "true"}, ("k",))
     table.write(pa.table({"k": [1, 2], "s": ["old", "b"], "n": [1, 1], "p": ["a", "a"]}, FIELDS))
     table.write(pa.table({"k": [1], "s": ["new"], "n": [2], "p": ["a"]}, FIELDS))
@@ -79,7 +79,7 @@ def test_an_older_version_of_a_row_does_not_come_back(tmp_path):
     assert table.to_arrow(filter="s = 'b'").num_rows == 1
 
 
-def test_files_are_left_out_when_planning(tmp_path):
+def test_embedded_index_prunes_files_in_planning(tmp_path):
     table = made(tmp_path, {**KINDS["bitmap"], **EMBEDDED})
     for n in range(4):
         table.write(rows(random.Random(n), list(range(100 * n, 100 * n + 10))))
@@ -89,7 +89,7 @@ def test_files_are_left_out_when_planning(tmp_path):
     assert plain(table).scan(filter="k = 203").plan().files == 4
 
 
-def test_files_are_not_opened_when_an_index_beside_says_so(tmp_path):
+def test_index_file_prunes_data_file(tmp_path):
     table = made(tmp_path, {**KINDS["bloom-filter"], **BESIDE})
     table.write(rows(random.Random(1), list(range(10))))
     (entry,) = live_entries(table.store, table.snapshot()).live
@@ -100,7 +100,7 @@ def test_files_are_not_opened_when_an_index_beside_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("marked", [False, True], ids=["plain", "deletion-vectors"])
-def test_rows_are_found_by_position_across_row_groups(tmp_path, marked):
+def test_index_positions_span_row_groups(tmp_path, marked):
     options = {**KINDS["bitmap"], **BESIDE, "file.block-size": "1 kb", "deletion-vectors.enabled": str(marked).lower()}
     table = made(tmp_path, options)
     table.write(rows(random.Random(3), list(range(5000))))
@@ -113,7 +113,7 @@ def test_rows_are_found_by_position_across_row_groups(tmp_path, marked):
         assert read(table, text) == read(plain(table), text), text
 
 
-def test_indexes_go_by_the_columns_of_their_file(tmp_path):
+def test_index_uses_columns_of_its_file(tmp_path):
     table = made(tmp_path, {**KINDS["bitmap"], **EMBEDDED})
     table.write(pa.table({"k": [1, 2], "s": ["a", "b"], "n": [1, 2], "p": ["a", "a"]}, FIELDS))
     table = table.alter([paimon_core.RenameColumn(("s",), "t"), paimon_core.RenameColumn(("p",), "s")])
@@ -123,7 +123,7 @@ def test_indexes_go_by_the_columns_of_their_file(tmp_path):
 
 
 @pytest.mark.parametrize("place", [BESIDE, EMBEDDED], ids=["beside", "embedded"])
-def test_a_damaged_index_is_named_with_a_way_out(tmp_path, place):
+def test_corrupt_index_error_names_index_and_option(tmp_path, place):
     table = made(tmp_path, {**KINDS["bitmap"], **place})
     table.write(rows(random.Random(1), list(range(10))))
     (entry,) = live_entries(table.store, table.snapshot()).live

@@ -1,4 +1,4 @@
-"""Files that are gone or damaged: a read stops, unless options say that it goes on without their rows."""
+"""Missing and corrupt files: a read fails unless options allow it to continue without their rows."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def _as_in_a_new_process():
 
 
 def made(path, name):
-    """Two snapshots; of keys, the second one changes rows of the first. Returns the file of the second, too."""
+    """Return a table with two snapshots, where the second updates keys of the first, and the second's file."""
     table = TABLES[name](path / "t", **{"write-only": "true"} | ({"bucket": "1"} if name == "keys" else {}))
     table.write(orders(*((k, "old", k) for k in range(4))))
     before = set((path / "t").rglob("data-*"))
@@ -34,7 +34,7 @@ def shown(table):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_missing_file_stops_a_read_unless_options_allow_it(tmp_path, name):
+def test_missing_file_fails_read_unless_ignored(tmp_path, name):
     table, file = made(tmp_path, name)
     file.unlink()
     for options in ({}, CORRUPT):
@@ -46,7 +46,7 @@ def test_a_missing_file_stops_a_read_unless_options_allow_it(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_corrupted_file_stops_a_read_unless_options_allow_it(tmp_path, name):
+def test_corrupt_file_fails_read_unless_ignored(tmp_path, name):
     table, file = made(tmp_path, name)
     file.write_bytes(b"nothing of the sort" * 100)
     for options in ({}, LOST):
@@ -56,7 +56,7 @@ def test_a_corrupted_file_stops_a_read_unless_options_allow_it(tmp_path, name):
         assert shown(table.with_options(CORRUPT)) == OLD
 
 
-def test_a_file_of_an_expired_snapshot_is_not_a_lost_one(tmp_path):
+def test_file_of_expired_snapshot_is_not_ignored(tmp_path):
     table, file = made(tmp_path, "append")
     table = table.with_options(LOST)
     scan = table.scan()
@@ -68,7 +68,7 @@ def test_a_file_of_an_expired_snapshot_is_not_a_lost_one(tmp_path):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rewriting_rows_ignores_no_file(tmp_path, name):
+def test_rewrite_never_ignores_files(tmp_path, name):
     table, file = made(tmp_path, name)
     file.write_bytes(b"nothing of the sort" * 100)
     table = table.with_options(LOST | CORRUPT)

@@ -1,7 +1,7 @@
-"""Memory is bounded: merging many runs, reading, writing and compacting much in a process that may not have more.
+"""Bounded memory: large merges, reads, writes and compactions in a process with a limit.
 
-Every case runs in a process of its own: it opens what it needs, does the same on a small table first, so that threads
-and caches are there, and then limits its address space to a little more than it has.
+Every case runs in a separate process. It works on a small table first, so that threads and caches exist. Then it limits
+its address space to a little more than it has.
 """
 
 import subprocess
@@ -77,7 +77,7 @@ def run(code: str, *arguments: object) -> list[int]:
 
 
 def fill(table: Table, runs: int, rows: int, *, disjoint: bool = False) -> None:
-    """Runs of rows of 600 bytes; each overlaps all others, unless disjoint."""
+    """Write runs of 600-byte rows; each run overlaps all other runs unless they are disjoint."""
     for i in range(runs):
         start = i * rows if disjoint else i
         writer = table.writer()
@@ -93,7 +93,7 @@ def fill(table: Table, runs: int, rows: int, *, disjoint: bool = False) -> None:
 
 
 def pair(tmp_path, make, **options) -> tuple[Table, Table]:
-    """A table to fill and a small one alike."""
+    """Return a table to fill and a small table with the same options."""
     large, small = make(tmp_path / "large", SCHEMA, **options), make(tmp_path / "small", SCHEMA, **options)
     fill(small, RUNS, 3000)
     return large, small
@@ -110,19 +110,19 @@ def merge(tmp_path, format_: str, rows: int) -> None:
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
 @pytest.mark.cases(1)
-def test_merging_many_runs_takes_a_window_of_each(tmp_path, format_):
+def test_merge_of_many_runs_needs_one_window_per_run(tmp_path, format_):
     merge(tmp_path, format_, 3 * ALLOWED * (1 << 19) // WIDTH // RUNS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_merging_ten_times_what_memory_holds(tmp_path, format_):
+def test_merge_of_ten_times_memory_stays_in_bounds(tmp_path, format_):
     merge(tmp_path, format_, ALLOWED * 10 * (1 << 20) // WIDTH // RUNS)
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
 @pytest.mark.cases(1)
-def test_reading_an_append_table_takes_a_batch(tmp_path, format_):
+def test_append_table_read_needs_one_batch(tmp_path, format_):
     large, small = pair(tmp_path, append_table, **{"file.format": format_})
     rows = 20_000 if format_ == "avro" else 60_000
     fill(large, RUNS, rows, disjoint=True)
@@ -143,14 +143,14 @@ makers = pytest.mark.parametrize("make", [keyed_table, append_table])
 
 @makers
 @pytest.mark.cases(1)
-def test_the_write_buffer_is_a_bound(tmp_path, make):
-    """More is written than the process may have."""
+def test_write_buffer_size_bounds_memory(tmp_path, make):
+    """The rows exceed the memory of the process."""
     write(tmp_path, make, 160)
 
 
 @pytest.mark.slow
 @makers
-def test_writing_ten_times_what_memory_holds(tmp_path, make):
+def test_write_of_ten_times_memory_stays_in_bounds(tmp_path, make):
     write(tmp_path, make, 800)
 
 
@@ -166,8 +166,8 @@ print(table.snapshot().next_row_id)
 """
 
 
-def test_blobs_are_written_as_a_stream(tmp_path):
-    """Twice as much is written to one file as the process may have."""
+def test_blob_write_streams_values(tmp_path):
+    """One file receives twice the memory of the process."""
     options = {"write_buffer_size": "16 mb", "row-tracking.enabled": "true", "data-evolution.enabled": "true",
                "blob-field": "v", "blob.target-file-size": "1 gb"}  # fmt: skip
     large, small = (append_table(tmp_path / name, SCHEMA, **options) for name in ("large", "small"))
@@ -184,19 +184,19 @@ def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
 
 
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("avro", marks=pytest.mark.slow)])
-def test_compacting_takes_a_window_of_each_run(tmp_path, format_):
+def test_compaction_needs_one_window_per_run(tmp_path, format_):
     compact(tmp_path, format_, 3 * ALLOWED * (1 << 19) // WIDTH // 30, 30)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_compacting_a_hundred_runs_of_ten_times_what_memory_holds(tmp_path, format_):
+def test_compaction_of_hundred_runs_stays_in_memory_bounds(tmp_path, format_):
     compact(tmp_path, format_, ALLOWED * 10 * (1 << 20) // WIDTH // 100, 100)
 
 
 @pytest.mark.more
-def test_a_writer_that_compacts_keeps_to_a_bound_too(tmp_path):
-    """As much is written as the process may have, and more than once."""
+def test_compacting_writer_stays_in_memory_bounds(tmp_path):
+    """The writer receives as many bytes as the process may have, more than once."""
     large, small = pair(tmp_path, keyed_table, bucket="2", write_buffer_size="16 mb", **{"file.compression": "none"})
     count = 180
     (rows,) = run(WRITE, large.path, small.path, ALLOWED, count)
@@ -220,7 +220,7 @@ LONG = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())
 
 
 def bulky(table: Table, runs: int, rows: int) -> None:
-    """Overlapping runs of rows of 1 200 bytes that take about one byte on storage."""
+    """Write overlapping runs of 1 200-byte rows that take about one byte on storage."""
     text = "nothing new; " * 92
     for i in range(runs):
         columns = [
@@ -233,7 +233,7 @@ def bulky(table: Table, runs: int, rows: int) -> None:
 
 
 def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str, times: float) -> None:
-    """Rows of so many times the memory allowed, merged in it; the sums are those of any memory."""
+    """Merge rows of several times the allowed memory, and check their sums."""
     settings = {"bucket": "1", "write_only": "true", "file.format": format_, "merge_engine": engine,
                 "fields.n.aggregate-function": "sum"}  # fmt: skip
     large = keyed_table(tmp_path / "large", LONG, **settings)
@@ -252,13 +252,13 @@ def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str,
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
 @pytest.mark.more
-def test_rows_that_take_a_thousandth_on_storage(tmp_path, format_):
+def test_highly_compressed_rows_stay_in_memory_bounds(tmp_path, format_):
     merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=2)
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
 @pytest.mark.more
-def test_a_hundred_runs_are_read_over_local_disk(tmp_path, engine):
+def test_hundred_runs_are_read_over_local_disk(tmp_path, engine):
     merge_bulky(tmp_path, "parquet", 100, compacted=False, engine=engine, times=1.5)
 
 
@@ -266,5 +266,5 @@ def test_a_hundred_runs_are_read_over_local_disk(tmp_path, engine):
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
-def test_a_hundred_runs_of_ten_times_what_memory_holds(tmp_path, format_, engine, compacted):
+def test_merge_of_hundred_runs_stays_in_memory_bounds(tmp_path, format_, engine, compacted):
     merge_bulky(tmp_path, format_, 100, compacted=compacted, engine=engine, times=10)

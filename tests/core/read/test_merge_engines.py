@@ -1,4 +1,4 @@
-"""Tables of every merge engine, written and read: what is read besides, what statistics may drop, what is refused."""
+"""Tables of every merge engine, written and read: additional columns, pruning by statistics, refused options."""
 
 import pyarrow as pa
 import pytest
@@ -39,7 +39,7 @@ PARTIAL = {"merge-engine": "partial-update"}
 GROUP = PARTIAL | {"fields.s.sequence-group": "a"}
 
 
-def test_a_column_of_a_sequence_group_alone_comes_out_as_with_all(tmp_path):
+def test_single_sequence_group_column_reads_like_all_columns(tmp_path):
     opened = table(tmp_path, GROUP)
     write(opened, (1, 5, 10, "x"))
     write(opened, (1, 3, 99, None))
@@ -49,14 +49,14 @@ def test_a_column_of_a_sequence_group_alone_comes_out_as_with_all(tmp_path):
     assert read(opened) == [{"k": 1, "s": 5, "a": 10, "b": "z"}]
 
 
-def test_a_group_that_removes_records_is_read_for_every_column(tmp_path):
+def test_removing_sequence_group_is_read_for_every_column(tmp_path):
     opened = table(tmp_path, GROUP | {"partial-update.remove-record-on-sequence-group": "s"})
     write(opened, (1, 5, 10, "x"), (2, 1, 1, "y"))
     write(opened, (1, 6, None, None), kinds=["-D"])
     assert read(opened, ["b"]) == [{"b": "y"}]
 
 
-def test_a_merged_row_is_found_though_no_file_has_one_like_it(tmp_path):
+def test_filter_finds_merged_row_that_no_file_stores(tmp_path):
     opened = table(tmp_path, {"merge-engine": "aggregation", "fields.a.aggregate-function": "sum"})
     for _ in range(3):
         write(opened, (1, 0, 10, "x"))
@@ -64,7 +64,7 @@ def test_a_merged_row_is_found_though_no_file_has_one_like_it(tmp_path):
     assert read(opened, predicate="a = 10") == []
 
 
-def test_a_predicate_on_columns_of_two_files_of_partial_update(tmp_path):
+def test_partial_update_filter_on_columns_of_two_files(tmp_path):
     opened = table(tmp_path, PARTIAL)
     write(opened, (1, 1, None, "x"))
     write(opened, (1, None, 7, None))
@@ -72,7 +72,7 @@ def test_a_predicate_on_columns_of_two_files_of_partial_update(tmp_path):
     assert read(opened, ["k"], "a IS NULL") == []
 
 
-def test_first_row_shows_what_is_compacted(tmp_path):
+def test_first_row_shows_compacted_rows_only(tmp_path):
     opened = table(tmp_path, {"merge-engine": "first-row"})
     write(opened, (1, 1, 1, "first"))
     write(opened, (1, 2, 2, "second"), (2, 1, 1, "other"))
@@ -102,7 +102,7 @@ def test_first_row_shows_what_is_compacted(tmp_path):
         ),
     ],
 )
-def test_rows_that_no_merge_could_take_are_refused_when_written(tmp_path, options, kind, message):
+def test_unmergeable_kinds_are_refused_on_write(tmp_path, options, kind, message):
     opened = table(tmp_path, options)
     with pytest.raises(InvalidInputError, match=message):
         write(opened, (1, 1, 1, "x"), kinds=[kind])
@@ -138,18 +138,18 @@ def test_rows_that_no_merge_could_take_are_refused_when_written(tmp_path, option
         ({"merge-engine": "first-row", "sequence.field": "s"}, "takes no 'sequence.field'"),
     ],
 )
-def test_contradictions_are_refused_when_the_table_is_made(tmp_path, options, message):
+def test_contradicting_options_are_refused_on_create(tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         table(tmp_path, options)
 
 
-def test_sums_that_do_not_fit_and_times_without_order_are_refused(tmp_path):
+def test_overflowing_sum_and_nan_order_are_refused(tmp_path):
     opened = table(tmp_path, {"merge-engine": "aggregation", "fields.a.aggregate-function": "sum"})
     with pytest.raises(InvalidInputError, match=r"'a'.*sum.*INT.*wider"):
         write(opened, (1, 1, 2**31 - 1, "x"), (1, 1, 1, "x"))
 
 
-def test_renamed_columns_stay_in_their_group(tmp_path):
+def test_renamed_column_stays_in_sequence_group(tmp_path):
     opened = table(tmp_path, GROUP | {"partial-update.remove-record-on-sequence-group": "s"})
     FileSystemCatalog(str(tmp_path)).alter_table("d.t", [RenameColumn("s", "version")])
     options = opened().schema.options
@@ -157,7 +157,7 @@ def test_renamed_columns_stay_in_their_group(tmp_path):
     assert options["partial-update.remove-record-on-sequence-group"] == "version"
 
 
-def test_rows_past_their_time_are_shown_until_they_are_compacted(tmp_path):
+def test_expired_rows_are_shown_until_compaction(tmp_path):
     opened = table(tmp_path, {"record-level.expire-time": "10 s", "record-level.time-field": "s"})
     write(opened, (1, 1, 1, "old"), (2, 2**31 - 1, 1, "new"))
     write(opened, (3, 1, 1, "old"), (4, None, 1, "timeless"))
@@ -166,7 +166,7 @@ def test_rows_past_their_time_are_shown_until_they_are_compacted(tmp_path):
     assert [row["k"] for row in read(opened)] == [2, 4]
 
 
-def test_a_full_compaction_looks_at_the_highest_level_too_for_rows_past_their_time(tmp_path):
+def test_full_compaction_drops_expired_rows_of_highest_level(tmp_path):
     opened = table(tmp_path, {"write-only": "true"})
     write(opened, (1, 1, 1, "old"), (2, 2**31 - 1, 1, "new"))
     opened().compact(full=True)

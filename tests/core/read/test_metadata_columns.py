@@ -39,7 +39,7 @@ FILTERS = {
 
 
 def stored_rows(path: Path) -> list[dict]:
-    """The rows of a data file as they are stored, deleted rows included."""
+    """Return the stored rows of a data file, deleted rows included."""
     if path.suffix == ".parquet":
         return pq.ParquetFile(path).read().to_pylist()
     if path.suffix == ".orc":
@@ -49,7 +49,7 @@ def stored_rows(path: Path) -> list[dict]:
 
 
 def model(table: Table, live: set[int]) -> list[dict]:
-    """The rows with these keys and the place of each, from the files that the newest snapshot has."""
+    """Return the rows with these keys and the location of each, from the files of the newest snapshot."""
     found = []
     for split in table.with_options({"source.split.target-size": "1 gb"}).scan().plan().splits:
         for file in split.files:
@@ -71,7 +71,7 @@ def model(table: Table, live: set[int]) -> list[dict]:
         *(pytest.param(kind, name, marks=pytest.mark.more) for kind in TABLES for name in ("orc", "avro")),
     ],
 )
-def test_the_place_of_each_row_is_where_it_is_stored(tmp_path_factory, monkeypatch, kind, format_, data):
+def test_file_path_and_row_index_locate_each_row(tmp_path_factory, monkeypatch, kind, format_, data):
     monkeypatch.setattr(table_scan, "LEAST_PART", 1)
     monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", data.draw(st.integers(1, 12), "rows of a group"))
     keys = ["k", "p"] if kind.startswith("keyed") else []
@@ -103,7 +103,7 @@ def test_the_place_of_each_row_is_where_it_is_stored(tmp_path_factory, monkeypat
         assert only.num_rows == len(expected)
 
 
-def test_merged_rows_have_a_bucket_and_no_file(tmp_path):
+def test_merged_rows_have_bucket_but_no_file(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 2), (3, "c", 3)))
     table.write(orders((1, "z", 1), (2, "y", 2), (3, "x", 3)))
@@ -117,7 +117,7 @@ def test_merged_rows_have_a_bucket_and_no_file(tmp_path):
         assert f"bucket-{buckets[row['id']]}/" in row["__paimon_file_path"]
 
 
-def test_metadata_columns_are_asked_for_by_name_in_any_case(tmp_path):
+def test_metadata_columns_are_selected_in_any_case(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     assert table.to_arrow().schema.names == ["id", "v", "n"]
@@ -128,14 +128,14 @@ def test_metadata_columns_are_asked_for_by_name_in_any_case(tmp_path):
         table.stream(columns=["__paimon_bucket"])
 
 
-def test_a_column_of_the_table_hides_the_metadata_column_of_its_name(tmp_path):
+def test_table_column_hides_metadata_column(tmp_path):
     schema = pa.schema([("__Paimon_bucket", pa.string())])
     table = append_table(tmp_path / "t", schema)
     table.write(pa.table([["mine"]], schema=schema))
     assert table.to_arrow(["__paimon_bucket"]).to_pylist() == [{"__Paimon_bucket": "mine"}]
 
 
-def test_row_ids_come_beside_the_place(tmp_path):
+def test_row_ids_combine_with_metadata_columns(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     for id_ in (1, 2):
         table.write(orders((id_, "a", 1), (id_ + 10, "b", 2)))

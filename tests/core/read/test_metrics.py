@@ -1,4 +1,4 @@
-"""The metrics of a read: every count against a count by hand, and the same rows with them as without."""
+"""The metrics of a read: every count against a manual count, and the same rows with and without metrics."""
 
 import json
 import pickle
@@ -23,7 +23,7 @@ LEFT_OUT = ("rows_skipped", "rows_deleted", "rows_merged", "rows_retracted", "ro
 
 
 def measured(table: Table, text: str | None = None, columns=None) -> tuple[ReadMetrics, pa.Table]:
-    """The metrics of a read of all splits, each in a task of its own, and the rows."""
+    """Return the metrics of a read of all splits, each in a separate task, and the rows."""
     read, total, batches = table.reader(columns, text), ReadMetrics(), []
     for split in table.scan(columns, text).plan().splits:
         recorder = ReadRecorder()
@@ -45,7 +45,7 @@ def check(table: Table, text: str | None = None, columns=None) -> ReadMetrics:
 
 
 def left_out(found: ReadMetrics) -> dict[str, int]:
-    """The counts that are not 0, without the prefix."""
+    """Return the counts that are not 0, without the prefix."""
     return {name[5:]: getattr(found, name) for name in LEFT_OUT if getattr(found, name)}
 
 
@@ -69,7 +69,7 @@ def test_every_merge_engine_returns_the_same_rows(tmp_path, spec):
         assert left_out(spilled) == left_out(check(table, text))
 
 
-def test_rows_that_a_merge_takes_in_and_that_retract(tmp_path):
+def test_merged_and_retracted_rows_are_counted(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1), (2, "b", 2), (3, "c", 3)))
     table.write(orders((2, "B", 2), (3, "c", 3), (4, "d", 4)), ["+I", "-D", "+I"])
@@ -80,7 +80,7 @@ def test_rows_that_a_merge_takes_in_and_that_retract(tmp_path):
     assert left_out(check(table, "v > 'a'")) == {"merged": 2, "retracted": 2, "filtered": 2}
 
 
-def test_rows_that_vectors_delete(tmp_path):
+def test_rows_deleted_by_vectors_are_counted(tmp_path):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.write(orders(*((n, "v", n) for n in range(10))))
     table.delete("id IN (2, 3, 5)")
@@ -101,7 +101,7 @@ def test_rows_that_an_index_excludes_are_not_deleted(tmp_path, place):
     assert (nothing.rows, nothing.files, nothing.files_skipped) == ((0, 1, 1) if place == "1 b" else (0, 0, 0))
 
 
-def test_bytes_are_those_of_the_columns_and_row_groups(tmp_path):
+def test_bytes_count_read_columns_and_row_groups(tmp_path):
     table = append_table(tmp_path / "t", **{"file.block-size": "1 b"})
     table.write(orders(*((n, f"a long text {n}", 1) for n in range(1000))))
     whole, narrow = check(table), check(table, None, ["n"])
@@ -113,7 +113,7 @@ def test_bytes_are_those_of_the_columns_and_row_groups(tmp_path):
     assert check(lines).bytes == lines.scan().plan().splits[0].size
 
 
-def test_parts_of_a_file_are_one_file(tmp_path, monkeypatch):
+def test_parts_count_as_one_file(tmp_path, monkeypatch):
     monkeypatch.setattr("paimon_core.scan.table_scan.LEAST_PART", 1)
     table = append_table(tmp_path / "t")
     table.write(orders(*((n, f"v{n}", n) for n in range(100))))
@@ -134,7 +134,7 @@ def test_columns_of_several_files_are_joined(tmp_path):
     assert check(table, None, ["n"]).rows_merged == 0
 
 
-def test_metrics_add_up_and_travel(tmp_path):
+def test_read_metrics_add_up_and_are_picklable(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="2")
     table.write(orders(*((n, "v", n) for n in range(10))))
     one, _ = measured(table)

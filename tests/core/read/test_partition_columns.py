@@ -1,4 +1,4 @@
-"""Reads of nothing but partition columns: batches of bounded size, however many rows the metadata tell of."""
+"""Reads of partition columns only: batches of bounded size for any number of rows in the metadata."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64())])
 
 
 def made_up(path: str, value: str, rows: int) -> Table:
-    """A table with one file, whose metadata tell of so many rows."""
+    """Return a table with one file, whose metadata claim this number of rows."""
     table = Table.create(path, Schema(SCHEMA, partition_keys=["p"]))
     with table.writer() as writer:
         writer.write(pa.table({"p": [value], "k": [1]}, schema=SCHEMA))
@@ -40,7 +40,7 @@ def test_batches_of_partition_columns_are_bounded(tmp_path, value, rows):
     assert batch["p"][0].as_py() == value
 
 
-def test_the_batch_size_asked_for_counts_for_constants_too(tmp_path):
+def test_read_batch_size_limits_constant_columns(tmp_path):
     table = made_up(f"{tmp_path}/t", "p", 1000).with_options({"read.batch-size": "300"})
     assert [b.num_rows for b in table.to_batches(columns=["p"])] == [300, 300, 300, 100]
 

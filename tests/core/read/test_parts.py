@@ -1,4 +1,4 @@
-"""Large raw files read in parts: whatever the parts are, together they hold each row of a file once, in its order."""
+"""Large raw files read in parts: all parts together hold each row of a file once, in file order."""
 
 import itertools
 from dataclasses import replace
@@ -109,7 +109,7 @@ def test_every_row_group_is_in_one_part(counts, cuts):
 
 
 @pytest.mark.usefixtures("_seven_rows_a_group")
-def test_a_large_file_comes_in_several_splits_each_with_some_of_its_row_groups(tmp_path):
+def test_large_file_is_planned_as_several_splits(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders(*((k, "x" * (k % 50), k) for k in range(700))))
     (whole,) = table.scan().plan().splits
@@ -127,7 +127,7 @@ def test_a_large_file_comes_in_several_splits_each_with_some_of_its_row_groups(t
 
 @pytest.mark.usefixtures("_seven_rows_a_group")
 @pytest.mark.parametrize("options", [{}, MARKS], ids=["rewritten", "marked"])
-def test_deletes_take_a_file_once_however_many_splits_it_is_in(tmp_path, options):
+def test_delete_rewrites_split_file_once(tmp_path, options):
     table = append_table(tmp_path / "t", **options).with_options({"source.split.target-size": "100 b"})
     table.write(orders(*((k, "x", k) for k in range(100))))
     assert len(table.scan().plan().splits) > 3
@@ -135,7 +135,7 @@ def test_deletes_take_a_file_once_however_many_splits_it_is_in(tmp_path, options
     assert table.to_arrow()["id"].to_pylist() == [*range(10), *range(95, 100)]
 
 
-def test_files_below_the_least_size_are_not_cut(tmp_path, monkeypatch):
+def test_small_file_is_not_cut(tmp_path, monkeypatch):
     monkeypatch.undo()
     table = append_table(tmp_path / "t").with_options({"source.split.target-size": "1 b"})
     table.write(orders(*((k, "x", k) for k in range(100))))
@@ -145,7 +145,7 @@ def test_files_below_the_least_size_are_not_cut(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("_seven_rows_a_group")
 @pytest.mark.parametrize("columns", [None, []])
-def test_a_part_of_a_file_that_has_other_rows_than_promised_is_refused(tmp_path, columns):
+def test_part_with_wrong_row_count_is_refused(tmp_path, columns):
     table = append_table(tmp_path / "t")
     table.write(orders(*((k, "x", k) for k in range(100))))
     (split,) = table.scan().plan().splits
@@ -156,7 +156,7 @@ def test_a_part_of_a_file_that_has_other_rows_than_promised_is_refused(tmp_path,
                 read(table, [part], columns, None)
 
 
-def test_only_a_raw_parquet_file_can_be_read_in_parts(tmp_path):
+def test_part_of_other_file_than_raw_parquet_is_refused(tmp_path):
     table = append_table(tmp_path / "t", **{"file.format": "orc"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     (split,) = table.scan().plan().splits

@@ -1,4 +1,4 @@
-"""Merging runs by their age alone, without their sequence numbers, gives what merging by sequence numbers gives."""
+"""Merging runs by their age, without sequence numbers, equals merging them by sequence numbers."""
 
 import random
 
@@ -18,7 +18,7 @@ SETTINGS = [{}, {"sequence.field": "n"}, {"sequence.field": "n", "sequence.field
 
 
 def _history(table, rng, commits=6):
-    """Upserts and deletes of a few keys, each commit a run; the newest of a key is often a delete."""
+    """Return upserts and deletes of a few keys, one run per commit; the newest row of a key is often a delete."""
     for _ in range(commits):
         ids = [0, 11, *rng.sample(range(1, 11), 4)]  # all runs overlap: none is packed behind another
         kinds = rng.choices(["+I", "+U", "-D"], k=6)
@@ -32,7 +32,7 @@ def _runs(table):
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("seed", range(5))
-def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
+def test_merge_by_age_equals_merge_by_sequence_number(tmp_path, settings, seed):
     table = keyed_table(tmp_path / "t", bucket="1", **settings)
     _history(table, random.Random(seed))
     overlapping = _runs(table)
@@ -49,7 +49,7 @@ def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
         assert got.equals(expected.drop_columns([SEQUENCE_NUMBER.name]))
 
 
-def test_runs_whose_numbers_interleave_are_merged_by_number(tmp_path):
+def test_interleaved_runs_are_merged_by_sequence_number(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     writers = [table.writer(role=WriterRole(i, 2)) for i in range(2)]
     writers[0].write(orders((1, "a0", 0), (2, "a1", 0), (3, "a2", 0)))
@@ -59,7 +59,7 @@ def test_runs_whose_numbers_interleave_are_merged_by_number(tmp_path):
     assert [r["v"] for r in rows_of(table.to_arrow())] == ["b2", "b1", "a2"]
 
 
-def test_a_newer_delete_beats_an_older_row(tmp_path):
+def test_newer_delete_hides_older_row(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "old", 0), (2, "kept", 0)))
     table.write(orders((1, "gone", 0), (3, "new", 0)), ["-D", "+I"])

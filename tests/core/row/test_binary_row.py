@@ -1,4 +1,4 @@
-"""One row and many rows, there and back; what is refused."""
+"""Round trips of one row and of many rows, and refused values."""
 
 import struct
 from decimal import Decimal
@@ -80,7 +80,7 @@ def batch_of(rows, schema):
 
 @draws(150)
 @given(tables())
-def test_rows_come_back(table):
+def test_rows_round_trip(table):
     schema, rows = table
     data = encode(batch_of(rows, schema)).serialized().to_pylist()
     assert data == [serialize(row, schema) for row in rows]
@@ -93,7 +93,7 @@ def test_rows_come_back(table):
 
 @draws(200)
 @given(st.data())
-def test_one_row_alone_is_the_row_of_a_batch(data):
+def test_single_row_equals_row_of_batch(data):
     columns = data.draw(st.lists(st.sampled_from(COLUMNS + SELDOM), min_size=1, max_size=70))
     schema = pa.schema([(f"c{i}", t) for i, (t, _) in enumerate(columns)])
     row = tuple(data.draw(st.none() | values) for _, values in columns)
@@ -101,7 +101,7 @@ def test_one_row_alone_is_the_row_of_a_batch(data):
 
 
 def plain_hash(row):
-    """The hash of one row as its definition has it."""
+    """Return the hash of one row by its definition."""
     mask = (1 << 32) - 1
 
     def rotated(x, by):
@@ -131,7 +131,7 @@ def test_hashes_of_any_mixture_of_lengths(count, lengths):
         assert found[i] == plain_hash(rows[i])
 
 
-def test_slices_hash_as_a_whole_does():
+def test_slices_hash_like_whole_batch():
     values = [None if i % 11 == 0 else f"value {i % 977}" for i in range(150_000)]
     batch = pa.record_batch([pa.array(values)], names=["a"])
     expected = hashes(encode(batch)).astype(np.int64)
@@ -140,7 +140,7 @@ def test_slices_hash_as_a_whole_does():
 
 
 @pytest.mark.parametrize("function", ["default", "hive"])
-def test_layout_of_the_arrow_array_does_not_matter(function):
+def test_arrow_layout_does_not_change_rows(function):
     plain = pa.array(["a", None, "longer than seven", "a", ""])
     for t in (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
         other = pa.record_batch([plain.cast(t)], names=["a"])
@@ -150,7 +150,7 @@ def test_layout_of_the_arrow_array_does_not_matter(function):
         )
 
 
-def test_only_the_columns_asked_for_are_decoded():
+def test_only_requested_columns_are_decoded():
     schema = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.int64())])
     data = [serialize((i, f"some text {i}", -i), schema) for i in range(5)]
     assert decode_rows(data, schema, [2, 0]).to_pydict() == {"c": [0, -1, -2, -3, -4], "a": [0, 1, 2, 3, 4]}
@@ -158,7 +158,7 @@ def test_only_the_columns_asked_for_are_decoded():
     assert decode_rows([], schema).num_rows == 0
 
 
-def test_the_empty_row():
+def test_empty_row():
     nothing = pa.schema([])
     assert serialize((), nothing) == EMPTY_ROW
     assert deserialize(EMPTY_ROW, nothing) == ()
@@ -166,7 +166,7 @@ def test_the_empty_row():
     assert encode(decode_rows([EMPTY_ROW] * 3, nothing)).serialized().to_pylist() == [EMPTY_ROW] * 3
 
 
-def test_null_without_reserved_room_is_read():
+def test_null_without_reserved_part_is_read():
     schema = pa.schema([("a", pa.timestamp("us")), ("b", pa.decimal128(20, 2))])
     row = bytes.fromhex("00000002000300000000000000000000000000000000000000000000")
     assert deserialize(row, schema) == (None, None)
@@ -187,19 +187,19 @@ def test_null_without_reserved_room_is_read():
         (pa.decimal128(20, 2), "00000001" + "00" * 8 + "1100000010000000" + "00" * 16),
     ],
 )
-def test_damaged_rows_are_named(t, hex_row):
+def test_malformed_rows_are_refused(t, hex_row):
     row = bytes.fromhex(hex_row)
     with pytest.raises(CorruptedError):
         decode_rows([serialize((None,), pa.schema([("a", t)])), row], pa.schema([("a", t)]))
 
 
-def test_a_timestamp_that_nanoseconds_cannot_hold_is_refused():
+def test_timestamp_beyond_nanoseconds_is_refused():
     micros, nanos = pa.schema([("a", pa.timestamp("us"))]), pa.schema([("a", pa.timestamp("ns"))])
     with pytest.raises(UnsupportedError, match="2262"):
         decode_rows([serialize((10**16,), micros)], nanos)
 
 
-def test_values_that_do_not_fit_are_named():
+def test_values_of_wrong_type_are_refused():
     with pytest.raises(InvalidInputError, match="300 is not a value of column a"):
         serialize((300,), pa.schema([("a", pa.int8())]))
     with pytest.raises(InvalidInputError, match="1 values for a row of 2 columns"):
@@ -207,7 +207,7 @@ def test_values_that_do_not_fit_are_named():
 
 
 @pytest.mark.parametrize("t", [pa.list_(pa.int32()), pa.uint8(), pa.decimal256(50, 2), pa.struct([("x", pa.int8())])])
-def test_types_without_a_row_form_are_refused(t):
+def test_unsupported_types_are_refused(t):
     with pytest.raises(UnsupportedError, match="cannot be in a key"):
         encode(pa.record_batch([pa.nulls(1, t)], names=["a"]))
 
@@ -222,7 +222,7 @@ def test_types_without_a_row_form_are_refused(t):
         ([pa.timestamp("ms")], 4, "hive", InvalidInputError, "takes no timestamps"),
     ],
 )
-def test_bucket_functions_refuse(columns, count, function, error, message):
+def test_bucket_functions_refuse_unsupported_keys(columns, count, function, error, message):
     batch = pa.record_batch([pa.nulls(1, t) for t in columns], names=[f"c{i}" for i in range(len(columns))])
     with pytest.raises(error, match=message):
         buckets(batch, count, function)

@@ -1,4 +1,4 @@
-"""Hashes of texts, against known values and a plain spelling of the algorithms."""
+"""Hashes of texts, against known values and a plain implementation of the algorithms."""
 
 import random
 
@@ -11,12 +11,12 @@ from paimon_core.row.stored_values import xxh64
 LENGTHS = (0, 1, 3, 4, 5, 7, 8, 13, 31, 32, 33, 39, 40, 64, 100, 257)
 
 
-def test_xxh64_known():
+def test_xxh64_equals_known_values():
     assert xxh64(pa.array([b"aaaaaa"])).view(np.int64).tolist() == [3798551202285001592]
     assert xxh64(pa.array([b"", b"a" * 32], pa.large_binary())).tolist()[0] == 0xEF46DB3751D8E999
 
 
-def test_hash_of_a_value_does_not_depend_on_its_neighbours():
+def test_hash_does_not_depend_on_other_rows():
     rng = random.Random(7)
     values = [rng.randbytes(rng.choice(LENGTHS)) for _ in range(300)]
     array = pa.array([b"first", *values], pa.binary()).slice(1)
@@ -25,7 +25,7 @@ def test_hash_of_a_value_does_not_depend_on_its_neighbours():
         assert hashed(array).tolist() == alone
 
 
-def test_murmur_takes_bytes_left_over_as_signed_numbers():
+def test_murmur_mixes_tail_bytes_as_signed():
     def plain(data):
         h, size = 42, len(data) - len(data) % 4
         blocks = [int.from_bytes(data[i : i + 4], "little") for i in range(0, size, 4)]

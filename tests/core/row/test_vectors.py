@@ -1,4 +1,4 @@
-"""Rows, hashes and buckets as the Java engine makes them."""
+"""Rows, hashes and buckets, as recorded from the Java engine."""
 
 import datetime as dt
 import json
@@ -33,7 +33,7 @@ BYTES           0x01        00000001 0000000000000000 0100000000000081 -91379462
 
 
 def columns_of(types):
-    """The schema of a recorded case; ``57 x INT`` stands for 57 columns."""
+    """Return the schema of a recorded case; ``57 x INT`` stands for 57 columns."""
     if " x " in types[0]:
         count, name = types[0].split(" x ")
         types = [name] * int(count)
@@ -41,7 +41,7 @@ def columns_of(types):
 
 
 def internal(value, t):
-    """A recorded value as metadata holds it."""
+    """Return a recorded value in the form that metadata use."""
     if value is None or isinstance(value, bool | int):
         return value
     if pa.types.is_floating(t):
@@ -76,7 +76,7 @@ def batch_of(values, schema):
 
 
 @pytest.mark.parametrize(("schema", "values", "recorded"), cases())
-def test_rows_hashes_and_buckets_are_the_recorded_ones(schema, values, recorded):
+def test_rows_hashes_and_buckets_equal_recorded_values(schema, values, recorded):
     batch = batch_of(values, schema)
     rows = encode(batch)
     assert [row.hex() for row in rows.serialized().to_pylist()] == [r["row"] for r in recorded]
@@ -87,7 +87,7 @@ def test_rows_hashes_and_buckets_are_the_recorded_ones(schema, values, recorded)
 
 
 @pytest.mark.parametrize(("schema", "values", "recorded"), cases())
-def test_recorded_rows_read_back_as_their_values(schema, values, recorded):
+def test_recorded_rows_decode_to_values(schema, values, recorded):
     data = [bytes.fromhex(r["row"]) for r in recorded]
     batch = decode_rows(data, schema)
     batch.validate(full=True)
@@ -98,7 +98,7 @@ def test_recorded_rows_read_back_as_their_values(schema, values, recorded):
 
 
 @pytest.mark.parametrize("line", DOCUMENTED.strip().splitlines())
-def test_rows_of_the_format_description(line):
+def test_rows_of_format_description(line):
     name, text, *row, hash_ = line.split()
     value = {"null": None, "'": text.strip("'"), "0x": text[2:]}.get(
         text if text == "null" else "0x" if text.startswith("0x") else text[:1], text
@@ -110,7 +110,7 @@ def test_rows_of_the_format_description(line):
     assert hashes(encode(batch_of([[value]], schema))).tolist() == [int(hash_)]
 
 
-def test_a_row_of_statistics():
+def test_statistics_row():
     schema = columns_of(["INT", "STRING", "STRING", "BIGINT", "DECIMAL(10, 2)", "TIMESTAMP(6)"])
     row = serialize([3, "p=1", None, 30, Decimal("1.03"), 1_700_000_000_123_456], schema)
     assert row.hex() == (

@@ -29,7 +29,7 @@ def divided(table):
 
 
 def rows(table, found):
-    """The rows of the table from its base run and its newer rows."""
+    """Return the rows of the table from its base run and its newer rows."""
     store = table.scan().store
     read = TableRead(store, store.schema.fields)
     base = pa.Table.from_batches([b for s in found.plan.splits for b in read.to_batches(s)], read.schema)
@@ -44,7 +44,7 @@ batches = st.lists(st.tuples(st.sampled_from(["+I", "-D"]), st.integers(0, OLD +
 
 @pytest.mark.parametrize("way", WAYS)
 @given(compact=st.booleans(), steps=st.lists(st.lists(batches, min_size=1, max_size=2), max_size=3))
-def test_base_run_and_newer_rows_are_the_table(way, compact, steps):
+def test_base_run_with_newer_rows_equals_table(way, compact, steps):
     table = table_in_memory(**WAYS[way], **{"write-only": "true"})
     table.write(orders(*((i, "old", i) for i in range(OLD))))
     if compact:
@@ -56,7 +56,7 @@ def test_base_run_and_newer_rows_are_the_table(way, compact, steps):
         assert rows(table, found) == rows_of(table.to_arrow())
 
 
-def test_few_newer_rows_are_divided_from_a_base_run(tmp_path, monkeypatch):
+def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "old", i) for i in range(OLD))))
     assert divided(table).newer == ()
@@ -82,14 +82,14 @@ def test_few_newer_rows_are_divided_from_a_base_run(tmp_path, monkeypatch):
         {"deletion-vectors.enabled": "true"},
     ],
 )
-def test_where_the_newest_row_does_not_simply_win_nothing_is_divided(tmp_path, options):
+def test_base_run_is_refused_unless_newest_row_wins(tmp_path, options):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true", **options})
     table.write(orders(*((i, "old", i) for i in range(OLD))))
     table.write(orders((3, "new", 0)))
     assert divided(table) is None
 
 
-def test_a_base_run_with_deletes_or_late_rows_is_none(tmp_path):
+def test_base_run_with_deletes_or_late_rows_is_refused(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "old", i) for i in range(OLD))), ["-D", *["+I"] * (OLD - 1)])
     table.write(orders((3, "new", 0)))

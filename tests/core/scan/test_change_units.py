@@ -32,5 +32,5 @@ def described(table: TextTable, unit: ChangeUnit) -> str:
 
 
 @text_cases(__file__, "change_units.txt")
-def test_change_units(case, check_case):
+def test_change_units_text_cases(case, check_case):
     check_case(case, units)

@@ -1,4 +1,4 @@
-"""Rows of two branches: the second one counts for partitions that the first one lacks."""
+"""Rows of two branches: the second branch supplies the partitions that the first branch lacks."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def shown(table, **how):
     return sorted((row["id"], row["v"]) for row in table.to_arrow(**how).to_pylist())
 
 
-def test_one_branch_and_then_the_other(table):
+def test_fallback_branch_supplies_missing_partitions(table):
     fallback = table.with_options({"scan.fallback-branch": "b"})
     assert shown(fallback) == [(1, "b"), (2, "m"), (3, "m")]
     assert shown(fallback, filter="n = 2") == [(2, "m")]
@@ -34,7 +34,7 @@ def test_one_branch_and_then_the_other(table):
 
 
 @pytest.mark.parametrize("option", ["scan.fallback-branch", "scan.primary-branch"])
-def test_changes_are_those_of_the_own_branch(table, option):
+def test_changes_ignore_fallback_branch(table, option):
     both = table.with_options({option: "b"})
     assert both.changes(0).equals(table.changes(0))
     assert both.changes(0, mode="diff").num_rows == 2
@@ -49,7 +49,7 @@ def test_changes_are_those_of_the_own_branch(table, option):
     assert [row["id"] for row in later] == [9]
 
 
-def test_what_has_no_second_branch_is_refused(table):
+def test_fallback_branch_missing_is_refused(table):
     fallback = table.with_options({"scan.fallback-branch": "b"})
     for read in (
         lambda: fallback.to_arrow(snapshot_id=1),

@@ -30,7 +30,7 @@ ROOT = "memory://w/t"
 
 
 def read_files(text: str) -> str:
-    """Answer a case of `file_filter.txt`."""
+    """Return the output for a case of `file_filter.txt`."""
     first, *lines = text.splitlines()
     table, entries, answers = TextTable(first), [], []
     disjoint = table.store.options.value(DELETION_VECTORS_ENABLED)
@@ -48,7 +48,7 @@ def read_files(text: str) -> str:
 
 
 def with_stats(file: DataFileMeta, given: dict[str, str], schema: TableSchema) -> DataFileMeta:
-    """The file with the statistics of its attributes: `v 1..5/2` for bounds and nulls, `v ?..?/10` without bounds."""
+    """Return the file with the statistics in its attributes: `v 1..5/2` is bounds and nulls, `v ?..?/10` no bounds."""
 
     def stats(fields):
         if not fields:
@@ -70,7 +70,7 @@ def value(text: str, kind: pa.DataType) -> object:
 
 
 @text_cases(__file__, "file_filter.txt")
-def test_files_that_a_filter_reads(case, check_case):
+def test_file_filter_text_cases(case, check_case):
     check_case(case, read_files)
 
 
@@ -79,8 +79,8 @@ PADDED = pa.schema([("s", pa.string())])
 
 @pytest.mark.parametrize(("root", "kept"), [("CHAR", 1), ("VARCHAR", 0)])
 @pytest.mark.parametrize("keys", [(), ("s",)])
-def test_bounds_padded_with_blanks_leave_no_file_of_char_out(root, kept, keys):
-    """Java pads CHAR in ORC files, and takes a file's bounds from there: 'a' is less than its own bound."""
+def test_padded_char_bounds_prune_no_file(root, kept, keys):
+    """Java pads CHAR in ORC files and in their bounds, so 'a' is less than its lower bound."""
     io = MemoryIO()
     fields = [DataField(0, "s", AtomicType(root, length=4)), DataField(1, "v", AtomicType("INT"))]
     options = {"bucket": "1" if keys else "-1", "file.format": "orc"}

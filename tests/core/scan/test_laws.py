@@ -1,4 +1,4 @@
-"""Laws of scanning: pruning never loses a row, whatever the statistics, schemas, partitions and buckets."""
+"""Laws of scanning: pruning never loses a row, for any statistics, schemas, partitions and buckets."""
 
 import math
 from decimal import Decimal
@@ -84,7 +84,7 @@ def predicates(draw, columns: dict[str, list], depth: int = 2) -> Predicate:
 
 
 def check(table: Table, predicate: Predicate) -> None:
-    """The filtered read equals filtering a full read."""
+    """Check that a filtered read equals a filtered full read."""
     full = table.to_arrow()
     bound = bind(predicate, table.schema.fields)
     wanted = full.filter(evaluate(bound, full))
@@ -93,14 +93,14 @@ def check(table: Table, predicate: Predicate) -> None:
 
 
 def lines(table: pa.Table) -> list[str]:
-    """Rows as text, in one order; timestamps as numbers, for Python has no years before 1 and no nanoseconds."""
+    """Return sorted rows as text; timestamps as numbers, because Python lacks years before 1 and nanoseconds."""
     columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in table.columns]
     return sorted(map(repr, zip(*(c.to_pylist() for c in columns), strict=True)))
 
 
 @draws(80)
 @given(st.data())
-def test_a_filter_gives_what_filtering_everything_gives(data):
+def test_append_table_filter_equals_full_read(data):
     """Append tables: several commits, schemas that change in between, partitions of any type."""
     columns = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True))
     partition = data.draw(st.none() | st.sampled_from(sorted(PARTITIONS)))
@@ -136,7 +136,7 @@ def test_a_filter_gives_what_filtering_everything_gives(data):
 
 
 def takes(table: pa.Schema, column: pa.Field) -> bool:
-    """Whether the table still has the column, in a type that takes the old values."""
+    """Return True if the table still has the column, with a type that accepts the old values."""
     if column.name not in table.names:
         return False
     kind = table.field(column.name).type
@@ -144,7 +144,7 @@ def takes(table: pa.Schema, column: pa.Field) -> bool:
 
 
 def alter(data, table: Table, known: dict[str, list]) -> Table:
-    """Perhaps change the schema."""
+    """Change the schema, or leave it."""
     what = data.draw(st.sampled_from(["nothing", "add", "drop", "rename", "widen"]))
     names = [n for n in table.arrow_schema.names if n in known]
     if what == "add":
@@ -176,8 +176,8 @@ def alter(data, table: Table, known: dict[str, list]) -> Table:
 
 @draws(40)
 @given(st.data(), st.sampled_from(["default", "mod", "hive"]), st.integers(1, 5))
-def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, function, buckets):
-    """Keys of any type, deletes and updates in overlapping files: nothing lost, nothing old comes back."""
+def test_keyed_table_filter_equals_full_read(data, function, buckets):
+    """With keys of any type and overlapping files, no row is lost and no older version reappears."""
     kinds = ["i", "l"] if function == "mod" else ["i", "l", "s", "n", "da", "us", "b", "y"]
     if function == "hive":
         kinds = ["i", "l", "s", "da"]
@@ -212,8 +212,8 @@ def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, f
 
 @pytest.mark.parametrize("function", ["default", "mod", "hive"])
 @pytest.mark.parametrize("kind", [pa.int32(), pa.int64()])
-def test_bucket_pruning_reads_the_buckets_of_the_rows(function, kind):
-    """Every key is found through the one bucket its filter leaves, for each bucket function."""
+def test_bucket_pruning_keeps_buckets_of_matching_rows(function, kind):
+    """Every key is found in the bucket that its filter selects, for each bucket function."""
     io = MemoryIO()
     schema = pa.schema([pa.field("k", kind, nullable=False), ("v", pa.string())])
     options = {"bucket": "7", "bucket-function.type": function}
@@ -227,7 +227,7 @@ def test_bucket_pruning_reads_the_buckets_of_the_rows(function, kind):
     assert table.to_arrow(filter="k = 5.5").num_rows == 0
 
 
-def test_minus_zero_is_found_by_zero_in_any_bucket():
+def test_filter_on_zero_finds_negative_zero_in_any_bucket():
     io = MemoryIO()
     schema = pa.schema([pa.field("k", pa.float64()), ("v", pa.string())])
     options = {"bucket": "8", "bucket-key": "k"}

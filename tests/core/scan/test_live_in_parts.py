@@ -1,4 +1,4 @@
-"""The live files of a snapshot, read part by part, are those that merging all entries leaves."""
+"""The live files of a snapshot, read in parts, equal the files after merging all entries."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ def names(entries):
 
 
 @pytest.mark.parametrize("most", [0, 20_000])
-def test_a_file_that_is_added_again_after_its_deletion_is_live(tmp_path, monkeypatch, most):
+def test_file_added_again_after_delete_is_live(tmp_path, monkeypatch, most):
     monkeypatch.setattr(module, "MAX_ENTRIES", most)
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))

@@ -1,4 +1,4 @@
-"""COUNT, MIN and MAX from metadata agree with the rows of a read, or there is no answer."""
+"""COUNT, MIN and MAX from metadata equal the result of a read, or there is no result."""
 
 import datetime as dt
 from decimal import Decimal
@@ -50,7 +50,7 @@ def rows_of(keys, partitions, salt):
 
 
 def expected(rows: pa.Table, groups, functions):
-    """The answer from the rows, in any order of groups."""
+    """Return the result from the rows, with groups in any order."""
     keys = sorted({tuple(r[g] for g in groups) for r in rows.to_pylist()}, key=str) if groups else [()]
     found = []
     for key in keys:
@@ -69,7 +69,7 @@ def expected(rows: pa.Table, groups, functions):
 @examples(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TABLES)
-def test_answers_agree_with_the_rows(tmp_path_factory, kind, data):
+def test_metadata_aggregates_equal_rows(tmp_path_factory, kind, data):
     keyed = kind.startswith(("keyed", "partial"))
     options = {**TABLES[kind], "commit.sync": "false"}
     keys = ["k", "p"] if keyed else []
@@ -95,7 +95,7 @@ def test_answers_agree_with_the_rows(tmp_path_factory, kind, data):
     assert answers or keyed
 
 
-def test_what_metadata_do_not_know_is_not_answered(tmp_path):
+def test_inexact_metadata_gives_no_aggregate(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, None, None)))
     scan = table.scan()
@@ -105,7 +105,7 @@ def test_what_metadata_do_not_know_is_not_answered(tmp_path):
     assert aggregate(scan, [], [Function("count"), Function("count", "v"), Function("max", "n")]) == [(2, 1, 1)]
 
 
-def test_no_statistics_no_bounds(tmp_path):
+def test_min_max_without_statistics_reads_rows(tmp_path):
     table = append_table(tmp_path / "t")
     table = table.with_options({"metadata.stats-mode": "none"})
     table.write(orders((1, "a", 1)))
@@ -113,7 +113,7 @@ def test_no_statistics_no_bounds(tmp_path):
     assert aggregate(table.scan(), [], [Function("count")]) == [(1,)]
 
 
-def test_columns_that_changed(tmp_path):
+def test_aggregates_of_altered_columns(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 5)))
     table = table.alter([AddColumn("later", INT)])
@@ -129,8 +129,8 @@ def test_columns_that_changed(tmp_path):
     ("stored", "read", "answer"),
     [("DECIMAL(9, 2)", "DECIMAL(4, 2)", None), ("INT", "DECIMAL(3, 0)", None), ("INT", "BIGINT", [(3,)])],
 )
-def test_a_value_that_a_cast_turns_into_null_is_not_counted(tmp_path, stored, read, answer):
-    """COUNT of a column took the nulls that were stored, though 123.45 is no DECIMAL(4, 2) and is read as null."""
+def test_count_excludes_values_that_cast_to_null(tmp_path, stored, read, answer):
+    """123.45 does not fit DECIMAL(4, 2) and is read as null, which the stored null count does not include."""
     kind = parse_type(stored)
     table = Table.create(str(tmp_path / "t"), Schema([DataField(0, "v", kind)]))
     numbers = [12345, 1, 2, None] if kind.root == "INT" else [Decimal("123.45"), Decimal(1), Decimal(2), None]
@@ -142,12 +142,12 @@ def test_a_value_that_a_cast_turns_into_null_is_not_counted(tmp_path, stored, re
     assert aggregate(table.scan(), [], [Function("count", "v")]) == answer
 
 
-def test_an_empty_table_has_a_row_without_groups_only(tmp_path):
+def test_empty_table_has_one_row_without_groups(tmp_path):
     scan = append_table(tmp_path / "t").scan()
     assert aggregate(scan, [], [Function("count"), Function("max", "n")]) == [(0, None)]
 
 
-def test_a_limit_beside_a_filter_on_partitions_ends_planning(tmp_path):
+def test_limit_with_partition_filter_ends_planning(tmp_path):
     schema = pa.schema([("k", pa.int64()), ("p", pa.int32())])
     options = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=options))

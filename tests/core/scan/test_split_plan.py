@@ -18,7 +18,7 @@ from tests.support.text_tables import text_file, text_files
 
 
 def splits(text: str) -> str:
-    """Answer a case of `split_plan.txt`."""
+    """Return the output for a case of `split_plan.txt`."""
     first, line = text.splitlines()
     kind, *words = first.split()
     sizes = dict(word.split("=") for word in words if "=" in word)
@@ -36,12 +36,12 @@ def splits(text: str) -> str:
 
 
 @text_cases(__file__, "split_plan.txt")
-def test_splits_of_a_bucket(case, check_case):
+def test_split_plan_text_cases(case, check_case):
     check_case(case, splits)
 
 
 @given(st.lists(st.integers(0, 120), max_size=30), st.integers(1, 100), st.integers(0, 50))
-def test_packing_keeps_order_and_fills_no_bin_over_the_target(sizes, target, cost):
+def test_pack_keeps_order_and_target_size(sizes, target, cost):
     bins = pack(list(enumerate(sizes)), lambda item: item[1], Packing(target, cost))
     assert [item for some in bins for item in some] == list(enumerate(sizes))
     weights = [[max(size, cost) for _, size in some] for some in bins]
@@ -50,12 +50,12 @@ def test_packing_keeps_order_and_fills_no_bin_over_the_target(sizes, target, cos
 
 
 @given(st.lists(data_files, max_size=3), st.binary(max_size=9), st.booleans())
-def test_splits_travel(files, partition, raw):
+def test_split_round_trips_as_bytes(files, partition, raw):
     split = DataSplit(1, partition, 2, 3, tuple(files), raw)
     assert DataSplit.from_bytes(split.to_bytes()) == split
     assert pickle.loads(pickle.dumps(split)) == split
 
 
-def test_bytes_that_are_no_split_are_refused():
+def test_other_bytes_than_split_are_refused():
     with pytest.raises(InvalidInputError, match="DataSplit"):
         DataSplit.from_bytes(b"garbage")

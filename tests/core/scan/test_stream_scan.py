@@ -1,4 +1,4 @@
-"""Streams: where they start, how far a batch goes, that positions mean the same for ever, and what ends one."""
+"""Streams: their start, the end of a batch, stable positions, and the end of a stream."""
 
 import shutil
 from pathlib import Path
@@ -27,7 +27,7 @@ LIMITS = st.builds(Limits, *(st.none() | st.integers(1, most) for most in (3, 40
 
 
 def changed(table: Table, limits: Limits = Limits(), at: Position | None = None) -> list[list[tuple]]:  # noqa: B008
-    """The batches from a position, or the start, to where nothing is new."""
+    """Return the batches from a position, or from the start, until there is nothing new."""
     stream = table.stream(changelog=True)
     if at is not None:
         stream.restore(at.to_json())
@@ -41,12 +41,12 @@ def changed(table: Table, limits: Limits = Limits(), at: Position | None = None)
 
 
 def told(table: Table, **options: str) -> list[tuple]:
-    """All rows of a stream with options (with _ for - and .)."""
+    """Return all rows of a stream with options (with _ for - and .)."""
     return [row for batch in changed(table.with_options(options)) for row in batch]
 
 
 def timeline(table: Table) -> Table:
-    """Four commits of one row each, the third one of another value."""
+    """Make four commits of one row each; the third commit has another value."""
     for row in ((1, "a", 0), (2, "b", 0), (1, "c", 0), (3, "d", 0)):
         table.write(orders(row))
     return table
@@ -58,7 +58,7 @@ A, B, C, D = ("+I", 1, "a"), ("+I", 2, "b"), ("+I", 1, "c"), ("+I", 3, "d")
 # ---- positions
 
 
-def test_positions_travel_as_json():
+def test_position_round_trips_as_json():
     position = Position(7, 3, True, "manifest-list-1", "1700000000000")
     assert position.to_json() == {
         "snapshotId": 7, "index": 3, "scanSnapshot": True, "mark": "manifest-list-1", "table": "1700000000000",
@@ -71,13 +71,13 @@ def test_positions_travel_as_json():
     ("change", "named"),
     [({"index": "3"}, "index"), ({"mark": None}, "mark"), ({"snapshotId": True}, "snapshotId"), ({}, None)],
 )
-def test_positions_of_other_sources_are_refused(change, named):
+def test_position_of_other_source_is_refused(change, named):
     document = {**Position(1, 2).to_json(), **change} if named else {"reservoirVersion": 4}
     with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*new stream state"):
         Position.from_json(document)
 
 
-def test_the_oldest_snapshot_that_a_stream_needs():
+def test_next_snapshot_is_oldest_snapshot_needed():
     assert Position(4, ALL).next_snapshot == 5
     assert Position(4, 2).next_snapshot == 4
     assert Position(4, 2, scan_snapshot=True).next_snapshot == 4
@@ -105,14 +105,14 @@ def test_the_oldest_snapshot_that_a_stream_needs():
         ({"incremental-between": "3,9"}, [D]),
     ],
 )
-def test_modes(tmp_path, options, expected):
+def test_start_follows_scan_mode(tmp_path, options, expected):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     assert told(table, **options) == expected
     again = told(table, **options, **{"source.split.target-size": "1 b"})
     assert again == expected
 
 
-def test_times(tmp_path):
+def test_start_follows_timestamp_options(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     for snapshot in table.snapshots():
         younger = [s.id for s in table.snapshots() if s.time_millis >= snapshot.time_millis]
@@ -127,7 +127,7 @@ def test_compacted_full_starts_at_a_compaction(tmp_path):
     assert changed(table.with_options({"scan.mode": "compacted-full"})) == [[C, B, D], [("+I", 4, "e")]]
 
 
-def test_files_by_their_age(tmp_path):
+def test_start_from_file_creation_time(tmp_path):
     table = timeline(append_table(tmp_path / "t"))
     assert len(told(table, **{"scan.file-creation-time-millis": "0"})) == 4
     assert told(table, **{"scan.file-creation-time-millis": "99999999999999"}) == []
@@ -155,7 +155,7 @@ def test_files_by_their_age(tmp_path):
         ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "excludes"),
     ],
 )
-def test_meaningless_starts_are_refused(tmp_path, options, error, message):
+def test_unsupported_starts_are_refused(tmp_path, options, error, message):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     with pytest.raises(error, match=message):
         told(table, **options)
@@ -164,20 +164,20 @@ def test_meaningless_starts_are_refused(tmp_path, options, error, message):
 @pytest.mark.parametrize(
     "options", [{}, {"scan.mode": "latest"}, {"scan.snapshot-id": "1"}, {"scan.timestamp": "2020-01-01"}]
 )
-def test_a_table_that_grows_from_nothing(tmp_path, options):
+def test_stream_of_empty_table_starts_with_first_rows(tmp_path, options):
     table = keyed_table(tmp_path / "t", bucket="1")
     stream = table.with_options(options).stream(changelog=True)
     start = stream.checkpoint()
     assert stream.plan() == []
     assert stream.checkpoint() == start
-    table.overwrite(orders((1, "a", 0)))  # which only who starts with all rows is told
+    table.overwrite(orders((1, "a", 0)))  # only a stream that starts with all rows emits it
     table.write(orders((2, "b", 0)))
     stream.restore(start)
     rows = [(r["rowkind"], r["id"]) for _ in range(3) for b in stream.to_batches() for r in b.to_pylist()]
     assert rows == ([("+I", 1), ("+I", 2)] if not options else [("+I", 2)])
 
 
-def test_consumers_go_on(tmp_path):
+def test_consumer_continues_from_progress(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     consumers = Consumers(table.store.io, table.path)
     assert told(table, **{"consumer-id": "me"}) == [C, B, D]
@@ -187,7 +187,7 @@ def test_consumers_go_on(tmp_path):
     assert told(table, **{"consumer-id": "me", "consumer.ignore-progress": "true"}) == [C, B, D]
 
 
-def test_a_read_optimized_view_has_no_changes(tmp_path):
+def test_stream_of_read_optimized_view_is_refused(tmp_path):
     with pytest.raises(UnsupportedError, match="not changes"):
         keyed_table(tmp_path / "t").read_optimized().stream()
 
@@ -197,7 +197,7 @@ def test_a_read_optimized_view_has_no_changes(tmp_path):
 
 @given(LIMITS, LIMITS)
 @draws(8)
-def test_limits_change_no_row(histories, limits, others):
+def test_limits_do_not_change_rows(histories, limits, others):
     for table, everything in histories:
         batches = changed(table, limits)
         assert sorted(row for batch in batches for row in batch) == everything
@@ -214,7 +214,7 @@ def test_limits_change_no_row(histories, limits, others):
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory):
-    """Tables, and all that their streams tell."""
+    """Return tables, and all rows of their streams."""
     made = []
     for producer in ("none", "lookup", "input"):
         table = keyed_table(tmp_path_factory.mktemp("t") / producer, bucket="3", changelog_producer=producer)
@@ -225,7 +225,7 @@ def histories(tmp_path_factory):
     return made
 
 
-def test_a_batch_takes_what_crosses_a_limit_and_no_more(tmp_path):
+def test_batch_ends_with_unit_that_reaches_limit(tmp_path):
     table = timeline(append_table(tmp_path / "t")).with_options({"scan.snapshot-id": "1"})
     assert changed(table, Limits(rows=1)) == [[A], [B], [C], [D]]
     assert changed(table, Limits(rows=2)) == [[A, B], [C, D]]
@@ -234,7 +234,7 @@ def test_a_batch_takes_what_crosses_a_limit_and_no_more(tmp_path):
     assert changed(table) == [[A, B, C, D]]
 
 
-def test_changes_of_one_key_do_not_overtake_each_other(tmp_path):
+def test_changes_of_one_key_stay_in_order(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="2", write_only="true")
     for n in range(4):
         table.write(orders(*((i, str(n), n) for i in range(8))))
@@ -250,8 +250,8 @@ def test_changes_of_one_key_do_not_overtake_each_other(tmp_path):
     assert len(scan.plan(scan.start(), scan.latest())) == 4
 
 
-def test_a_plan_is_repeated_exactly(tmp_path):
-    """Whatever is committed since, and whatever the options say of splits."""
+def test_plan_is_repeatable(tmp_path):
+    """A plan does not depend on later commits or on the split options."""
     table = timeline(keyed_table(tmp_path / "t", bucket="2", changelog_producer="input"))
     scan, ranges = StreamScan(table.store), []
     after = scan.start()
@@ -270,7 +270,7 @@ def _files(split):
     return [f.file_name for piece in split.units for f in piece.split.files]
 
 
-def test_partitions_that_cannot_match_are_left_out(tmp_path):
+def test_unmatched_partitions_are_pruned(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, partition_keys=["v"]))
     table.write(orders((1, "a", 0), (2, "b", 0)))
     stream = table.stream(filter="v = 'b' AND n = 0", columns=["id"])
@@ -279,7 +279,7 @@ def test_partitions_that_cannot_match_are_left_out(tmp_path):
     assert [row for b in stream.to_batches() for row in b.to_pylist()] == [{"id": 2}]
 
 
-def test_watermarks_end_a_stream(tmp_path):
+def test_bounded_watermark_ends_stream(tmp_path):
     table = append_table(tmp_path / "t")
     for n, watermark in enumerate((5, 7, 9)):
         with table.writer() as writer:
@@ -288,14 +288,14 @@ def test_watermarks_end_a_stream(tmp_path):
     assert told(table, **{"scan.snapshot-id": "1", "scan.bounded.watermark": "7"}) == [("+I", 0, "x"), ("+I", 1, "x")]
 
 
-def test_young_snapshots_wait(tmp_path):
+def test_snapshot_delay_holds_back_new_snapshots(tmp_path):
     table = timeline(append_table(tmp_path / "t"))
     assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "1 h"}) == []
     assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "0 s"}) == [A, B, C, D]
 
 
 class CountingIO(MemoryIO):
-    """Counts what is asked of the store."""
+    """A store that counts its calls."""
 
     asked = 0
 
@@ -312,7 +312,7 @@ class CountingIO(MemoryIO):
         return super().list(directory)
 
 
-def test_a_check_without_news_costs_the_same_after_any_history():
+def test_check_without_changes_has_constant_cost():
     io, root = CountingIO(), "memory://w/t"
     create_table(io, root, Schema(ORDERS))
     table = Table(FileStore(io, root, Schemas(io, root).get(0)))
@@ -333,7 +333,7 @@ def position_after(table: Table, snapshot_id: int) -> Position:
     return scan.start()
 
 
-def test_expired(tmp_path):
+def test_stream_at_expired_snapshot_fails(tmp_path):
     table = timeline(keyed_table(tmp_path / "t"))
     scan, after = StreamScan(table.store), position_after(table, 1)
     through = scan.advance(after)
@@ -345,7 +345,7 @@ def test_expired(tmp_path):
             ask()
 
 
-def test_rolled_back(tmp_path):
+def test_stream_after_rollback_fails(tmp_path):
     table = timeline(keyed_table(tmp_path / "t"))
     scan, after = StreamScan(table.store), position_after(table, 4)
     assert scan.advance(after) == after
@@ -361,7 +361,7 @@ def test_rolled_back(tmp_path):
             ask()
 
 
-def test_dropped_and_made_again(tmp_path):
+def test_stream_of_recreated_table_fails(tmp_path):
     table = timeline(keyed_table(tmp_path / "t"))
     scan, after = StreamScan(table.store), position_after(table, 2)
     shutil.rmtree(table.path)
@@ -372,7 +372,7 @@ def test_dropped_and_made_again(tmp_path):
         scan.advance(after)
 
 
-def test_columns_that_change(tmp_path):
+def test_stream_stops_at_changed_columns(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     options = {"scan.snapshot-id": "4"}
     query, some = (StreamScan(table.with_options(options).store, f) for f in (None, table.schema.fields[:2]))
@@ -391,8 +391,8 @@ def test_columns_that_change(tmp_path):
         some.advance(position_after(table, 6))
 
 
-def test_a_changelog_that_begins(tmp_path):
-    """What was written before it would never be told by it."""
+def test_stream_stops_at_changed_changelog_producer(tmp_path):
+    """The changelog does not contain rows that were written before it began."""
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     told_by_none = StreamScan(table.with_options({"scan.snapshot-id": "4"}).store)
     altered = table.alter([SetOption("changelog-producer", "input")])
@@ -414,7 +414,7 @@ def known(lag: StreamLag) -> tuple:
     return lag.snapshots, lag.rows
 
 
-def test_the_lag_of_a_stream_is_what_it_has_not_planned(tmp_path):
+def test_lag_counts_unplanned_changes(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     stream = table.with_options({"scan.snapshot-id": "2"}).stream()
     size = {s.id: sum(f.file_size for f in split_files(table, s.id)) for s in table.snapshots()}
@@ -431,12 +431,12 @@ def test_the_lag_of_a_stream_is_what_it_has_not_planned(tmp_path):
 
 
 def split_files(table: Table, snapshot_id: int) -> list:
-    """The files that one snapshot added."""
+    """Return the files that one snapshot added."""
     scan = StreamScan(table.store)
     return [f for split in scan.plan(Position(snapshot_id - 1, ALL), Position(snapshot_id, ALL)) for f in split.files]
 
 
-def test_the_lag_before_the_first_batch_has_all_rows(tmp_path):
+def test_lag_before_first_batch_counts_all_rows(tmp_path):
     empty = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     stream = empty.stream()
     assert stream.lag() == StreamLag()
@@ -453,7 +453,7 @@ def test_the_lag_before_the_first_batch_has_all_rows(tmp_path):
     assert rest.rows >= read > 0
 
 
-def test_commits_of_compactions_are_snapshots_without_rows(tmp_path):
+def test_lag_counts_compaction_snapshots_without_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     stream = table.with_options({"scan.mode": "latest"}).stream()
     timeline(table)
@@ -461,14 +461,14 @@ def test_commits_of_compactions_are_snapshots_without_rows(tmp_path):
     assert known(stream.lag()) == (5, 4)
 
 
-def test_a_filter_on_partitions_leaves_rows_out_of_the_lag(tmp_path):
+def test_lag_excludes_filtered_partitions(tmp_path):
     schema = Schema(ORDERS, partition_keys=["v"], options={"bucket": "-1"})
     table = timeline(Table.create(str(tmp_path / "t"), schema))
     stream = table.with_options({"scan.snapshot-id": "1"}).stream(filter="v = 'a'")
     assert known(stream.lag()) == (4, 1)
 
 
-def test_each_snapshot_is_counted_once(tmp_path, monkeypatch):
+def test_lag_counts_each_snapshot_once(tmp_path, monkeypatch):
     table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     scan, planned = StreamScan(table.store), []
     plan = StreamScan.plan
@@ -486,7 +486,7 @@ def test_each_snapshot_is_counted_once(tmp_path, monkeypatch):
     assert known(counter.lag(Position(4, ALL))) == (0, 0)
 
 
-def test_consumers_are_as_far_behind_as_their_snapshot(tmp_path):
+def test_lag_of_consumer_follows_its_snapshot(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     table.consumers.reset("slow", 2)
     table.consumers.reset("fast", 5)

@@ -1,4 +1,4 @@
-"""Splits packed into tasks: the same rows in the same order, in tasks of about the size that was asked for."""
+"""Splits packed into tasks: the same rows in the same order, in tasks of about the target size."""
 
 import itertools
 
@@ -23,7 +23,7 @@ PACKINGS = st.builds(Packing, st.integers(1, 400), st.integers(0, 60))
 
 
 def splits_of(described) -> list[DataSplit]:
-    """One split for each (raw?, sizes of its files); every second file has a deletion vector."""
+    """Return one split for each (raw?, sizes of its files); every second file has a deletion vector."""
     splits = []
     for n, (raw, sizes) in enumerate(described):
         files = tuple(
@@ -36,7 +36,7 @@ def splits_of(described) -> list[DataSplit]:
 
 
 @given(SIZES, PACKINGS, st.integers(1, 12))
-def test_tasks_hold_every_file_once_in_order_with_its_vector(described, packing, least):
+def test_tasks_keep_files_and_vectors_in_order(described, packing, least):
     splits = splits_of(described)
     tasks = plan_tasks(splits, packing, least)
     parts = [part for task in tasks for part in task]
@@ -45,11 +45,11 @@ def test_tasks_hold_every_file_once_in_order_with_its_vector(described, packing,
     for part in parts:
         names = {f.file_name for f in part.files}
         assert {v.data_file for v in part.vectors} <= names
-        assert part.raw_convertible or part in splits  # what is merged stays whole
+        assert part.raw_convertible or part in splits  # splits that are merged stay whole
 
 
 @given(SIZES, PACKINGS, st.integers(1, 12))
-def test_a_task_is_full_before_the_next_begins_and_no_larger_than_asked(described, packing, least):
+def test_tasks_are_filled_up_to_target_size(described, packing, least):
     splits = splits_of(described)
     total = sum(weight(split.files, packing) for split in splits)
     bound = min(packing.target_size, max(packing.open_cost, packing.target_size // 8, -(-total // least)))
@@ -65,22 +65,22 @@ def test_a_task_is_full_before_the_next_begins_and_no_larger_than_asked(describe
 
 
 @pytest.mark.parametrize(("least", "tasks"), [(1, 2), (3, 4), (1000, 10)])
-def test_tasks_are_made_smaller_down_to_an_eighth_to_have_enough_of_them(least, tasks):
+def test_tasks_shrink_to_an_eighth_for_parallelism(least, tasks):
     splits = splits_of([(True, [1] * 20)])
     assert len(plan_tasks(splits, Packing(80, 5), least)) == tasks
 
 
 @pytest.mark.parametrize(("root", "cost"), [("/a", 256 << 10), ("file:///a", 256 << 10), ("s3://b/a", 1 << 20)])
-def test_opening_a_file_costs_what_the_option_says_or_what_its_store_takes(root, cost):
+def test_open_cost_follows_option_or_store(root, cost):
     assert packing_of_tasks(Options({"source.split.target-size": "9 b"}), root) == Packing(9, cost)
     assert packing_of_tasks(Options({"source.split.open-file-cost": "4 mb"}), root) == Packing(128 << 20, 4 << 20)
 
 
-def test_indivisible_splits_are_packed_alike():
+def test_indivisible_items_are_packed_like_splits():
     assert pack_tasks([3, 4, 5, 90, 1], lambda n: n, Packing(10, 1)) == [(3, 4), (5,), (90,), (1,)]
 
 
-def test_reading_by_tasks_reads_the_same_rows(tmp_path):
+def test_tasks_read_same_rows_as_splits(tmp_path):
     schema = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
     table = Table.create(
         str(tmp_path / "t"),

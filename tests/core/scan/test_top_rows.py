@@ -1,4 +1,4 @@
-"""The first rows of an order by statistics: no row that belongs to them is ever left out."""
+"""The first rows of an order by statistics: none of these rows is ever pruned."""
 
 import datetime as dt
 from dataclasses import replace
@@ -28,7 +28,7 @@ ROWS = pa.schema([pa.field("k", pa.int64(), False), *(pa.field(name, kind) for n
 
 
 def rows_of(numbers, first=0):
-    """A row for each number; None: a row of nulls."""
+    """Return a row for each number; None: a row of nulls."""
     made = {"k": range(first, first + len(numbers))}
     for name, (_, value) in VALUES.items():
         made[name] = [None if number is None else value(number) for number in numbers]
@@ -36,7 +36,7 @@ def rows_of(numbers, first=0):
 
 
 def first(rows, wanted):
-    """The values of the first rows, computed from all."""
+    """Return the values of the first rows, computed from all rows."""
     values = rows.column(wanted.column).to_pylist()
     key = (lambda v: v.encode()) if wanted.column == "s" else None
     present = sorted((v for v in values if v is not None), key=key, reverse=wanted.descending)
@@ -45,7 +45,7 @@ def first(rows, wanted):
 
 
 def read(table, wanted):
-    """The rows that a scan returns which leaves out the files that cannot have first rows; True: it left some out."""
+    """Return the rows of a scan without files that cannot have first rows, and True if files were left out."""
     scan = table.scan()
     found = first_rows(scan, wanted)
     narrowed = replace(scan, predicate=conjunction([] if found is None else [found]))
@@ -61,7 +61,7 @@ def read(table, wanted):
         TopRows, st.sampled_from(["n", "s", "d", "t", "m"]), st.integers(1, 12), st.booleans(), st.booleans()
     ),
 )
-def test_the_first_rows_are_never_left_out(tmp_path_factory, parts, wanted):
+def test_top_rows_are_never_pruned(tmp_path_factory, parts, wanted):
     table = append_table(tmp_path_factory.mktemp("top") / "t", ROWS)
     for part in parts:
         table.write(rows_of(part))
@@ -71,7 +71,7 @@ def test_the_first_rows_are_never_left_out(tmp_path_factory, parts, wanted):
 
 @pytest.mark.parametrize("column", ["n", "s", "d", "t", "m"])
 @pytest.mark.parametrize("descending", [False, True])
-def test_files_beyond_the_first_rows_are_left_out(tmp_path, column, descending):
+def test_files_beyond_top_rows_are_pruned(tmp_path, column, descending):
     table = append_table(tmp_path / "t", ROWS)
     for start in range(1, 80, 20):  # texts of odd numbers are in the order of the numbers
         table.write(rows_of(range(start, start + 20, 2)))
@@ -82,7 +82,7 @@ def test_files_beyond_the_first_rows_are_left_out(tmp_path, column, descending):
     assert first(rows, wanted) == first(table.to_arrow(), wanted)
 
 
-def test_what_statistics_do_not_say(tmp_path):
+def test_top_rows_without_statistics_prune_nothing(tmp_path):
     table = append_table(tmp_path / "t", ROWS, **{"deletion-vectors.enabled": "true"})
     assert first_rows(table.scan(), TopRows("n", 1)) is None  # no snapshot
     table.write(rows_of(range(10)))
@@ -98,7 +98,7 @@ def test_what_statistics_do_not_say(tmp_path):
     assert str(first_rows(table.scan(), TopRows("n", 8))) == "n <= 29"
 
 
-def test_files_of_another_type_are_not_counted(tmp_path):
+def test_files_of_other_column_type_are_not_counted(tmp_path):
     table = append_table(tmp_path / "t", pa.schema([("n", pa.int32())]))
     table.write(pa.table({"n": pa.array(range(10), pa.int32())}))
     table.alter([UpdateType("n", BIGINT), AddColumn("x", INT)])

@@ -1,4 +1,4 @@
-"""Functions on collections: the vectors of the specification, element types, and what they refuse."""
+"""Functions on collections: the examples of the specification, element types, and refused options."""
 
 import pytest
 
@@ -11,7 +11,7 @@ TABLE = "ARRAY<ROW<k INT, s INT, x INT>>"
 
 
 def one(make, type_, *rows, options=None, opened=False):
-    """The answer for one group of (value, kind) rows."""
+    """Return the result for one group of (value, kind) rows."""
     (found,) = feed(make, type_, [(list(rows), opened)], options)
     return found
 
@@ -20,19 +20,19 @@ def row(k, x, s=None):
     return {"k": k, "s": s, "x": x}
 
 
-def test_collect_concatenates_and_null_gives_way_to_the_other_side():
+def test_collect_concatenates_and_ignores_null():
     assert one(collect, "ARRAY<INT>", ([1, 2], ADD), (None, ADD), ([2, None], ADD), ([], ADD)) == [1, 2, 2, None]
     assert one(collect, "ARRAY<INT>", (None, ADD), (None, ADD)) is None
     assert one(collect, "ARRAY<INT>", (None, ADD), ([], ADD)) == []
 
 
-def test_a_retract_of_collect_takes_the_oldest_equal_element():
+def test_collect_retract_removes_oldest_equal_element():
     assert one(collect, "ARRAY<STRING>", (["a", "b", "a"], ADD), (["a"], RETRACT)) == ["b", "a"]
     assert one(collect, "ARRAY<STRING>", (["a"], RETRACT), (["a"], ADD)) == ["a"]
     assert one(collect, "ARRAY<STRING>", (["a"], ADD), (["a", "a"], RETRACT)) == []
 
 
-def test_a_copied_array_keeps_its_repeats_until_something_is_added():
+def test_distinct_collect_copied_array_keeps_duplicates_until_next_value():
     distinct = {"distinct": "true"}
     rows = (([1, 1, 1], ADD), ([1], RETRACT))
     assert one(collect, "ARRAY<INT>", *rows, options=distinct, opened=True) == [1, 1]
@@ -51,7 +51,7 @@ def test_a_copied_array_keeps_its_repeats_until_something_is_added():
         ("ROW<a INT, b ARRAY<INT>>", [{"a": 1, "b": [1]}, {"a": None, "b": None}, None, {"a": 1, "b": []}]),
     ],
 )
-def test_elements_of_any_type_are_compared(type_, elements):
+def test_distinct_collect_compares_elements_of_any_type(type_, elements):
     distinct = {"distinct": "true"}
     column = f"ARRAY<{type_}>"
     found = one(collect, column, (elements, ADD), (elements[::-1], ADD), options=distinct)
@@ -60,14 +60,14 @@ def test_elements_of_any_type_are_compared(type_, elements):
     assert one(collect, column, (elements, ADD), (elements[:1], RETRACT), options=distinct) == found[1:]
 
 
-def test_maps_are_equal_in_any_order():
+def test_map_elements_are_equal_in_any_entry_order():
     there, back = {"a": 1, "b": 2}, {"b": 2, "a": 1}
     assert (
         len(one(collect, "ARRAY<MAP<STRING, INT>>", ([there], ADD), ([back], ADD), options={"distinct": "true"})) == 1
     )
 
 
-def test_zeros_of_either_sign_are_equal_inside_rows_only():
+def test_signed_zeros_are_equal_only_inside_rows():
     distinct, zeros = {"distinct": "true"}, ([0.0], [-0.0])
     plain = one(collect, "ARRAY<DOUBLE>", *((zero, ADD) for zero in zeros), options=distinct)
     assert [str(zero) for zero in plain] == ["0.0", "-0.0"]
@@ -77,14 +77,14 @@ def test_zeros_of_either_sign_are_equal_inside_rows_only():
     assert len(one(nested_update, "ARRAY<ROW<d DOUBLE, x INT>>", *rows, options={"nested-key": "d"})) == 2
 
 
-def test_merge_map_lets_the_later_entry_win_and_a_late_one_lose():
+def test_merge_map_later_entry_wins_and_late_entry_loses():
     rows = (({1: "a", 2: "b"}, ADD), ({2: "c"}, ADD), ({2: "d", 3: "e"}, LATE), ({1: "x"}, RETRACT))
     assert one(merge_map, "MAP<INT, STRING>", *rows) == {2: "c", 3: "e"}
     assert one(merge_map, "MAP<INT, STRING>", (None, ADD), ({}, ADD)) == {}
     assert one(merge_map, "MAP<INT, STRING>", ({1: "a"}, RETRACT), (None, ADD)) is None
 
 
-def test_merge_map_with_keytime_replaces_by_a_greater_time_only():
+def test_merge_map_with_keytime_keeps_greatest_time():
     type_ = "MAP<INT, ROW<t STRING, x INT>>"
     rows = (
         ({1: {"t": "2", "x": 1}, 2: {"t": None, "x": 2}, 3: None}, ADD),
@@ -98,14 +98,14 @@ def test_merge_map_with_keytime_replaces_by_a_greater_time_only():
         one(merge_map_with_keytime, type_, (None, ADD), (None, RETRACT), options=time)
 
 
-def test_nested_update_upserts_by_its_key():
+def test_nested_update_upserts_by_key():
     keyed = {"nested-key": "k"}
     rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, 3), None, row(3, 4)], ADD), ([row(2, None)], RETRACT))
     found = one(nested_update, TABLE, *rows, options=keyed)
     assert sorted(found, key=lambda r: r["k"]) == [row(1, 3), row(3, 4)]
 
 
-def test_nested_update_without_a_key_appends_up_to_its_limit():
+def test_nested_update_without_key_appends_up_to_limit():
     rows = (([row(1, 1), None], ADD), ([row(1, 1), row(2, 2)], ADD))
     assert one(nested_update, TABLE, *rows) == [row(1, 1), row(1, 1), row(2, 2)]
     assert one(nested_update, TABLE, *rows, options={"count-limit": "3"}) == [row(1, 1), row(1, 1)]
@@ -113,7 +113,7 @@ def test_nested_update_without_a_key_appends_up_to_its_limit():
     assert one(nested_update, TABLE, *rows[:1], options={"count-limit": "1"}) == [row(1, 1), None]
 
 
-def test_nested_update_at_its_limit_updates_the_keys_it_holds():
+def test_nested_update_at_limit_still_updates_existing_keys():
     limited = {"nested-key": "k", "count-limit": "2"}
     full = ([row(1, 1), row(2, 2)], ADD)
     for kinds in [(ADD, ADD), (ADD, RETRACT)]:
@@ -125,21 +125,21 @@ def test_nested_update_at_its_limit_updates_the_keys_it_holds():
 
 
 @pytest.mark.parametrize("option", [{"nested-sequence-field": "s"}, {"nested-key-null-strategy": "ignore"}])
-def test_options_unknown_to_java_1_4_2_are_refused_by_name(option):
+def test_nested_options_newer_than_java_1_4_2_are_refused(option):
     (name,) = option
     for make in (nested_update, nested_partial_update):
         with pytest.raises(UnsupportedError, match=name):
             one(make, TABLE, ([row(1, 1)], ADD), options={"nested-key": "k", **option})
 
 
-def test_a_null_in_a_nested_key_is_a_value():
+def test_nested_key_null_is_a_value():
     rows = (([row(None, 1)], ADD), ([row(None, 2), row(1, 3)], ADD))
     keyed = {"nested-key": "k"}
     for make in (nested_update, nested_partial_update):
         assert len(one(make, TABLE, *rows, options=keyed)) == 2
 
 
-def test_nested_partial_update_overwrites_by_what_is_not_null():
+def test_nested_partial_update_keeps_last_non_null_values():
     rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, None, s=3)], ADD), ([row(2, 9, s=9)], LATE))
     found = one(nested_partial_update, TABLE, *rows, options={"nested-key": "k"})
     assert sorted(found, key=lambda r: r["k"]) == [row(1, 1, s=3), row(2, 2, s=9)]
@@ -159,6 +159,6 @@ def test_nested_partial_update_overwrites_by_what_is_not_null():
         (nested_partial_update, TABLE, {}, "set 'fields.v.nested-key'"),
     ],
 )
-def test_contradicting_settings_are_refused_by_name(make, type_, options, message):
+def test_contradicting_collection_options_are_refused(make, type_, options, message):
     with pytest.raises(InvalidInputError, match=message):
         one(make, type_, (None, ADD), options=options)

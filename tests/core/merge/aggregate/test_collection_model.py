@@ -1,4 +1,4 @@
-"""Functions on collections against a model that goes row by row, written from the specification of each step."""
+"""Functions on collections against a row-by-row model that follows the specification of each step."""
 
 import itertools
 from collections import Counter
@@ -144,7 +144,7 @@ CASES = {
 
 
 def fold(case, rows, opened):
-    """What the model makes of one group's (value, kind) rows."""
+    """Return the model's result for one group's (value, kind) rows."""
     held, rows = (rows[0][0], rows[1:]) if opened else (None, rows)
     for value, kind in rows:
         if kind == RETRACT:
@@ -160,7 +160,7 @@ def fold(case, rows, opened):
 
 
 def feed(make, type_, groups, options=None):
-    """The function's answer, as Python values, for groups of (rows, opened)."""
+    """Return the function's result, as Python values, for groups of (rows, opened)."""
     kind = parse_type(type_)
     texts = Options({f"fields.v.{k}": v for k, v in (options or {}).items()})
     rows = [row for group, _ in groups for row in group]
@@ -211,7 +211,7 @@ IN_ORDER = {"collect", "nested_update", "nested_update-limit"}
 
 
 def comparable(name, value):
-    """Rows as they are, or counted where their order is free."""
+    """Return the rows, or their counts if their order is undefined."""
     if not isinstance(value, list) or name in IN_ORDER:
         return value
     return Counter(repr(sorted(row.items()) if isinstance(row, dict) else row) for row in value)
@@ -219,7 +219,7 @@ def comparable(name, value):
 
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data())
-def test_equals_the_model(name, data):
+def test_collection_functions_equal_model(name, data):
     case = CASES[name]
     type_, values = TYPES[name.partition("-")[0]]
     groups = data.draw(groups_of(values, is_retract_batch=case.retract is not None))
@@ -229,7 +229,7 @@ def test_equals_the_model(name, data):
 
 
 @given(groups_of(st.lists(st.none() | inner_rows, max_size=3), is_retract_batch=True))
-def test_distinct_collect_of_rows_keeps_the_first_of_equal_ones_in_order(groups):
+def test_distinct_collect_of_rows_keeps_first_of_equal_rows(groups):
     case = CASES["collect-distinct"]
     found = feed(collect, "ARRAY<ROW<k INT, s INT, x INT>>", groups, case.options)
     assert found == [fold(case, rows, opened) for rows, opened in groups]
@@ -240,7 +240,7 @@ LAWFUL = ("collect", "collect-distinct", "merge_map", "nested_update", "nested_u
 
 @pytest.mark.parametrize("name", LAWFUL)
 @given(data=st.data())
-def test_parts_equal_the_whole_where_rows_only_add(name, data):
+def test_collection_functions_are_associative_without_retracts(name, data):
     case = CASES[name]
     type_, values = TYPES[name.partition("-")[0]]
     rows = [(v, ADD) for v in data.draw(st.lists(st.none() | values, min_size=2, max_size=6))]

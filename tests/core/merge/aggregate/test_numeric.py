@@ -1,4 +1,4 @@
-"""Sums and products at the ends of their types, in hot groups, and what is refused."""
+"""Sums and products at the limits of their types and in large groups, and refused values."""
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
@@ -21,7 +21,7 @@ from paimon_core.types.parse import parse_type
 
 
 def applied(function, kind, values, retract=(), late=()):
-    """The function over one group."""
+    """Return the function's result for one group."""
     t = parse_type(kind)
     minus, older = np.zeros((2, len(values)), bool)
     minus[list(retract)] = older[list(late)] = True
@@ -32,7 +32,7 @@ def applied(function, kind, values, retract=(), late=()):
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=6), st.data())
-def test_sums_of_bigints_are_exact_or_refused(values, data):
+def test_bigint_sum_is_exact_or_refused(values, data):
     minus = data.draw(st.sets(st.integers(0, len(values) - 1)))
     exact = sum(-v if i in minus else v for i, v in enumerate(values))
     if -(2**63) <= exact < 2**63:
@@ -43,7 +43,7 @@ def test_sums_of_bigints_are_exact_or_refused(values, data):
 
 
 @given(st.lists(st.integers(-(10**38) + 1, 10**38 - 1), min_size=1, max_size=6), st.data())
-def test_sums_of_decimals_are_exact_or_refused(units, data):
+def test_decimal_sum_is_exact_or_refused(units, data):
     minus = data.draw(st.sets(st.integers(0, len(units) - 1)))
     exact = sum(-v if i in minus else v for i, v in enumerate(units))
     values = [Decimal(f"{v}e-2") for v in units]
@@ -55,7 +55,7 @@ def test_sums_of_decimals_are_exact_or_refused(units, data):
 
 
 @given(st.lists(st.integers(-(2**31), 2**31), min_size=1, max_size=4))
-def test_products_of_bigints_are_exact_or_refused(values):
+def test_bigint_product_is_exact_or_refused(values):
     exact = math.prod(values)
     if -(2**63) <= exact < 2**63:
         assert applied("product", "BIGINT", values) == exact
@@ -65,8 +65,8 @@ def test_products_of_bigints_are_exact_or_refused(values):
 
 
 @given(st.lists(st.integers(1, 999), min_size=1, max_size=6), st.data())
-def test_products_of_decimals_take_rows_as_they_come_late_or_not(units, data):
-    """Each step is rounded, and nothing can be taken back from nothing: the order counts."""
+def test_decimal_product_applies_late_rows_in_order_of_arrival(units, data):
+    """Each step rounds, and a retract before any value has no effect, so the order matters."""
     minus, late = (data.draw(st.sets(st.integers(0, len(units) - 1))) for _ in range(2))
     expected = None
     for i, value in enumerate(Decimal(unit).scaleb(-2) for unit in units):
@@ -79,7 +79,7 @@ def test_products_of_decimals_take_rows_as_they_come_late_or_not(units, data):
     assert applied("product", "DECIMAL(20, 2)", values, minus, late) == expected
 
 
-def test_the_vectors_of_products():
+def test_products_match_specification():
     assert applied("product", "INT", [3, None, 4]) == 12
     assert applied("product", "INT", [3, 4, 4], retract=[2]) == 3
     assert applied("product", "INT", [-7, 2], retract=[1]) == -3
@@ -88,13 +88,13 @@ def test_the_vectors_of_products():
 
 
 @pytest.mark.parametrize("kind", ["INT", "DECIMAL(6, 2)"])
-def test_a_factor_zero_cannot_be_taken_back(kind):
+def test_product_retract_of_zero_is_refused(kind):
     value = 3 if kind == "INT" else Decimal(3)
     with pytest.raises(InvalidInputError, match=r"'c'.*factor 0.*fields.c.ignore-retract"):
         applied("product", kind, [value, value * 0], retract=[1])
 
 
-def test_narrow_sums_do_not_wrap():
+def test_narrow_sum_overflow_is_refused():
     assert applied("sum", "TINYINT", [100, 27]) == 127
     with pytest.raises(InvalidInputError, match="TINYINT"):
         applied("sum", "TINYINT", [100, 28])
@@ -103,7 +103,7 @@ def test_narrow_sums_do_not_wrap():
 
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
-def test_floats_of_a_hot_group_add_from_left_to_right(kind):
+def test_float_sum_of_large_group_adds_from_left_to_right(kind):
     width = np.float64 if kind == "DOUBLE" else np.float32
     values = (np.random.default_rng(1).normal(size=1000) * 10.0 ** (np.arange(1000) % 7)).astype(width)
     total = values[0]
@@ -112,13 +112,13 @@ def test_floats_of_a_hot_group_add_from_left_to_right(kind):
     assert applied("sum", kind, values.tolist()) == float(total)
 
 
-def test_nothing_sums_to_null():
+def test_sum_of_nulls_is_null():
     assert applied("sum", "INT", [None, None]) is None
     assert applied("sum", "INT", [None, 3], retract=[1]) == -3
 
 
 @given(st.data())
-def test_newest_rows_are_those_no_earlier_one_of_their_group_is_above(data):
+def test_newest_marks_rows_not_below_an_earlier_row(data):
     value = st.sampled_from([None, -(2**63), 1 - 2**63, -1, 0, 7, 2**63 - 1])
     groups = data.draw(st.lists(st.lists(st.tuples(value, value), min_size=1, max_size=4), min_size=1, max_size=5))
     rows = [row for group in groups for row in group]
@@ -130,7 +130,7 @@ def test_newest_rows_are_those_no_earlier_one_of_their_group_is_above(data):
     assert newer.tolist() == [row >= max(group[: i + 1]) for group in ranked for i, row in enumerate(group)]
 
 
-def test_nan_orders_nothing():
+def test_ordering_column_with_nan_is_refused():
     rows = pa.table({"s": pa.array([1.0, math.nan])}).combine_chunks()
     with pytest.raises(InvalidInputError, match=r"'s'.*'fields.s.sequence-group'.*NaN"):
         newest(Window(rows, None, np.zeros(1, np.int64)), ["s"])

@@ -70,24 +70,24 @@ JAVA = [
 
 
 def union(make, *values):
-    """The answer for one group of values."""
+    """Return the union of one group of values."""
     (found,) = feed(make, "BYTES", [([(value, ADD) for value in values], False)])
     return found
 
 
 @pytest.mark.parametrize(("make", "one", "other", "both"), JAVA, ids=[case[0].__name__ for case in JAVA])
-def test_the_bytes_are_those_of_java(make, one, other, both):
+def test_unions_equal_java_bytes(make, one, other, both):
     assert union(make, bytes.fromhex(one), None, bytes.fromhex(other)).hex() == both
 
 
 @pytest.mark.parametrize("make", [rbm32, rbm64, hll_sketch, theta_sketch])
-def test_null_does_nothing_and_a_value_alone_stays_as_it_is(make):
+def test_union_ignores_null_and_keeps_single_value(make):
     assert union(make, None, None) is None
     assert union(make, None, b"anything", None) == b"anything"
 
 
 @pytest.mark.parametrize("make", [rbm32, rbm64, hll_sketch, theta_sketch])
-def test_bytes_of_other_sketches_are_refused(make):
+def test_union_of_other_sketch_type_is_refused(make):
     with pytest.raises(CorruptedError, match="column 'v'"):
         union(make, b"garbage", b"garbage")
     with pytest.raises(InvalidInputError, match="cannot retract a value"):
@@ -97,7 +97,7 @@ def test_bytes_of_other_sketches_are_refused(make):
 
 
 @pytest.mark.parametrize("make", [hll_sketch, theta_sketch])
-def test_a_missing_library_is_named_with_its_extra(make, monkeypatch):
+def test_missing_sketch_library_names_its_extra(make, monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest, **named):
@@ -114,7 +114,7 @@ def test_a_missing_library_is_named_with_its_extra(make, monkeypatch):
 
 
 def single(value):
-    """The bytes of a bitmap of one integer."""
+    """Return the bytes of a bitmap of one integer."""
     key = struct.pack(">Q", value)[:6]
     leaf = struct.pack("<bhb", 4, 0, 0) + key + bytes(8)
     container = struct.pack("<bbiH", 1, 2, 1, value & 0xFFFF)
@@ -145,7 +145,7 @@ near = st.builds(
 
 
 @given(st.lists(wide | near, max_size=80), st.lists(wide | near, max_size=80))
-def test_a_64_bit_union_holds_what_either_holds(some, more):
+def test_bitmap64_union_holds_both_sets(some, more):
     made = Bitmap64.parse(bitmap(some).serialize())
     assert made.serialize() == bitmap(some).serialize()
     made.update(Bitmap64.parse(bitmap(more).serialize()))
@@ -154,14 +154,14 @@ def test_a_64_bit_union_holds_what_either_holds(some, more):
 
 
 @pytest.mark.parametrize("fan_out", [1, 4, 5, 16, 17, 48, 49, 256])
-def test_nodes_of_every_kind_survive_in_any_order_of_insertion(fan_out):
+def test_bitmap64_node_kinds_round_trip_in_any_insertion_order(fan_out):
     keys = np.random.default_rng(fan_out).permutation(fan_out).tolist()
     made = bitmap([key << 16 for key in keys])
     assert values_of(Bitmap64.parse(made.serialize())) == [key << 16 for key in range(fan_out)]
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])
-def test_containers_are_runs_bits_or_arrays_whichever_is_small(step):
+def test_bitmap64_containers_use_smallest_form(step):
     made, lows = bitmap([0]), np.arange(0, 1 << 16, step, dtype=np.uint16)
     made.containers[0].values = lows
     data = made.serialize()
@@ -170,7 +170,7 @@ def test_containers_are_runs_bits_or_arrays_whichever_is_small(step):
 
 
 @given(st.binary(max_size=100))
-def test_bytes_cut_short_or_strange_are_refused(tail):
+def test_bitmap64_malformed_bytes_are_refused(tail):
     data = bitmap([1, 2**40]).serialize()
     for garbled in (data[: len(tail)], data[:20] + tail):
         with contextlib.suppress(ValueError):
