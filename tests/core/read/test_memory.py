@@ -196,7 +196,7 @@ def test_compaction_of_hundred_runs_stays_in_memory_bounds(tmp_path, format_):
 
 @pytest.mark.more
 def test_compacting_writer_stays_in_memory_bounds(tmp_path):
-    """The writer receives as many bytes as the process may have, more than once."""
+    """The rows take all memory that the process may have, more than once."""
     large, small = pair(tmp_path, keyed_table, bucket="2", write_buffer_size="16 mb", **{"file.compression": "none"})
     count = 180
     (rows,) = run(WRITE, large.path, small.path, ALLOWED, count)
