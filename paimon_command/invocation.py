@@ -13,10 +13,9 @@ from paimon_command.location import catalog_of, open_any_table, open_table
 from paimon_command.output import Answer, Output
 from paimon_command.progress import progress_bar
 from paimon_command.spark import spark_runner
-from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core import FileSystemCatalog, Table
+from paimon_core.engine import LOCAL, AnyTable, Progress, Runner
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
-from paimon_core.table import AnyTable, Table
 
 _WHEN = ("snapshot_id", "tag", "timestamp", "version", "watermark")
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import click
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.fileio.paths import scheme_of
+from paimon_core import FileSystemCatalog, SystemTable, Table
+from paimon_core.engine import AnyTable, open_any, read_only, scheme_of
 from paimon_core.options import check_known, is_known
-from paimon_core.table import AnyTable, SystemTable, Table, open_any, read_only
 
 
 def is_path(text: str) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from threading import Barrier
 from uuid import uuid4
 
+from paimon_core.engine import UNKNOWN_MODIFIED, FileIO, join, parallel_map
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO, join
-from paimon_core.fileio.parallel import parallel_map
 
 _SIZE = 1 << 16
 _RACERS = 8

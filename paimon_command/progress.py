@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from paimon_core.operations.jobs.execute import Progress as Report
+from paimon_core.engine import Progress as Report
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from paimon_core import Explanation
+from paimon_core.engine import Runner
 from paimon_core.errors import InvalidInputError, MissingDependencyError
-from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.operations.jobs.execute import Runner
 
 
 @contextmanager

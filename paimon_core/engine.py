@@ -59,6 +59,7 @@ from paimon_core.operations.row_changes.delete import (
     drops_partitions,
     shows_all,
 )
+from paimon_core.operations.row_changes.delete import replace_rows as replace_matching_rows
 from paimon_core.operations.row_changes.remove_rows import RowPositions, remove_rows
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
@@ -253,6 +254,7 @@ __all__ += [
     "drop_counted",
     "drops_partitions",
     "remove_rows",
+    "replace_matching_rows",
     "shows_all",
 ]
 """Changes of rows: dELETE and UPDATE: partitions to drop, rows to remove, and new values of columns."""

@@ -7,11 +7,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from paimon_core import Snapshot
+from paimon_core.engine import ColumnStatistics, FileStore, TableStatistics, commit_statistics, live_entries, to_text
 from paimon_core.errors import UnsupportedError
-from paimon_core.operations.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
-from paimon_core.scan.entries import live_entries
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import AtomicType, DataField
 

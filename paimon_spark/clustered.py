@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
+from paimon_core import Table
 from paimon_core.errors import UnsupportedError
-from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 from paimon_spark.bucket_column import bucket_column

@@ -12,9 +12,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from paimon_core.inspect.system_tables.row_tables import listed
-from paimon_core.scan.projection import project
-from paimon_core.table import SystemTable
+from paimon_core import SystemTable
+from paimon_core.engine import listed_field as listed
+from paimon_core.engine import project
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,

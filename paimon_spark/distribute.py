@@ -21,13 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
+from paimon_core import BucketRef, CommitMessage
+from paimon_core.engine import LOCAL, CompactionTask, FileStore, Progress, parallel_map
 from paimon_core.errors import PaimonError
-from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.bucket import BucketRef
-from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.operations.jobs.execute import LOCAL, Progress
-from paimon_core.operations.jobs.task import CompactionTask
-from paimon_core.store.file_store import FileStore
 from paimon_spark.internals import is_classic, map_in_arrow
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.job import Job

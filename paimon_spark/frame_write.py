@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from paimon_core import Table
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core.operations.jobs.execute import Progress
+from paimon_core.engine import Progress
 from paimon_spark.internals import is_classic
 
 _SECONDS = 0.5  # between two requests to a classic session

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import NullType, StructType
 
-from paimon_core.schema.change import SchemaChange, apply
-from paimon_core.schema.merge import MergeRules, merge_changes
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table
+from paimon_core import Table, TableSchema
+from paimon_core.engine import MergeRules, SchemaChange, merge_changes
+from paimon_core.engine import apply_changes as apply
 from paimon_core.types.columns import ColumnNames
 from paimon_spark.types import paimon_fields
 

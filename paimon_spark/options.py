@@ -10,19 +10,28 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from paimon_core.catalog.identifier import Identifier
-from paimon_core.commit.idempotent import OnUnknown
+from paimon_core import SystemTable, Table, TableLocation
+from paimon_core.engine import (
+    AUDIT_LOG,
+    BINLOG,
+    NO_LIMITS,
+    READ_OPTIMIZED,
+    TIME_TRAVEL_OPTIONS,
+    AnyTable,
+    Guard,
+    Identifier,
+    Limits,
+    MergeRules,
+    OnUnknown,
+    Spec,
+    StartedFrom,
+    is_storage_option,
+    partition_spec,
+    read_only,
+    viewed,
+)
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
-from paimon_core.fileio.stores import is_storage_option
-from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG
 from paimon_core.options.parse import boolean, column_list, enum
-from paimon_core.scan.stream_scan import NO_LIMITS, Limits
-from paimon_core.schema.merge import MergeRules
-from paimon_core.schema.partition_spec import Spec, partition_spec
-from paimon_core.snapshot.started_from import Guard, StartedFrom
-from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
     ENDS,

@@ -6,18 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.commit.hash_indexes import hash_entries
+from paimon_core import Table, TableSchema
+from paimon_core.engine import BucketAssigner, BucketMode, bucket_mode, default_buckets, hash_entries
+from paimon_core.engine import bucket_numbers as buckets
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE, POSTPONE_BATCH_WRITE_FIXED_BUCKET
-from paimon_core.row.bucket import buckets
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import DataField
-from paimon_core.write.routing import BucketMode, bucket_mode
-from paimon_core.write.routing.bucket_assigner import BucketAssigner
-from paimon_core.write.routing.postpone import default_buckets
 
 
 class BucketPartitioner:

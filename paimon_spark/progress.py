@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from paimon_core.operations.jobs.execute import Progress
+from paimon_core.engine import Progress
 
 
 def is_interactive() -> bool:

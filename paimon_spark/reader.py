@@ -15,20 +15,22 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from paimon_core import DataSplit, SystemTable, Table, TableRead, TableScan, TableSchema
+from paimon_core.engine import (
+    AnyTable,
+    FileStore,
+    Predicate,
+    branch_splits,
+    check_files_known,
+    evolve,
+    packing_of_tasks,
+    plan_tasks,
+    protect_read,
+    read_only,
+    readable_fields,
+    reads_branches,
+)
 from paimon_core.errors import NotFoundError, OutOfRangeError, hide_secrets
-from paimon_core.operations.history.read_guard import protect_read
-from paimon_core.predicate.expr import Predicate
-from paimon_core.read.metadata_columns import check_files_known
-from paimon_core.read.table_read import TableRead
-from paimon_core.scan.fallback import branch_splits, reads_branches
-from paimon_core.scan.projection import readable_fields
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
-from paimon_core.schema.evolution import evolve
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.store.file_store import FileStore
-from paimon_core.table import AnyTable, SystemTable, Table, read_only
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import AnyReadRequest, ReadRequest

@@ -18,20 +18,32 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
+from paimon_core import StreamLag
+from paimon_core.engine import ALL_ROWS as ALL
+from paimon_core.engine import (
+    NO_LIMITS,
+    BatchSplit,
+    ChangeRead,
+    Consumers,
+    FileStore,
+    Interval,
+    LagCounter,
+    Predicate,
+    StreamScan,
+    bind,
+    interval_of,
+    pack_tasks,
+    packing_of_tasks,
+    parse_predicate,
+    predicate_columns,
+    row_fields,
+)
+from paimon_core.engine import StreamPosition as Position
+from paimon_core.engine import listed_field as listed
+from paimon_core.engine import packed_rows as packed
+from paimon_core.engine import split_weight as weight
 from paimon_core.errors import InvalidInputError, OutOfRangeError, PaimonError
-from paimon_core.inspect.system_tables.row_tables import listed, packed, row_fields
 from paimon_core.options.scan import CONSUMER_ID, SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
-from paimon_core.predicate import rewrite
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.parse import parse_predicate
-from paimon_core.read.changed_rows import ChangeRead
-from paimon_core.scan.interval import Interval, interval_of
-from paimon_core.scan.position import ALL, Position
-from paimon_core.scan.stream_lag import LagCounter, StreamLag
-from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, StreamScan
-from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
-from paimon_core.snapshot.consumers import Consumers
-from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest
@@ -281,12 +293,12 @@ def _scan(store: FileStore, request: StreamRequest, schema: StructType) -> Strea
     fields, predicate = _fields(store, request, schema), _predicate(store, request)
     if {f.id for f in fields} == {f.id for f in store.schema.fields}:
         return StreamScan(store, None, predicate)
-    filtered = set() if predicate is None else rewrite.columns(predicate) - {f.name for f in fields}
+    filtered = set() if predicate is None else predicate_columns(predicate) - {f.name for f in fields}
     return StreamScan(store, (*fields, *(f for f in store.schema.fields if f.name in filtered)), predicate)
 
 
 def _predicate(store: FileStore, request: StreamRequest) -> Predicate | None:
-    return None if request.filter is None else rewrite.bind(parse_predicate(request.filter), store.schema.fields)
+    return None if request.filter is None else bind(parse_predicate(request.filter), store.schema.fields)
 
 
 def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tuple[DataField, ...]:

@@ -17,9 +17,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.commit.idempotent import IdempotentCommits
+from paimon_core import Table
+from paimon_core.engine import IdempotentCommits
 from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedError
-from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
 from paimon_spark.worker_log import log_metrics

@@ -7,11 +7,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from paimon_core.inspect.system_tables.kind import Part
-from paimon_core.inspect.system_tables.system_read import SystemRead
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
-from paimon_core.table import SystemTable
+from paimon_core import DataSplit, SystemTable
+from paimon_core.engine import Part, SystemRead, packing_of_tasks, plan_tasks
 from paimon_spark.options import ReadRequest
 from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first

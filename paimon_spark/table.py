@@ -11,36 +11,48 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.commit.measure import operation_metrics
+from paimon_core import (
+    AddedFiles,
+    Advice,
+    Expired,
+    Explanation,
+    OrphanFiles,
+    RepairReport,
+    Snapshot,
+    SystemTable,
+    Table,
+    TableBranches,
+    TableConsumers,
+    TableHealth,
+    TableLocation,
+    TableMaintenance,
+    TableTags,
+    Tag,
+    VerifyReport,
+)
+from paimon_core.engine import (
+    DEFAULT_LISTED,
+    MERGE_OPTIONS,
+    READ_OPTIMIZED,
+    FileStore,
+    Filter,
+    MergeRules,
+    Predicate,
+    Progress,
+    bind,
+    collect,
+    drop_counted,
+    drops_partitions,
+    notebook_html,
+    operation_metrics,
+    parallel_map,
+    parse_predicate,
+    resolved_snapshot,
+    summary_html,
+    table_summary,
+)
+from paimon_core.engine import repr_text as summary
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.fileio.parallel import parallel_map
-from paimon_core.inspect.advice.report import Advice, TableHealth
-from paimon_core.inspect.explain.explain import DEFAULT_LISTED
-from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.inspect.html.render import notebook_html, summary_html
-from paimon_core.inspect.html.repr_text import summary
-from paimon_core.inspect.verify.repair import RepairReport
-from paimon_core.inspect.verify.verify_report import VerifyReport
-from paimon_core.metrics.listeners import collect
-from paimon_core.migration.add_files import AddedFiles
-from paimon_core.operations.history.expire_snapshots import Expired
-from paimon_core.operations.history.orphan_files import OrphanFiles
-from paimon_core.operations.history.table_branches import TableBranches
-from paimon_core.operations.history.table_consumers import TableConsumers
-from paimon_core.operations.history.table_tags import TableTags
-from paimon_core.operations.jobs.execute import Progress
-from paimon_core.operations.row_changes.delete import drop_counted, drops_partitions
-from paimon_core.operations.table_maintenance import TableMaintenance
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.filter import Filter
-from paimon_core.predicate.parse import parse_predicate
-from paimon_core.predicate.rewrite import bind
-from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.snapshot.tags import Tag
-from paimon_core.store.file_store import FileStore
-from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-from paimon_core.table import SystemTable, Table, resolved_snapshot, table_summary
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.internals import map_in_arrow

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql import SparkSession
 
+from paimon_core.engine import epoch_millis
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_TIMESTAMP, SCAN_TIMESTAMP
-from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_spark.option_names import canonical, pop
 
 _TIMES = (SCAN_TIMESTAMP.key, INCREMENTAL_BETWEEN_TIMESTAMP.key)

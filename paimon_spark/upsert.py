@@ -5,7 +5,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from paimon_core.commit.idempotent import IdempotentCommits
+from paimon_core.engine import IdempotentCommits
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_spark.options import WriteRequest, write_request
 

@@ -7,7 +7,7 @@ With `spark.sql.pyspark.worker.logging.enabled` Spark 4.1 and later store the re
 import logging
 import os
 
-from paimon_core.metrics.listeners import LOGGER
+from paimon_core.engine import LOGGER
 
 _COLLECTED = "PYSPARK_SPARK_SESSION_UUID"  # set in workers whose logs Spark stores
 

@@ -15,14 +15,21 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from paimon_core import Table
+from paimon_core.engine import (
+    LOCAL,
+    BucketMode,
+    DistributedWrite,
+    KeyShard,
+    PreparedWrite,
+    Runner,
+    TaskWrite,
+    bucket_mode,
+    column_positions,
+)
 from paimon_core.errors import InvalidInputError
-from paimon_core.operations.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
-from paimon_core.operations.jobs.execute import LOCAL, Runner
-from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.system_fields import ROW_ID
-from paimon_core.write.align import column_positions
-from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_spark.clustered import find_shuffle
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest

@@ -14,20 +14,22 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.commit.commit_messages import commit_messages
-from paimon_core.commit.idempotent import IdempotentCommits
-from paimon_core.commit.overwrite import DYNAMIC
-from paimon_core.commit.overwrite_partitions import overwrite_partitions
+from paimon_core import Schema, Table
+from paimon_core.engine import (
+    DYNAMIC,
+    LOCAL,
+    IdempotentCommits,
+    Predicate,
+    PreparedWrite,
+    Runner,
+    commit_messages,
+    overwrite_partitions,
+    partition_values,
+)
 from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.operations.distributed_write import PreparedWrite
-from paimon_core.operations.jobs.execute import LOCAL, Runner
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
-from paimon_core.predicate.expr import Predicate
-from paimon_core.schema.partition_spec import partition_values
-from paimon_core.schema.schema import Schema
-from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_spark.clustered import find_shuffle
 from paimon_spark.merge_schema import merge_columns

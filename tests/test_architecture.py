@@ -2,12 +2,14 @@
 
 import ast
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from paimon_core import engine
 from tests.docs import layer_diagram
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +61,33 @@ def test_module_is_documented_and_hides_no_first_party_import(path):
                 names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 assert not [n for n in names if n.startswith("paimon_")], f"{path}:{node.lineno} hides an import"
+
+
+DOORS = re.compile(r"paimon_core(\.engine|\.errors|(\.types|\.options)(\.\w+)*)?")
+
+
+def imported_names(path):
+    """Return the modules and names of the engine that a file imports: (module, name)."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "paimon_core":
+            found |= {(node.module, alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {(a.name, "") for a in node.names if a.name.partition(".")[0] == "paimon_core"}
+    return found
+
+
+CONNECTORS = [path for path in MODULES if path.relative_to(ROOT).parts[0] in ("paimon_spark", "paimon_command")]
+
+
+def test_connectors_import_only_the_interface_of_the_engine():
+    others = [f"{path}: {m}" for path in CONNECTORS for m, _ in imported_names(path) if not DOORS.fullmatch(m)]
+    assert not others, "import from paimon_core or paimon_core.engine, and add the name there after a review"
+
+
+def test_engine_interface_has_no_unused_name():
+    used = {name for path in CONNECTORS for module, name in imported_names(path) if module == "paimon_core.engine"}
+    assert set(engine.__all__) - used <= {"ManifestEntry"}, "remove the name from engine.py"
 
 
 def test_engine_runs_without_pyspark():

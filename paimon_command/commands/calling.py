@@ -9,11 +9,9 @@ import click
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table
 from paimon_command.output import Answer
-from paimon_core.operations.jobs.execute import Runner
+from paimon_core import Table
+from paimon_core.engine import PROCEDURES, Call, Parameter, Procedure, Runner, checked_values, find_procedure
 from paimon_core.options.parse import boolean
-from paimon_core.procedures.procedure import Call, Parameter, Procedure, checked_values
-from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
-from paimon_core.table import Table
 
 _READ: Mapping[str, Callable[[str], Any]] = {"STRING": str, "INT": int, "BIGINT": int, "BOOLEAN": boolean}
 

@@ -9,11 +9,8 @@ from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table, storage_options
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
+from paimon_core.engine import SEVERE, Fault, FileIO, absolute, check_writable
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.fileio.fileio import FileIO, absolute
-from paimon_core.inspect.advice.report import SEVERE
-from paimon_core.inspect.verify.verify_report import Fault
-from paimon_core.schema.support import check_writable
 
 
 @command("verify", click.Option(["--deep"], is_flag=True, help="Read the rows, too."))

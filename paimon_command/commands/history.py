@@ -6,9 +6,8 @@ import click
 
 from paimon_command.invocation import Invocation, command
 from paimon_command.output import Answer
-from paimon_core.operations.history.rollback import rollback as roll_back
-from paimon_core.operations.history.rollback import target_of
-from paimon_core.snapshot.tags import Tag
+from paimon_core import Tag
+from paimon_core.engine import roll_back, target_of
 
 _DELETE = click.Option(["--delete"], is_flag=True, help="Delete it.")
 _RENAME = click.Option(["--rename"], metavar="NEW", help="Rename it.")

@@ -9,12 +9,9 @@ import click
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path
 from paimon_command.output import Answer, Output, shown
+from paimon_core import Snapshot, Table, TableSchema
+from paimon_core.engine import shown_options, summary_document, table_summary
 from paimon_core.errors import hide_secrets
-from paimon_core.inspect.html.render import summary_document
-from paimon_core.inspect.system_tables.value_text import shown_options
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table, table_summary
 
 _STDOUT = "-"
 

@@ -7,13 +7,10 @@ import click
 
 from paimon_command.invocation import Invocation, command, split
 from paimon_command.output import Answer
+from paimon_core import Table, TableMaintenance
+from paimon_core.engine import bound_filter, partition_spec, partition_values, plan_table
 from paimon_core.errors import InvalidInputError
-from paimon_core.operations.compaction.compact_table import plan_table
-from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.options.parse import number_list
-from paimon_core.predicate.filter import bound_filter
-from paimon_core.schema.partition_spec import partition_spec, partition_values
-from paimon_core.table import Table
 
 _OLDER_THAN = click.Option(["--older-than"], metavar="TIME", help="Before this time: text in local time, or epoch ms.")
 

@@ -4,7 +4,7 @@ import click
 
 from paimon_command.invocation import COLUMNS, FILTER, Invocation, command
 from paimon_command.output import Answer, rows_of
-from paimon_core.store.location import SEPARATOR
+from paimon_core.engine import SEPARATOR
 
 _LIMIT = click.Option(["--limit"], type=click.IntRange(min=0), help="At most this number of rows.")
 

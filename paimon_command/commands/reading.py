@@ -11,10 +11,9 @@ import pyarrow as pa
 from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
 from paimon_command.output import Answer, rows_of, to_json
 from paimon_command.spark import spark_explanation, spark_session
+from paimon_core import Stream
+from paimon_core.engine import DEFAULT_LISTED, value_of_text
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.inspect.explain.explain import DEFAULT_LISTED
-from paimon_core.read.stream import Stream
-from paimon_core.schema.partition_spec import value_of_text
 from paimon_core.types.columns import find_column
 
 _SHOWN = 20

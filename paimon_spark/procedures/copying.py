@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
-from paimon_core.schema.schema import Schema
+from paimon_core import Schema
+from paimon_core.engine import DONE, Call, Rows, procedure
 from paimon_spark.clustered import clustered
 from paimon_spark.procedures.session_call import SessionCall
 

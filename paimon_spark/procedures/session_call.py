@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from paimon_core.catalog.identifier import Identifier
+from paimon_core import Table
+from paimon_core.engine import Call, Identifier, SourceTable
 from paimon_core.errors import hide_secrets
-from paimon_core.migration.migrate import SourceTable
-from paimon_core.procedures.procedure import Call
-from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.options import with_changed_options
 from paimon_spark.procedures.spark_tables import source_table, source_tables

@@ -5,10 +5,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.procedures.procedure import Procedure, Rows, checked_values
-from paimon_core.procedures.procedure_registry import PROCEDURES
-from paimon_core.procedures.procedure_registry import find_procedure as find_action
+from paimon_core import FileSystemCatalog
+from paimon_core.engine import PROCEDURES, Procedure, Rows, checked_values
+from paimon_core.engine import find_procedure as find_action
 from paimon_spark.procedures.copying import copy
 from paimon_spark.procedures.session_call import SessionCall
 

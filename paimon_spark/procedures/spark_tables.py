@@ -7,11 +7,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from paimon_core.catalog.identifier import split_parts
+from paimon_core.engine import DESCRIBED_FORMATS, SourceFile, SourceTable, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
-from paimon_core.format import DESCRIBED_FORMATS
-from paimon_core.migration.migrate import SourceTable
-from paimon_core.migration.source import SourceFile
 from paimon_spark.types import paimon_fields
 
 _CATALOG = "spark_catalog"

@@ -10,11 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
+from paimon_core import CommitMessage
+from paimon_core.engine import FileStore, NewValues, RowRanges, TaskWrite
 from paimon_core.errors import InvalidInputError
-from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.operations.distributed_write import TaskWrite
-from paimon_core.operations.row_changes.data_evolution import NewValues, RowRanges
-from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
 from paimon_core.types.columns import free_name

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
+from paimon_core.engine import And, Constant, Leaf, Not, Or, Predicate
 from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField
 
 _EPOCH = dt.date(1970, 1, 1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from paimon_core import TableSchema
+from paimon_core.engine import MergeRules
 from paimon_core.errors import InvalidInputError
-from paimon_core.schema.merge import MergeRules
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import matching_positions
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.row_level.new_values import SourceValues, as_column, assigned, column_name

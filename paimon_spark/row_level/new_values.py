@@ -8,8 +8,8 @@ from typing import ClassVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from paimon_core import TableSchema
 from paimon_core.errors import InvalidInputError
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
 
 

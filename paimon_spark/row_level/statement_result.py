@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from paimon_core.metrics.listeners import OperationMetrics
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core import Snapshot
+from paimon_core.engine import OperationMetrics
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,8 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
-from paimon_core.metrics.listeners import collect
-from paimon_core.operations.jobs.execute import Progress
-from paimon_core.operations.row_changes.delete import Dropped, drop_counted
-from paimon_core.predicate.expr import TRUE, Predicate
-from paimon_core.table import Table
+from paimon_core import Table
+from paimon_core.engine import TRUE, Dropped, Predicate, Progress, collect, drop_counted
 from paimon_spark.options import write_request
 from paimon_spark.row_level.new_values import NewValues
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows

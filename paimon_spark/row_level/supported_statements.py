@@ -2,14 +2,12 @@
 
 from collections.abc import Collection, Iterable
 
+from paimon_core import TableSchema
+from paimon_core.engine import BucketMode, TableTraits, bucket_mode, check_deletes
 from paimon_core.errors import UnsupportedError
-from paimon_core.operations.row_changes.delete import check_deletes
 from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD, SEQUENCE_FIELD
 from paimon_core.options.per_field import split_field_option, split_list
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField, DataType, RowType, without_finer_digits
-from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.row_level.rows import Clause
 
 

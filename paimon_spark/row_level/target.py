@@ -7,13 +7,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from paimon_core import Snapshot, Table
+from paimon_core.engine import readable_fields, shows_all
 from paimon_core.errors import UnsupportedError
-from paimon_core.operations.row_changes.delete import shows_all
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
-from paimon_core.scan.projection import readable_fields
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX, ROW_KIND
 from paimon_spark.row_level.texts import text_of

@@ -8,7 +8,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.operations.row_changes.remove_rows import RowPositions
+from paimon_core.engine import RowPositions
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, ROW_KIND
 from paimon_spark.row_level.rows import DELETED, INSERTED, MATCHED, UPDATED
 from paimon_spark.write_job import TaskWrites, WriteJob

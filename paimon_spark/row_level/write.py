@@ -9,9 +9,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from paimon_core.commit.commit_messages import commit_messages
-from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.commit.schema_check import check_knows_columns
+from paimon_core import CommitMessage, Snapshot, Table
+from paimon_core.engine import (
+    EXPIRED,
+    RETRIES,
+    BucketMode,
+    Guard,
+    Progress,
+    RowRanges,
+    StartedFrom,
+    after_commit,
+    bucket_mode,
+    check_knows_columns,
+    collect,
+    commit_messages,
+    remove_rows,
+    retry_on_conflict,
+)
 from paimon_core.errors import (
     CommitConflictError,
     InvalidInputError,
@@ -19,19 +33,7 @@ from paimon_core.errors import (
     TableChangedError,
     hide_secrets,
 )
-from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.metrics.listeners import collect
-from paimon_core.operations.compaction.after_commit import after_commit
-from paimon_core.operations.jobs.execute import Progress
-from paimon_core.operations.row_changes.data_evolution import RowRanges
-from paimon_core.operations.row_changes.delete import RETRIES
-from paimon_core.operations.row_changes.remove_rows import remove_rows
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.snapshot.started_from import Guard, StartedFrom
-from paimon_core.store.expired import EXPIRED
-from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
-from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.frame_write import Results, run_tasks

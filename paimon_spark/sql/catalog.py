@@ -10,9 +10,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.staged import StagedTable
+from paimon_core import FileSystemCatalog, Schema, StagedTable, SystemTable, Table, TableSchema
+from paimon_core.engine import AUDIT_LOG, AnyTable, Identifier, check_name, open_any, read_only, split_name
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -21,12 +20,6 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
-from paimon_core.fileio.paths import check_name
-from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG
-from paimon_core.schema.schema import Schema
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.store.location import split_name
-from paimon_core.table import AnyTable, SystemTable, Table, open_any, read_only
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
 from paimon_spark.sql.bridge.conversions import java_array, text_array

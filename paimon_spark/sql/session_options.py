@@ -7,9 +7,9 @@ that name more of the table before those with more stars. The options of a state
 from collections.abc import Mapping, Sequence
 
 from paimon_core import options as core_options
+from paimon_core.engine import TIME_TRAVEL_OPTIONS
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.options.parse import boolean
-from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_spark.option_names import (
     PROPERTY,
     READ_OPTIONS,

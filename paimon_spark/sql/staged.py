@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core.catalog.staged import StagedTable
+from paimon_core import Schema, StagedTable
 from paimon_core.errors import InvalidInputError
-from paimon_core.schema.schema import Schema
 from paimon_spark.sql.bridge.endpoints import StagedEndpoint
 from paimon_spark.sql.ddl.schema import with_write_options
 from paimon_spark.sql.table import TableHandler

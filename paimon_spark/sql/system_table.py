@@ -10,12 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from paimon_core import DataSplit, SystemTable
+from paimon_core.engine import MAIN_BRANCH, SystemRead, conjunction, read_only
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.inspect.system_tables.system_read import SystemRead
-from paimon_core.predicate.expr import conjunction
-from paimon_core.scan.split import DataSplit
-from paimon_core.store.layout import MAIN_BRANCH
-from paimon_core.table import SystemTable, read_only
 from paimon_spark.option_names import ENDS
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of

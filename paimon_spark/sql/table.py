@@ -9,11 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.catalog.identifier import Identifier
+from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core.engine import Identifier
 from paimon_core.errors import UnsupportedError
-from paimon_core.schema.schema import Schema
-from paimon_core.table import Table
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes

@@ -5,8 +5,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from paimon_core import SystemTable, Table
+from paimon_core.engine import AnyTable, read_only
 from paimon_core.errors import UnsupportedError
-from paimon_core.table import AnyTable, SystemTable, Table, read_only
 from paimon_spark.internals import analyzed_plan, session_state
 from paimon_spark.sql.bridge.conversions import java_array
 from paimon_spark.sql.bridge.handler import handler_of

@@ -7,25 +7,23 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core.errors import UnsupportedError
-from paimon_core.schema.change import (
-    FIRST,
+from paimon_core import (
     AddColumn,
     DropColumn,
-    DropPrimaryKey,
     MoveColumn,
-    Position,
     RemoveOption,
     RenameColumn,
-    SchemaChange,
     SetOption,
+    TableSchema,
     UpdateComment,
     UpdateDefault,
     UpdateNullability,
     UpdateTableComment,
     UpdateType,
 )
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core.engine import FIRST, DropPrimaryKey, SchemaChange
+from paimon_core.engine import ColumnPosition as Position
+from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import DataType, with_nullable
 from paimon_spark.sql.ddl.defaults import default_text
 from paimon_spark.sql.ddl.schema import declared_type, refuse_constraint

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core import FileSystemCatalog
 from paimon_core.errors import AlreadyExistsError, UnsupportedError
 from paimon_spark.sql.bridge.conversions import java_array, java_map
 from paimon_spark.sql.bridge.jvm import Jvm

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from paimon_core import Table
+from paimon_core.engine import live_entries
 from paimon_core.errors import UnsupportedError
-from paimon_core.scan.entries import live_entries
-from paimon_core.table import Table
 
 Texts = Sequence[str | None]
 _NANOS_OF_MILLI = 1_000_000

@@ -9,13 +9,11 @@ from typing import Any, NoReturn
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
-from paimon_core.datafile.row_tracking import tracking_fields
+from paimon_core import Schema, TableSchema
+from paimon_core.engine import metadata_fields, tracking_fields
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.parse import column_list
-from paimon_core.scan.projection import metadata_fields
-from paimon_core.schema.schema import Schema
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.options import WriteRequest
 from paimon_spark.sql.ddl.defaults import default_sql, default_text

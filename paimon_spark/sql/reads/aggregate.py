@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql import types as spark
 
-from paimon_core.scan.metadata_aggregate import Function, aggregate
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core import TableScan, TableSchema
+from paimon_core.engine import AggregateFunction as Function
+from paimon_core.engine import aggregate_metadata as aggregate
 from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.sql.reads.pushdown import Tree

@@ -6,10 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import most_keys
-from paimon_core.scan.split import DataSplit
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core import DataSplit, TableSchema
+from paimon_core.engine import Predicate, most_keys
 from paimon_spark.options import read_request
 from paimon_spark.reader import batch_reader
 from paimon_spark.types import expected_arrow_schema

@@ -12,10 +12,9 @@ from typing import Any
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
+from paimon_core import Snapshot
+from paimon_core.engine import FileStore, expiry
 from paimon_core.errors import PaimonError
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.expired import expiry
-from paimon_core.store.file_store import FileStore
 from paimon_spark.internals import translate_java_errors
 
 _READ_FAILED = "FAILED_READ_FILE"

@@ -8,14 +8,9 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from paimon_core.catalog.identifier import SYSTEM_DATABASE, split_parts
+from paimon_core import Snapshot, Table, TableScan, col
+from paimon_core.engine import SYSTEM_DATABASE, branch_splits, live_entries, reads_branches, split_parts
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import col
-from paimon_core.scan.entries import live_entries
-from paimon_core.scan.fallback import branch_splits, reads_branches
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
 from paimon_spark.bucket_column import bucket_column

@@ -11,11 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core.catalog.identifier import split_parts
+from paimon_core import Table
+from paimon_core.engine import DIFF, Interval, interval_of, split_parts
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
-from paimon_core.scan.interval import DIFF, Interval, interval_of
-from paimon_core.table import Table
 from paimon_spark.sql.bridge.catalogs import open_table
 from paimon_spark.sql.bridge.conversions import java_array, java_list, java_map
 from paimon_spark.sql.bridge.endpoints import TableFunctionsEndpoint

@@ -12,14 +12,8 @@ from functools import lru_cache
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
-from paimon_core.datafile.file_columns import is_all_null
-from paimon_core.fileio.parallel import parallel_map
-from paimon_core.format import FORMATS
-from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.table_scan import Plan
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.store.file_store import FileStore
+from paimon_core import DataFileMeta, DataSplit, Plan, TableSchema
+from paimon_core.engine import FORMATS, FileStore, is_all_null, parallel_map
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import session_state

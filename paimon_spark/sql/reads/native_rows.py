@@ -11,14 +11,9 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from paimon_core import DataSplit, Snapshot, Table, TableScan
+from paimon_core.engine import base_run, newer_rows, shows_all
 from paimon_core.errors import OutOfRangeError, UnsupportedError
-from paimon_core.operations.row_changes.delete import shows_all
-from paimon_core.read.newer_rows import newer_rows
-from paimon_core.scan.base_run import base_run
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session

@@ -5,7 +5,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core import TableSchema
 from paimon_core.types.columns import free_prefix
 from paimon_core.types.row_kind import is_retract
 from paimon_spark.internals import quoted

@@ -10,20 +10,22 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.catalog.identifier import split_parts
+from paimon_core import Explanation, Table, TableRead
+from paimon_core.engine import (
+    DEFAULT_LISTED,
+    MAIN_BRANCH,
+    TIME_TRAVEL_OPTIONS,
+    Filter,
+    Runner,
+    bound_filter,
+    conjunction,
+    execute,
+    project,
+    protected_read,
+    reads_branches,
+    split_parts,
+)
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute
-from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.operations.history.read_guard import protected_read
-from paimon_core.operations.jobs.execute import Runner
-from paimon_core.predicate.expr import conjunction
-from paimon_core.predicate.filter import Filter, bound_filter
-from paimon_core.read.table_read import TableRead
-from paimon_core.scan.fallback import reads_branches
-from paimon_core.scan.projection import project
-from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_core.store.layout import MAIN_BRANCH
-from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from paimon_core import TableSchema
+from paimon_core.engine import FALSE, TEXT_TESTS, TRUE, And, Leaf, Not, Or, Predicate, bind, conjunction
+from paimon_core.engine import predicate_columns as columns
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Leaf, Not, Or, Predicate, conjunction
-from paimon_core.predicate.rewrite import bind, columns
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.types import finer_than_spark

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
+from paimon_core import Explanation, Plan, TableScan, TableSchema
+from paimon_core.engine import branch_splits, conjunction, reads_branches
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.predicate.expr import conjunction
-from paimon_core.scan.fallback import branch_splits, reads_branches
-from paimon_core.scan.table_scan import Plan, TableScan
-from paimon_core.schema.table_schema import TableSchema
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
 from paimon_spark.sql.reads.native import NativeChoice, scan_text

@@ -6,8 +6,8 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from paimon_core.engine import Predicate
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import Predicate
 from paimon_spark.option_names import canonical
 from paimon_spark.options import is_about_changes, pop_time_travel
 

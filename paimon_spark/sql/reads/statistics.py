@@ -4,10 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paimon_core.operations.analyze import ColumnStatistics, read_statistics
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core import DataSplit, TableScan, TableSchema
+from paimon_core.engine import ColumnStatistics, read_statistics
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS
 
 _WITH_BOUNDS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}

@@ -8,18 +8,19 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from paimon_core import Explanation, Plan, Table, TableScan, TableSchema
+from paimon_core.engine import (
+    DEFAULT_LISTED,
+    TIME_TRAVEL_OPTIONS,
+    TopRows,
+    conjunction,
+    explain,
+    first_rows,
+    reads_branches,
+)
+from paimon_core.engine import predicate_columns as columns
 from paimon_core.errors import UnsupportedError, hide_secrets
-from paimon_core.inspect.explain.explain import DEFAULT_LISTED, explain
-from paimon_core.inspect.explain.explanation import Explanation
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
-from paimon_core.predicate.expr import conjunction
-from paimon_core.predicate.rewrite import columns
-from paimon_core.scan.fallback import reads_branches
-from paimon_core.scan.table_scan import Plan, TableScan
-from paimon_core.scan.top_rows import TopRows, first_rows
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_core.table import Table
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical

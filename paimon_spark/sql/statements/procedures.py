@@ -6,10 +6,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.catalog.identifier import SYSTEM_DATABASE
+from paimon_core import FileSystemCatalog
+from paimon_core.engine import SYSTEM_DATABASE, Parameter, Procedure, TableNotFoundError
 from paimon_core.errors import NotFoundError, PaimonError
-from paimon_core.procedures.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.session_call import SessionCall
 from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, find_procedure
 from paimon_spark.sql.bridge.conversions import java_array, row_arrays, struct_of_ddl

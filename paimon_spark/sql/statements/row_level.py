@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from paimon_core import Table
+from paimon_core.engine import TRUE, Predicate, bind
+from paimon_core.engine import predicate_columns as columns
 from paimon_core.errors import UnsupportedError
-from paimon_core.predicate.expr import TRUE, Predicate
-from paimon_core.predicate.rewrite import bind, columns
-from paimon_core.table import Table
 from paimon_spark.internals import java_rows
 from paimon_spark.row_level.new_values import NewValues, OnlyIf
 from paimon_spark.row_level.rows import Clause, Merge

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from paimon_core import TableSchema
 from paimon_core.errors import PaimonError
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
     ArrayType,
     AtomicType,

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from paimon_core import Table
 from paimon_core.errors import NotFoundError
-from paimon_core.table import Table
 from paimon_spark.sql.bridge.catalogs import open_table
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.statements.tokens import Cursor

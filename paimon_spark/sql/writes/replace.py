@@ -10,15 +10,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-import paimon_core.operations.row_changes.delete as engine
+from paimon_core import Table
+from paimon_core.engine import (
+    Guard,
+    Predicate,
+    StartedFrom,
+    align,
+    check_deletes,
+    column_positions,
+    evaluate,
+    replace_matching_rows,
+    shows_all,
+)
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
-from paimon_core.predicate.compute import evaluate
-from paimon_core.predicate.expr import Predicate
-from paimon_core.snapshot.started_from import Guard, StartedFrom
-from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_core.write.align import align, column_positions
 from paimon_spark.clustered import find_shuffle, shuffle_for
 from paimon_spark.frame_write import run_tasks, runner_for
 from paimon_spark.options import WriteRequest
@@ -63,7 +69,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
         request: of the write.
         predicate: bound to the table's columns.
     """
-    engine.check_deletes(table.schema)
+    check_deletes(table.schema)
     if request.version is not None or request.row_kind_column is not None:
         raise UnsupportedError("options 'txnVersion' and 'row-kind-column' do not go with a condition: leave them out")
     if table.schema.primary_keys:
@@ -78,7 +84,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
 
     prepared = job.prepare(run_tasks(shuffled, write, job.abort))
     runner = runner_for(frame, table)
-    engine.replace_rows(
+    replace_matching_rows(
         table.store,
         predicate,
         prepared.messages,
@@ -99,7 +105,7 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
             "row may outrank a new one; DELETE the rows and INSERT"
         )
     snapshot = table.snapshot()
-    given = {**request.address.storage_options, "path": table.path, **engine.shows_all(table.schema)}
+    given = {**request.address.storage_options, "path": table.path, **shows_all(table.schema)}
     if request.address.branch is not None:
         given["branch"] = request.address.branch
     rows = frame.withColumn(ROW_KIND.name, F.lit("+I"))

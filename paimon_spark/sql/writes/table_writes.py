@@ -12,11 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from paimon_core import Table
+from paimon_core.engine import TRUE, BucketMode, Predicate, bind, bucket_mode
+from paimon_core.engine import predicate_columns as columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.predicate.expr import TRUE, Predicate
-from paimon_core.predicate.rewrite import bind, columns
-from paimon_core.table import Table
-from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame, write_rows
 from paimon_spark.internals import analyzed, optimized

@@ -6,8 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table
+from paimon_core import Snapshot, Table
 from paimon_spark.internals import is_classic
 from paimon_spark.row_level.target import RowAccess
 from paimon_spark.sql.reads.driver_rows import small_rows
