@@ -98,7 +98,7 @@ def test_name_of_the_trash_is_reserved(catalog):
         catalog.create_table(f"db.`{TRASH}`", OTHER)
 
 
-def test_iceberg_metadata_goes_with_its_table(catalog, tmp_path):
+def test_iceberg_metadata_is_deleted_with_its_table(catalog, tmp_path):
     options = {"metadata.iceberg.storage": "hadoop-catalog"}
     for name in ("t", "u"):
         catalog.create_table(f"db.{name}", Schema(OTHER.fields, options=options)).write(pa.table({"w": ["a"]}))
@@ -160,7 +160,7 @@ def test_engines_that_do_not_know_the_tombstone_see_the_newest_rows_or_none(flat
         assert schemas or not [name for name in files if "/snapshot/" in name or "/manifest/" in name]
 
 
-def test_second_drop_of_the_same_table_ends_well(flat):
+def test_drop_after_concurrent_drop_and_create_succeeds(flat):
     """Another process drops the table, and creates it again, while one is about to drop it."""
     flat.create_table("db.t", KEYED).write(orders((1, "a", 1)))
     io = flat.table("db.t").store.io
@@ -201,7 +201,7 @@ def test_drop_rename_and_replace_on_s3():
 
 
 class SlowIO(MemoryIO):
-    """Lets ``meanwhile`` run before the drop looks for its tombstone for the ``at``-th time."""
+    """An I/O that calls a function before the drop looks for its tombstone for the ``at``-th time."""
 
     def __init__(self, at, meanwhile):
         super().__init__(atomic_renames=False)
@@ -216,7 +216,7 @@ class SlowIO(MemoryIO):
 
 
 @pytest.mark.parametrize("at", range(7))
-def test_a_slow_drop_leaves_a_table_created_since_alone(at):
+def test_slow_drop_keeps_table_created_since(at):
     """On an object store another process finishes the drop, and creates a table of the same name."""
 
     def table():

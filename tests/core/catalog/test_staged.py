@@ -58,7 +58,7 @@ def test_a_staged_table_appears_whole(catalog, keys, options, exists):
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_what_is_discarded_leaves_no_trace(catalog, tmp_path, exists):
+def test_discarded_table_leaves_no_file(catalog, tmp_path, exists):
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     before = sorted(tmp_path.rglob("data-*"))
@@ -70,7 +70,7 @@ def test_what_is_discarded_leaves_no_trace(catalog, tmp_path, exists):
     assert not exists or catalog.table("db.t").to_arrow()["k"].to_pylist() == [1]
 
 
-def test_another_process_is_first(catalog):
+def test_publish_after_concurrent_change_is_refused(catalog):
     new = catalog.stage_table("db.t", OLD, replace_existing=True)
     catalog.create_table("db.t", OLD)
     with pytest.raises(AlreadyExistsError, match="created by another process"):
@@ -177,7 +177,7 @@ def test_files_of_a_branch_that_cannot_be_dropped_stay(catalog, monkeypatch):
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_branches_of_a_table_that_came_with_rows(catalog, exists):
+def test_branches_of_table_created_with_rows(catalog, exists):
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=exists)
@@ -198,7 +198,7 @@ def test_branches_of_a_table_that_came_with_rows(catalog, exists):
 
 @pytest.mark.parametrize("when", ["before", "after the schema"])
 @pytest.mark.parametrize("exists", [False, True])
-def test_table_of_the_name_that_is_another_one_is_left_alone(catalog, monkeypatch, exists, when):
+def test_new_table_with_the_same_name_is_not_touched(catalog, monkeypatch, exists, when):
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)

@@ -50,8 +50,8 @@ def test_conflicts(case, check_case):
     ("sequence", "mixes", "conflicts"),
     [((50, 60), True, True), ((50, 60), False, False), ((1, 1), True, False), ((101, 110), True, False)],
 )
-def test_rows_that_are_merged_have_no_row_of_a_higher_level_between_them(sequence, mixes, conflicts):
-    """The compaction merges rows numbered 1 and 100 into level 4; of equal numbers the one of level 5 is older."""
+def test_merged_rows_with_higher_level_row_between_conflict(sequence, mixes, conflicts):
+    """The compaction merges rows numbered 1 and 100 into level 4. Rows of level 5 with equal numbers are older."""
     old, new = (entry(name, sequence=(n, n)) for name, n in (("old", 1), ("new", 100)))
     merged = entry("merged", level=4, sequence=(100, 100))
     other = entry("other", level=5, sequence=sequence)

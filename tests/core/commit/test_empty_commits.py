@@ -1,4 +1,4 @@
-"""Commits without changes: which of them make a snapshot."""
+"""Commits without changes, and the options that make them publish a snapshot."""
 
 import pytest
 
@@ -22,9 +22,7 @@ FORCED, IGNORED, SHOWN = (
         (FORCED | IGNORED, False, False, False),
     ],
 )
-def test_the_options_say_whether_a_commit_without_changes_makes_a_snapshot(
-    tmp_path, options, batch, with_identifier, numbered
-):
+def test_empty_commit_publishes_snapshot_as_options_define(tmp_path, options, batch, with_identifier, numbered):
     table = append_table(tmp_path / "t", **options)
     table.write(orders((1, "a", 1)))
     made = [
@@ -37,7 +35,7 @@ def test_the_options_say_whether_a_commit_without_changes_makes_a_snapshot(
     assert table.to_arrow().num_rows == 1
 
 
-def test_a_commit_with_rows_is_the_same_whatever_the_options_say(tmp_path):
+def test_commit_with_rows_ignores_empty_commit_options(tmp_path):
     for n, options in enumerate((FORCED, IGNORED, SHOWN)):
         table = append_table(tmp_path / str(n), **options)
         assert table.write(orders((1, "a", 1))).id == 1

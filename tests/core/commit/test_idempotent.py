@@ -1,4 +1,4 @@
-"""Numbered commits: repeated with other files they land once, at whatever moment two attempts meet."""
+"""Idempotent commits: repeated with other files, a number is committed once, even by concurrent attempts."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ def others(io, times=1):
 
 
 def expire(io, until):
-    """Snapshots up to this one go, as somebody else's maintenance lets them go; files stay."""
+    """Remove snapshots up to this one, as an expiry by another process does. Data files stay."""
     for number in range(1, until + 1):
         io.files.pop(f"{ROOT}/snapshot/snapshot-{number}", None)
 
@@ -146,7 +146,7 @@ def test_expiry_before_a_batch_changes_no_decision(io):
 @pytest.mark.parametrize(
     ("done", "number", "why"), [(0, 3, "has no batch of it"), (5, 3, "the checkpoint is older"), (2, 7, "up to 1")]
 )
-def test_batches_that_do_not_follow_are_refused(io, done, number, why):
+def test_batch_out_of_order_is_refused(io, done, number, why):
     for n in range(done):
         batch(io, n)
     files = data_files(io)
@@ -217,14 +217,14 @@ def test_a_corrupted_intent_is_named(io):
 
 
 @pytest.mark.parametrize("number", [-1, 2**63 - 1])
-def test_numbers_have_bounds(io, number):
+def test_number_out_of_range_is_refused(io, number):
     with pytest.raises(InvalidInputError, match="from 0 to"):
         batch(io, number, rows=[1])
     assert not data_files(io)
 
 
 @pytest.mark.parametrize("user", ["a/b", "..", "ü=%", "query"])
-def test_any_name_of_a_user_has_intents_of_its_own(io, user):
+def test_each_user_name_has_separate_intents(io, user):
     store = table_at(io).store
     intents = Intents(store.io, store.branch_root, user)
     assert intents.begin(3, Intent(7, "m")) == Intent(7, "m")
@@ -240,7 +240,7 @@ turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=24)
 @draws(40)
 @given(turns, st.booleans())
 def test_concurrent_attempts_commit_a_batch_once(turns, empty):
-    """A run that was given up for dead goes on beside the one that took its place, which comes to the next batch."""
+    """A run that seemed dead continues while its replacement already commits the next batch."""
     memory = MemoryIO()
     create_table(memory, ROOT, Schema(ORDERS, options={"file.format": "avro", "commit.min-retry-wait": "0 ms"}))
     if not empty:
@@ -262,8 +262,8 @@ def test_concurrent_attempts_commit_a_batch_once(turns, empty):
     assert {path.rsplit("/", 1)[1] for path in data_files(memory)} == named
 
 
-def test_the_number_of_another_source_is_no_repetition(io):
-    """Whether the other's commit landed or died on the way: what is repeated has the same rows, and this has not."""
+def test_number_of_another_source_is_refused(io):
+    """A number of another source is refused whether its commit succeeded or died: its rows are not the same."""
     batch(io, 0, source="query a")
     with pytest.raises(InvalidInputError, match=r"query b.*up to 0 from query a.*another app_id"):
         batch(io, 0, rows=[7], source="query b")
@@ -277,7 +277,7 @@ def test_the_number_of_another_source_is_no_repetition(io):
 
 
 @pytest.mark.parametrize("commits_after", [0, 1, 4])
-def test_a_batch_that_is_repeated_after_a_rollback_lands_once(io, monkeypatch, commits_after):
+def test_batch_repeated_after_rollback_is_committed_once(io, monkeypatch, commits_after):
     """The ids up to the base of its intent are used again, so its snapshot may be below that base."""
     others(io, 4)
     table = table_at(io)

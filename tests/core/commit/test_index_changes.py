@@ -1,4 +1,4 @@
-"""Index files over a commit: what is carried, replaced, dropped, and what two commits may not both do."""
+"""Index files of a snapshot after a commit: kept, replaced and removed entries, and conflicts of two commits."""
 
 from dataclasses import replace
 
@@ -65,7 +65,7 @@ def changes(*, new=(), old=(), removed_files=()):
         changes(removed_files=["a", "c"], old=BASE),
     ],
 )
-def test_a_commit_that_knows_all_vectors_may_replace_them(held):
+def test_commit_with_all_vectors_replaces_them(held):
     assert vector_conflict(held, BASE, LIVE, single_index=False) is None
 
 
@@ -82,7 +82,7 @@ def test_a_commit_that_knows_all_vectors_may_replace_them(held):
         (changes(new=[index("v2", "d"), index("v3", "d")]), "two deletion vectors"),
     ],
 )
-def test_a_commit_that_does_not_know_a_vector_is_a_conflict(late, named):
+def test_commit_without_newest_vector_conflicts(late, named):
     conflict = vector_conflict(late, BASE, LIVE, single_index=False)
     assert conflict is not None
     assert named in conflict.reason
@@ -97,7 +97,7 @@ def test_vectors_of_missing_files_are_kept_and_do_not_grow():
     assert "it deletes rows of the file dead" in conflict.reason
 
 
-def test_where_a_bucket_has_one_file_of_vectors_its_writer_must_know_all_of_it():
+def test_single_vector_file_not_read_completely_conflicts():
     base = [index("v0", "a")]
     for old, fits in ((base, True), ([], False)):
         conflict = vector_conflict(changes(new=[index("v2", "d")], old=old), base, LIVE, single_index=True)

@@ -1,4 +1,4 @@
-"""Changes of keys by two commits: of the same keys they conflict, of other keys in the same bucket they do not."""
+"""Key changes by two commits: changes of the same keys conflict, changes of other keys in the same bucket do not."""
 
 import pyarrow as pa
 import pytest
@@ -37,7 +37,7 @@ def commit(table, data, since):
         return commit_messages(publisher, messages, started_from=started_from).snapshot
 
 
-def test_other_keys_of_a_bucket_are_no_conflict(tmp_path):
+def test_other_keys_of_same_bucket_do_not_conflict(tmp_path):
     table = create(tmp_path / "t")
     since = table.write(rows(table, 1, 2, 3)).id
     table.write(rows(table, 2, 7))
@@ -53,7 +53,7 @@ def test_other_keys_of_a_bucket_are_no_conflict(tmp_path):
         commit(table, rows(table, 60), made.id)
 
 
-def test_what_is_not_sure_is_a_conflict(tmp_path, monkeypatch):
+def test_uncertain_key_overlap_is_a_conflict(tmp_path, monkeypatch):
     table = create(tmp_path / "t")
     since = table.write(rows(table, 1)).id
     table.write(rows(table, *range(10, 20)))

@@ -39,7 +39,7 @@ def test_an_id_that_another_commit_has_is_lost(store):
     assert store.snapshots.get(5) == THEIRS
 
 
-def test_a_client_that_repeats_its_request_meets_its_own_file(store):
+def test_repeated_create_that_finds_its_own_file_is_published(store):
     put(store, BASE, OURS)
     assert publish(store, OURS, BASE, frozenset()) == Published()
 
@@ -54,18 +54,18 @@ def test_an_error_of_the_storage_leaves_the_outcome_unknown(store):
     assert str(outcome.cause) == "no answer"
 
 
-def test_a_base_that_expired_after_the_creation_is_no_loss(store):
+def test_base_expired_after_creation_is_published(store):
     """Expiry keeps the newest snapshot, so it may remove the base as soon as ours is there."""
     assert publish(store, OURS, BASE, frozenset()) == Published()
 
 
-def test_a_base_that_was_rolled_back_withdraws_ours(store):
+def test_base_rolled_back_withdraws_snapshot(store):
     put(store, snapshot(2))
     assert publish(store, OURS, BASE, frozenset()) == Lost()
     assert not store.snapshots.exists(5)
 
 
-def test_a_base_whose_id_was_used_again_withdraws_ours(store):
+def test_base_with_reused_id_withdraws_snapshot(store):
     put(store, snapshot(3), snapshot(4, delta_manifest_list="after the rollback"))
     assert publish(store, OURS, BASE, frozenset()) == Lost()
     assert not store.snapshots.exists(5)
@@ -80,7 +80,7 @@ def test_an_orphan_of_another_history_blocks(store):
 
 @pytest.mark.parametrize(("added", "outcome"), [(frozenset({"a"}), Lost()), (frozenset(), Indeterminate())])
 def test_a_later_snapshot_without_our_files_makes_ours_an_orphan(added, outcome):
-    """Another commit used the id, and expired. Without new files nobody can decide. The orphan is deleted."""
+    """Another commit used the id, and expired. Without new files the outcome is unknown. The orphan is deleted."""
     table = TextTable("table append")
     store = table.store
     following = table.commit("write +b")

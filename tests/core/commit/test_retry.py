@@ -1,4 +1,4 @@
-"""Retries of a commit: how often, and after what time."""
+"""Retries of a commit: their number, and the waits between them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Ids that the rows of a commit get: of files, and of files of blobs beside them."""
+"""Row ids that a commit assigns to data files, and to the blob files that belong to them."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def test_files_of_blobs_have_the_ids_of_the_file_before_them():
     assert ids(*files, ("w.blob", 2, "x"), start=10) == ([*found, ("w.blob", 13)], 15)
 
 
-def test_a_file_without_blobs_beside_takes_its_ids_all_the_same():
+def test_file_without_blob_files_gets_row_ids():
     assert ids(("a", 3, None), ("b", 2, None), ("x.blob", 2, "x"))[0] == [("a", 0), ("b", 3), ("x.blob", 3)]
 
 

@@ -92,7 +92,7 @@ def test_an_overwrite_marks_the_files_that_it_replaces(tmp_path):
     assert _now(table).files[3] == {}
 
 
-def test_counts_go_on_from_snapshot_to_snapshot(tmp_path):
+def test_counts_accumulate_over_snapshots(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(4):
         table.write(orders((i, "a", i), (i, "b", i)))
@@ -164,7 +164,7 @@ def test_bounds_and_partitions_are_those_of_the_rows(tmp_path):
     assert (of("lower_bounds")[2], of("upper_bounds")[2]) == (b"b", b"b")
 
 
-def test_manifests_say_of_which_schema_and_partitions_they_are(tmp_path):
+def test_manifests_record_their_schema_and_partition_spec(tmp_path):
     schema = pa.schema([("the day", pa.string()), ("n", pa.int32())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["the day"], options=ON))
     table.write(pa.table({"the day": ["a", "c"], "n": [1, 2]}, schema=schema))
@@ -301,7 +301,7 @@ def test_tags_are_references(tmp_path):
     assert _now(table).document["refs"] == {}
 
 
-def test_a_rollback_and_the_commit_after_it_replace_what_was_rolled_back(tmp_path):
+def test_rollback_and_next_commit_replace_rolled_back_snapshots(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(4):
         table.write(orders((i, "a", i)))
@@ -415,7 +415,7 @@ def test_a_clone_has_metadata_of_its_own(tmp_path):
     assert found.document["table-uuid"] != _now(table).document["table-uuid"]
 
 
-def test_metadata_is_no_contradiction_of_the_format(tmp_path):
+def test_metadata_conforms_to_the_format(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     assert table.verify().sound
@@ -484,7 +484,7 @@ def test_a_change_of_a_type_that_iceberg_lacks_is_refused_when_the_table_is_writ
         ({}, "VARIANT", "column c of type VARIANT"),
     ],
 )
-def test_what_iceberg_readers_would_not_read_right_is_refused(tmp_path, options, columns, message):
+def test_table_that_iceberg_readers_misread_is_refused(tmp_path, options, columns, message):
     fields = (DataField(0, "k", parse_type("INT NOT NULL")), DataField(1, "c", parse_type(columns)))
     schema = Schema(fields, primary_keys=["k"], options={**ON, "bucket": "1", **options})
     with pytest.raises(UnsupportedError, match=message):
@@ -523,7 +523,7 @@ def test_a_directory_of_files_of_other_tools_does_not_become_such_a_table(tmp_pa
     assert not catalog.table_exists("d.t")
 
 
-def test_vectors_of_the_time_before_are_found(tmp_path, caplog):
+def test_vectors_from_before_enabling_iceberg_are_refused(tmp_path, caplog):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.delete("id = 1")
@@ -556,7 +556,7 @@ def test_a_commit_whose_metadata_fails_says_so_and_the_next_one_repairs(tmp_path
     assert _listed(found) == [1, 3]  # readers cannot travel to snapshot 2
 
 
-def test_damaged_metadata_is_written_anew(tmp_path):
+def test_damaged_metadata_is_rewritten(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     (tmp_path / "t/metadata/v1.metadata.json").write_text("{")
@@ -623,7 +623,7 @@ def test_bounds_have_the_binary_form_of_iceberg(kind, arrow, value, expected):
     assert [None if one is None else one.hex() for one in found] == [expected, None]
 
 
-def test_nan_is_no_bound():
+def test_nan_is_not_a_bound():
     assert encode_bounds(pa.array([float("nan"), 1.0]), "double")[0] is None
 
 

@@ -36,7 +36,7 @@ def bare(entry):
 
 @draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 4))
-def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_block):
+def test_both_decoders_return_the_written_entries(given_entries, per_block):
     data = container([ENTRY.to_record(e) for e in given_entries], per_block)
     assert decode_entries(data, "m") == given_entries
     assert side_by_side(data) == given_entries
@@ -69,7 +69,7 @@ def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, c
     assert held <= {i for i, (_, block) in enumerate(blocks) if any(mark in block for mark in patterns)}
 
 
-def test_blocks_without_an_entry_that_is_asked_for_are_not_decoded(monkeypatch):
+def test_blocks_without_requested_entries_are_not_decoded(monkeypatch):
     given_entries = [entry(f"data-{i}-0.parquet", p=i // 100, bucket=i % 100 // 50) for i in range(600)]
     data = container([ENTRY.to_record(e) for e in given_entries], 10)
     decoded, decoder = [], decode.BlockDecoder.decode
@@ -124,7 +124,7 @@ def test_unknown_fields_are_ignored_but_not_rewritten():
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
-def test_fastavro_reads_what_is_written_and_the_other_way_round(codec):
+def test_fastavro_and_this_engine_read_each_others_files(codec):
     given_entries = [entry(str(i), creation_time=1_700_000_000_123, value_stats_cols=("a", "b")) for i in range(5)]
     rows = [ENTRY.to_record(e) for e in given_entries]
     ours = list(fastavro.reader(io.BytesIO(container(rows, codec=codec))))

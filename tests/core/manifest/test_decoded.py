@@ -28,7 +28,7 @@ def test_a_manifest_is_decoded_once(tmp_path, monkeypatch):
     assert entries(table) == first
 
 
-def test_a_damaged_file_is_another_one(tmp_path):
+def test_damaged_file_is_decoded_again(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     entries(table)

@@ -107,7 +107,7 @@ def test_deletions_lose_their_statistics_on_request():
     assert added == entry("b")
 
 
-def test_index_manifests_keep_what_they_do_not_know():
+def test_index_manifests_keep_unknown_types():
     m = manifests()
     index = [
         IndexManifestEntry(0, b"p", 0, "HASH", "h", 4, 1),

@@ -70,7 +70,7 @@ def test_a_few_small_manifests_are_left_alone():
     assert merge_manifests(m, []) == ([], [])
 
 
-def test_thirty_small_ones_are_merged():
+def test_thirty_small_manifests_are_merged():
     m = manifests()
     merged, written = merge_manifests(m, commit_sizes(m, *[1] * 30))
     assert [meta.file_name for meta in merged] == written
@@ -102,7 +102,7 @@ def test_a_lone_deletion_survives_a_minor_merge():
     assert [e.kind for e in m.read(merged[0].file_name)] == [DELETE, ADD]
 
 
-def test_a_full_merge_keeps_what_no_deletion_touches():
+def test_full_merge_keeps_manifests_without_deletions():
     m = manifests(**EAGER)
     (untouched,) = m.write([entry("a", p=1)])
     (same_partition,) = m.write([entry("b", p=2)])
@@ -114,7 +114,7 @@ def test_a_full_merge_keeps_what_no_deletion_touches():
     assert [e.file.file_name for meta in merged[2:] for e in m.read(meta.file_name)] == ["d", "e"]
 
 
-def test_a_full_merge_of_one_manifest_is_none():
+def test_full_merge_of_single_manifest_is_skipped():
     m = manifests(**EAGER)
     metas = [*m.write([entry("a", p=1)]), *m.write([entry("b", DELETE, p=7)])]
     assert merge_manifests(m, metas) == (metas, [])

@@ -39,7 +39,7 @@ def metas():
         (p == 99, []),
     ],
 )
-def test_partitions(metas, predicate, kept):
+def test_manifests_are_pruned_by_partition(metas, predicate, kept):
     assert prune_manifests(metas, predicate, FIELDS) == [metas[i] for i in kept]
 
 
@@ -47,7 +47,7 @@ def test_partitions(metas, predicate, kept):
     ("buckets", "levels", "kept"),
     [({1}, None, [0, 1]), ({8, 10}, None, []), (set(), None, []), (None, {5}, [1]), ({0, 3}, {1, 2}, [3])],
 )
-def test_buckets_and_levels(metas, buckets, levels, kept):
+def test_manifests_are_pruned_by_bucket_and_level(metas, buckets, levels, kept):
     assert prune_manifests(metas, None, FIELDS, buckets=buckets, levels=levels) == [metas[i] for i in kept]
 
 

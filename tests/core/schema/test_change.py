@@ -129,7 +129,7 @@ def test_before_the_partition_columns_if_the_table_says_so():
 # ---- dropping, renaming, moving
 
 
-def test_dropping():
+def test_dropped_column_and_nested_field_are_removed():
     assert change(DropColumn("r")).names == ("k", "p", "v", "ar", "m", "ai")
     assert "r.y" not in ids(change(DropColumn(["r", "y"])).fields)
     assert change(DropColumn("ai")).highest_field_id == PRIMARY.highest_field_id
@@ -153,7 +153,7 @@ def test_a_column_can_change_the_case_of_its_own_name():
     assert "V" in change(RenameColumn("v", "V")).names
 
 
-def test_moving():
+def test_column_moves_to_each_position():
     assert change(MoveColumn("v", FIRST)).names[0] == "v"
     assert change(MoveColumn("k", Position("after", "v"))).names[:3] == ("p", "v", "k")
     nested = change(MoveColumn(["r", "y"], FIRST)).field("r").type
@@ -260,7 +260,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("one", "error", "message"), REFUSED, ids=[str(r[0])[:60] for r in REFUSED])
-def test_refused(one, error, message):
+def test_change_that_breaks_a_rule_is_refused(one, error, message):
     with pytest.raises(error, match=message):
         change(one)
 

@@ -1,4 +1,4 @@
-"""Which later versions of a schema continue an earlier one: alters do, replacements do not."""
+"""Continuity of schema versions: altered schemas continue an earlier version, replacements do not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The changes of a schema that rows with other columns cause."""
+"""Schema changes for rows with other columns."""
 
 import pytest
 

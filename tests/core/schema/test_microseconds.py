@@ -1,4 +1,4 @@
-"""Timestamps in nanoseconds, cut to microseconds where nobody needs the finer digits."""
+"""Timestamps in nanoseconds, cut to microseconds where the finer digits have no effect."""
 
 import pytest
 

@@ -72,7 +72,7 @@ def test_unknown_columns_in_options_are_removed():
     assert keep(options, ["a"]) == {"sequence.field": "a", "file.format": "orc"}
 
 
-def test_options_of_now_for_a_schema_of_then():
+def test_current_options_for_an_older_schema():
     then = TableSchema(0, (DataField(0, "old", INT),), 0)
     now = TableSchema(
         2,

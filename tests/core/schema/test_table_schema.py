@@ -85,7 +85,7 @@ def test_an_unknown_type_cannot_be_opened_and_is_named():
         TableSchema.from_json(STORED.replace(b"STRING", b"HYPERCUBE"), "schema-1")
 
 
-def test_an_unknown_column_is_answered_with_those_there_are():
+def test_unknown_column_error_lists_existing_columns():
     schema = TableSchema.from_json(STORED, "x")
     with pytest.raises(NotFoundError, match=r"'V2'.*k, v2, w, dt"):
         schema.field("V2")

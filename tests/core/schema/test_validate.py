@@ -139,7 +139,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("keys", "partitions", "given", "columns", "message"), REFUSED, ids=[r[-1] for r in REFUSED])
-def test_refused(keys, partitions, given, columns, message):
+def test_schema_that_breaks_a_rule_is_refused(keys, partitions, given, columns, message):
     with pytest.raises(InvalidInputError, match=message):
         made(keys, partitions, given, columns)
 
@@ -161,7 +161,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("keys", "partitions", "given"), ACCEPTED)
-def test_accepted(keys, partitions, given):
+def test_valid_schema_is_accepted(keys, partitions, given):
     found = made(keys, partitions, given)
     assert dict(found.options) == given
 

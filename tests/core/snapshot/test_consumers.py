@@ -1,4 +1,4 @@
-"""Consumers: small files that say how far readers of changes have come."""
+"""Consumers: small files that store the progress of streams."""
 
 import os
 

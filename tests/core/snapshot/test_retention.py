@@ -1,4 +1,4 @@
-"""Which snapshots are kept: the law as a sentence on each id, and the numbers of the reference."""
+"""Retention of snapshots: the rule for each id, and the numbers of the reference."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ numbers = st.integers(1, 12)
 
 
 @given(earliest=numbers, count=numbers, least=numbers, more=st.integers(0, 12), limit=numbers, data=st.data())
-def test_the_law(earliest, count, least, more, limit, data):
+def test_retention_keeps_each_id_as_defined(earliest, count, least, more, limit, data):
     """All below the first kept may go, and the first kept may not: counted out for every id by itself."""
     latest = earliest + count - 1
     times = data.draw(st.lists(st.integers(0, 9) | st.none(), min_size=count, max_size=count))
@@ -79,7 +79,7 @@ def test_the_law(earliest, count, least, more, limit, data):
     assert all(number <= first for number in asked)
 
 
-def test_options():
+def test_retention_from_options():
     now = 10 * HOUR
     assert snapshot_retention(Options({}), now) == Retention(10, MANY, 9 * HOUR, 50)
     given_ = {"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "5", "snapshot.time-retained": "2 h"}

@@ -60,7 +60,7 @@ def test_older_files_are_read():
     assert "nextRowId" not in json.loads(snapshot.to_json())
 
 
-def test_new_snapshots_write_the_row_id_and_leave_out_what_is_absent():
+def test_new_snapshot_writes_row_id_and_omits_absent_keys():
     written = json.loads(replace(MINIMAL, properties={}).to_json())
     assert list(written) == [
         *("version", "id", "schemaId", "baseManifestList", "deltaManifestList", "commitUser"),
@@ -69,7 +69,7 @@ def test_new_snapshots_write_the_row_id_and_leave_out_what_is_absent():
     assert written["nextRowId"] == 0
 
 
-def test_unknown_keys_travel():
+def test_unknown_keys_are_preserved():
     record = {**json.loads(TWO_X), "fromTheFuture": {"a": [1]}, "another": None}
     snapshot = Snapshot.from_json(json.dumps(record).encode(), "p")
     assert json.loads(replace(snapshot, id=2).to_json()) == {**record, "id": 2}

@@ -1,4 +1,4 @@
-"""The timeline as readers find it: stale hints, expiry and rollback under their feet."""
+"""Reads of the snapshot directory, with stale hints and with concurrent expiry and rollback."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def test_an_empty_table_has_no_snapshots():
 
 
 @pytest.mark.parametrize("hint", [b"5", b"4", b"3", b"1", b"", b"x", b"7", b"99"])
-def test_latest_whatever_the_hint_says(hint):
+def test_latest_is_right_with_any_hint(hint):
     snapshots = timeline(*map(snapshot, (3, 4, 5)), LATEST=hint)
     assert snapshots.latest().id == snapshots.latest_id() == 5
 
@@ -92,14 +92,14 @@ def test_latest_survives_a_rollback_between_listing_and_reading():
     assert Snapshots(io, ROOT).latest().id == 1
 
 
-def test_earliest_and_all_skip_snapshots_that_expire_meanwhile():
+def test_earliest_and_all_skip_snapshots_expired_during_the_call():
     whole = timeline(*map(snapshot, (1, 2, 3, 4)))
     assert Snapshots(Vanishing(whole.io.files, {whole.path(1), whole.path(2)}), ROOT).earliest().id == 3
     gone = Snapshots(Vanishing(whole.io.files, {whole.path(1)}), ROOT)
     assert [one.id for one in gone.all()] == [2, 3, 4]
 
 
-def test_get_names_the_range_there_is():
+def test_get_of_missing_snapshot_names_available_range():
     snapshots = timeline(*map(snapshot, (3, 4, 5)))
     assert snapshots.get(4) == snapshot(4)
     for number in (2, 6):

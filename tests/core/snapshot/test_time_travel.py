@@ -98,7 +98,7 @@ def test_a_missing_snapshot_is_named(selector, error, message):
         ask(table(tags=TAGS, watermarks={4: 100, 5: 200}), **selector)
 
 
-def test_an_empty_table_has_no_moment_but_no_ids_either():
+def test_time_travel_on_empty_table():
     empty = table(ids=())
     assert ask(empty) is ask(empty, timestamp_millis=5) is ask(empty, watermark=5) is None
     with pytest.raises(OutOfRangeError, match="no snapshots"):
@@ -107,7 +107,7 @@ def test_an_empty_table_has_no_moment_but_no_ids_either():
         ask(empty, tag="a")
 
 
-def test_no_watermark_anywhere_is_said():
+def test_watermark_without_any_in_the_table_is_refused():
     with pytest.raises(OutOfRangeError, match="no snapshot has a watermark"):
         ask(table(), watermark=1)
 

@@ -18,7 +18,7 @@ def create(root, options=None, keys=("k",)):
     return create_table(FileIO.of(root), root, Schema(FIELDS, keys, (), options or {"bucket": "2"}), lambda: 42)
 
 
-def test_the_first_schema_is_all_there_is(tmp_path):
+def test_new_table_has_only_its_first_schema(tmp_path):
     root = tmp_path / "t"
     made = create(str(root))
     assert [str(p.relative_to(root)) for p in root.rglob("*")] == ["schema", "schema/schema-0"]

@@ -1,4 +1,4 @@
-"""What was opened before a table was dropped or renamed does not bring the directory of the table back."""
+"""Objects that were opened before a table was dropped or renamed do not create the table's directory again."""
 
 import pickle
 from collections.abc import Callable

@@ -39,7 +39,7 @@ def alter(root, *changes):
     assert schemas.commit(apply(current, changes, has_snapshots=True))
 
 
-def test_opening(root):
+def test_opened_store_has_schema_branch_and_defaults(root):
     store = FileStore.open(root)
     assert store.schema.primary_keys == ("dt", "k")
     assert (store.branch, store.branch_root, store.schema.time_millis) == ("main", root, 5)

@@ -19,11 +19,11 @@ from paimon_core.store.location import TableLocation
         ("/w/odd.name of t$branch_b", TableLocation("/w/odd.name of t", "b")),
     ],
 )
-def test_a_location(text, expected):
+def test_location_is_parsed(text, expected):
     assert TableLocation.parse(text) == expected
 
 
 @pytest.mark.parametrize("text", ["/w/t$branch_", "/w/$ro", "/w/t$ro$ro", "/w/t$", "/w/t$branch_.."])
-def test_no_location(text):
+def test_invalid_location_is_refused(text):
     with pytest.raises(InvalidInputError):
         TableLocation.parse(text)

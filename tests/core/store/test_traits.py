@@ -1,4 +1,4 @@
-"""The kind of a table, by its keys and options."""
+"""The traits of a table, from its keys and options."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Append tables of one place: rows are encoded while others are on their way, and it does not show."""
+"""Append tables with a single bucket: rows are encoded while more arrive, with the same files as in sequence."""
 
 import tempfile
 
@@ -71,7 +71,7 @@ def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
 
 
 def test_rows_that_failed_to_be_encoded_fail_the_commit(monkeypatch):
-    """Whoever goes on after the error gets it again, and no commit without them."""
+    """A writer that continues after the error raises it again, and commits nothing without the failed rows."""
     set_row_group_bytes(monkeypatch, 1 << 17)
     table = made()
     faulty = FaultyIO(table.store.io)
@@ -193,7 +193,7 @@ def test_few_files_are_open_at_a_time(monkeypatch, most, spillable):
 
 
 @pytest.mark.parametrize("end", ["abort", "close"])
-def test_rows_on_local_disk_go_with_the_writer(tmp_path, monkeypatch, end):
+def test_spilled_rows_are_deleted_with_the_writer(tmp_path, monkeypatch, end):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     table = partitioned(MemoryIO())
     before = set(table.store.io.files)
@@ -206,7 +206,7 @@ def test_rows_on_local_disk_go_with_the_writer(tmp_path, monkeypatch, end):
     assert set(table.store.io.files) == before
 
 
-def test_spilled_rows_become_row_groups_meanwhile(tmp_path, monkeypatch):
+def test_spilled_rows_become_row_groups_between_commits(tmp_path, monkeypatch):
     """A bucket whose rows never make a row group at once does not fill the disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(append_writer, "SPILLED_BYTES", 1 << 20)

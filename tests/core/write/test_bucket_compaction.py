@@ -1,4 +1,4 @@
-"""A writer that compacts its buckets: no read changes, the levels keep their order, nothing is left lying about."""
+"""A writer that compacts its buckets: reads do not change, levels keep their order, and no file is left over."""
 
 from random import Random
 
@@ -97,7 +97,7 @@ def orphans(table: Table) -> set[str]:
 
 @pytest.mark.parametrize("trigger", [2, 3, 5])
 @pytest.mark.cases(1)
-def test_runs_and_what_is_written_twice_are_bounded(trigger):
+def test_runs_and_write_amplification_are_bounded(trigger):
     """A row is rewritten about as often as the table has grown by the size ratio, not once a commit."""
     table = table_in_memory(**{"num-sorted-run.compaction-trigger": str(trigger)})
     random, commits, rows = Random(1), 40, 150
@@ -122,7 +122,7 @@ def test_a_writer_in_one_commit_bounds_its_runs_too(tmp_path):
     assert {name.rsplit("/", 1)[1] for name in files_below(tmp_path / "t") if "bucket-" in name} == named
 
 
-def test_the_parts_of_a_message(tmp_path):
+def test_message_has_new_files_and_their_compaction(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "3"})
     for i in range(2):
         table.write(orders((i, "a", i)))
@@ -167,7 +167,7 @@ def test_a_large_file_without_overlap_is_upgraded(tmp_path):
 
 
 @pytest.mark.parametrize(("ratio", "are_moved"), [("0", True), ("0.7", False), ("1", False)])
-def test_the_option_says_which_files_are_small(tmp_path, ratio, are_moved):
+def test_small_file_ratio_selects_rewritten_files(tmp_path, ratio, are_moved):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"compaction.small-file-ratio": ratio})
     table.write(orders((1, "one", 1)))
     table.write(orders((1000, "other", 1)))
@@ -238,7 +238,7 @@ def test_writers_that_never_compact(tmp_path):
         assert shape(table) == [(0, 1)] * 6
 
 
-def test_full_compaction_every_so_many_commits(tmp_path):
+def test_full_compaction_every_nth_commit(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="2", **{"full-compaction.delta-commits": "3"})
     writer, committer = table.writer(), table.committer("stream")
     for identifier in range(1, 10):
@@ -279,7 +279,7 @@ def test_files_of_a_newer_schema_are_compacted_under_it(tmp_path):
 
 
 @pytest.mark.parametrize("prepared", [True, False])
-def test_an_abort_takes_back_what_was_compacted(tmp_path, prepared):
+def test_abort_deletes_compacted_files(tmp_path, prepared):
     table = keyed_table(tmp_path / "t", bucket="1", write_buffer_size="8 kb", **{"target-file-size": "2 kb"})
     for i in range(4):
         table.write(orders(*((k, f"{i}", i) for k in range(i * 100, i * 100 + 200))))

@@ -1,4 +1,4 @@
-"""What a writer learns of the buckets it meets, and how little it reads for it."""
+"""The state of buckets that a writer reads, and the number of files that it reads for it."""
 
 import random
 
@@ -36,7 +36,7 @@ def opened(io):
     return Table(FileStore(io, ROOT, schema))
 
 
-def test_numbers_continue_in_each_bucket_and_only_manifests_of_the_partitions_are_read():
+def test_numbers_continue_per_bucket_and_other_partitions_are_not_read():
     io = MemoryIO()
     create_table(io, ROOT, Schema(COLUMNS, primary_keys=["p", "id"], partition_keys=["p"], options={"bucket": "1"}))
     for p in range(8):
@@ -66,7 +66,7 @@ def made(**options):
     return io
 
 
-def test_only_manifests_that_can_hold_the_buckets_written_are_read_and_each_once():
+def test_only_manifests_of_written_buckets_are_read_once():
     io = made(bucket="4")
     by_bucket = {}
     for key in range(20):
@@ -91,7 +91,7 @@ def test_only_manifests_that_can_hold_the_buckets_written_are_read_and_each_once
         assert len(set(read_manifests(counting))) == len(read_manifests(counting)) == 20
 
 
-def test_a_partition_of_another_number_of_buckets_is_refused_though_the_bucket_written_has_no_file():
+def test_partition_with_other_bucket_count_is_refused_for_empty_bucket():
     io = made(bucket="1")
     opened(io).write(rows(5, 1))
     opened(io).write(rows(6, 1))
@@ -163,7 +163,7 @@ KEPT_OPEN = {
 
 
 @pytest.mark.parametrize(("options", "how"), KEPT_OPEN.values(), ids=KEPT_OPEN)
-def test_a_writer_kept_open_numbers_its_next_rows_behind_those_of_others(tmp_path, options, how):
+def test_open_writer_numbers_rows_above_other_commits(tmp_path, options, how):
     table = keyed_table(tmp_path / "t", **options)
     table.write(orders((1, "first", 0), (2, "first", 0)))
     with table.writer(**how) as kept_open:

@@ -1,4 +1,4 @@
-"""Every merge engine, add-only: whenever and however its table is compacted, reads show what a plain model says."""
+"""Every merge engine, with inserts only: reads match a plain model at any time and with any compaction."""
 
 import pytest
 from hypothesis import given

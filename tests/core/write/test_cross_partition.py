@@ -1,4 +1,4 @@
-"""Keys that move between partitions: wherever a row comes in, its key lives in one partition, as its engine decides."""
+"""Keys that move between partitions: each key is in one partition, which the merge engine decides."""
 
 import tempfile
 import time
@@ -43,7 +43,7 @@ def stored(table):
 
 
 def merged(engine, model, changes):
-    """What one engine makes of rows in order; ``model``: by id."""
+    """Apply rows in order to ``model``, a dictionary by id, as the merge engine does."""
     for kind, (p, key, v) in changes:
         old = model.get(key)
         if engine == "deduplicate":

@@ -1,4 +1,4 @@
-"""Dynamic buckets: where keys go, that they stay there, and that the index of every bucket says so."""
+"""Dynamic buckets: keys get a bucket and stay in it, and the index of each bucket has its keys."""
 
 import json
 import tempfile
@@ -43,7 +43,7 @@ def test_a_bucket_is_filled_before_the_next_is_opened():
     assert BucketAssigner(1, 2, 1).assign_in_order(np.array([1, 2, 3, 4], np.int32), {}).tolist() == [0] * 4
 
 
-def test_a_slot_owns_every_so_many_buckets():
+def test_slot_owns_every_nth_bucket():
     rule = BucketAssigner(2, 2, None)
     assert rule.assign_in_order(np.array([1, -1, 3, 2], np.int32), {}).tolist() == [1, 1, 3, 0]
     assert slots_of(np.array([-(2**31), -3, 5], np.int32), 4).tolist() == [0, 3, 1]
@@ -82,7 +82,7 @@ def test_a_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
     assert BucketAssigner(2, 10, 2).with_slots(5).slots == 2
 
 
-def test_more_buckets_than_there_are_numbers_for():
+def test_more_buckets_than_numbers_is_refused():
     rule = BucketAssigner(1, 1, None)
     with pytest.raises(OutOfRangeError, match=r"32767 buckets of 1 keys.*dynamic-bucket.target-row-num"):
         rule.assign_in_order(np.arange(40_000, dtype=np.int32), {})

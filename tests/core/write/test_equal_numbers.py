@@ -20,7 +20,7 @@ Row = tuple[str, int]
 
 
 def commit_at_once(table: Table, writes: list[list[Row]], order: list[int]) -> None:
-    """Write with as many writers from one snapshot; commit in this order. ``v`` tells the writer and the row."""
+    """Write with one writer per list from one snapshot, then commit in this order. ``v`` is ``writer.row``."""
     writers = [table.writer() for _ in writes]
     messages = []
     for number, (writer, rows) in enumerate(zip(writers, writes, strict=True)):
@@ -35,7 +35,7 @@ def commit_at_once(table: Table, writes: list[list[Row]], order: list[int]) -> N
 
 
 def winners(writes: list[list[Row]], order: list[int]) -> dict[int, str]:
-    """Of each key the value of the row with the largest number, among equals that of the latest commit."""
+    """Return each key's value in the row with the largest number, or the latest commit among equal numbers."""
     newest: dict[int, tuple[int, int, str, str]] = {}
     for place, number in enumerate(order):
         for i, (kind, key) in enumerate(writes[number]):
@@ -120,7 +120,7 @@ BELOW = [
 
 @pytest.mark.parametrize("options", BELOW)
 def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
-    """It was made beside the files below as they were: what it says of them does not hold any more."""
+    """The compaction read files of higher levels that another commit has since replaced."""
     sizes = {"num-sorted-run.compaction-trigger": "2", "compaction.max-size-amplification-percent": "1000000"}
     table = table_in_memory(**sizes, **options)
     ballast = "".join(f"{n * 2654435761 % 2**32:08x}" for n in range(6000))
@@ -136,7 +136,7 @@ def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
         messages = writer.prepare_commit()
     (made,) = messages[0].compact_after
     assert 0 < made.level < only_levels(table).max_level
-    table.committer().commit(late[1], started_from=late[0])  # rows older than those of the writer, as numbers go
+    table.committer().commit(late[1], started_from=late[0])  # rows with smaller sequence numbers than the writer's rows
     other.close()
     table.compact(full=True)
     before, publisher = len(table.snapshots()), Publisher(table.store)
@@ -159,8 +159,8 @@ def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
 
 
 @pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
-def test_rows_are_merged_in_order_or_not_at_all(producer):
-    """By its number the row of the other writer lies between the two that a compaction would mix."""
+def test_rows_not_consecutive_are_not_merged(producer):
+    """The number of the other writer's row is between the numbers of the two rows that a compaction would merge."""
     options = {"merge-engine": "partial-update", "changelog-producer": producer, "write-buffer-size": "1 b"}
     table = table_in_memory(**options, **{"write-buffer-spillable": "false", "num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "old", 0), (2, "old", 0)))
@@ -168,7 +168,7 @@ def test_rows_are_merged_in_order_or_not_at_all(producer):
     with table.writer() as one, table.writer() as other:
         one.write(orders((1, "new", 1)))
         other.write(orders((2, "new", 2)))
-        other.write(orders((1, None, 2)))  # the second number: that of the first is smaller
+        other.write(orders((1, None, 2)))  # the second number: the first row has a smaller one
         ready = [(writer.started_from, writer.prepare_commit()) for writer in (one, other)]
     assert ready[1][1][0].compact_before
     for base, messages in ready:

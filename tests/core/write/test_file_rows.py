@@ -1,4 +1,4 @@
-"""The option target-file-row-num: files begin anew by number of rows, and compaction leaves full ones alone."""
+"""The option target-file-row-num: files roll at this number of rows, and compaction keeps full files."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Laws of writing: how the input is cut, split over writers or buffered makes no difference to the table."""
+"""Laws of writing: the table does not depend on how the input is cut, split over writers or buffered."""
 
 import pickle
 

@@ -95,7 +95,7 @@ def test_lookups_keep_the_values_of_newer_columns(make, engine, expected, option
 
 
 def test_options_of_a_new_column_apply(make):
-    """The function of a column that the writer does not know is that of the newest schema."""
+    """The newest schema defines the aggregate function of a column that the writer does not know."""
     options = {"merge-engine": "aggregation", "deletion-vectors.enabled": "true", "fields.n.aggregate-function": "sum"}
     old, new = make(AddColumn("x", "INT"), SetOption("fields.x.aggregate-function", "sum"), **options)
     for _ in range(2):
@@ -114,7 +114,7 @@ def test_options_of_a_new_column_apply(make):
     ],
     ids=["rename", "drop", "widen", "text"],
 )
-def test_other_changes(make, change, name, value):
+def test_other_schema_changes_keep_rows_readable(make, change, name, value):
     old, new = make(change, **HIDING["vectors"])
     rows = pa.table(
         {

@@ -1,4 +1,4 @@
-"""Postponed buckets: rows wait unseen in bucket -2 until a compaction deals them out, or go to real buckets at once."""
+"""Postponed buckets: rows wait hidden in bucket -2 until a compaction routes them, or go to real buckets at once."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Records that a -D removes: later rows show none of their values, wherever commits and compactions cut a history."""
+"""Records that a -D removes: later rows have none of their values, for any sequence of commits and compactions."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Row kinds of incoming rows: given, read from a column, ignored, refused."""
+"""Row kinds of incoming rows: passed, read from a column, ignored, refused."""
 
 import pyarrow as pa
 import pytest

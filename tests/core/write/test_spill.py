@@ -1,4 +1,4 @@
-"""Full write buffers on local disk: no row differs, files are fewer, nothing stays behind."""
+"""Write buffers spilled to local disk: the same rows, fewer files, and no temporary file left over."""
 
 import tempfile
 
@@ -166,7 +166,7 @@ def test_spilled_files_are_deleted(tmp_path, local_disk, end):
     assert not list((tmp_path / "t").rglob("data-*"))
 
 
-def test_no_more_is_spilled_than_the_disk_may_hold(tmp_path, local_disk):
+def test_spilling_stops_at_the_disk_limit(tmp_path, local_disk):
     options = {"write-buffer-size": "64 kb", "write-buffer-spillable": "true", "spill-compression": "none",
                "write-buffer-spill.max-disk-size": "200 kb", "write-only": "true"}  # fmt: skip
     table = keyed_table(tmp_path / "t", bucket="1", **options)

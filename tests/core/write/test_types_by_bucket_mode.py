@@ -16,7 +16,7 @@ KEYS = (
 
 
 def write_by_tasks(table, *tasks):
-    """One commit of several tasks, none of which knows that it has all rows of its keys."""
+    """Commit the rows of several tasks at once. No task may assume that it has all rows of its keys."""
     job = DistributedWrite(table.store)
     writes = []
     for number, rows in enumerate(tasks):

@@ -22,7 +22,7 @@ COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("p", pa
         (("k", "p"), ("p",), "-2", BucketMode.POSTPONE),
     ],
 )
-def test_modes(keys, partitions, bucket, mode):
+def test_bucket_mode_follows_from_keys_and_option(keys, partitions, bucket, mode):
     assert bucket_mode(create(Schema(COLUMNS, keys, partitions, {"bucket": bucket}), 0)) == mode
 
 
