@@ -398,4 +398,4 @@ def test_limits_are_those_of_the_table(row):
 
 def test_every_limit_has_a_row():
     schemas = [schema for row in tables("16.1")[0] for schema in refused_by(row)]
-    assert all(any(limit.found(schema) for schema in schemas) for limit in LIMITS)
+    assert all(any(limit.detect(schema) for schema in schemas) for limit in LIMITS)

@@ -68,7 +68,7 @@ def test_options_marked_as_refused_are_refused(key):
     columns = (DataField(0, "k", parse_type("INT NOT NULL")), DataField(1, "v", parse_type("BYTES")))
     for keys in ((), ("k",)):
         schema = TableSchema(0, columns, 1, (), keys, Options(given))
-        if any(limit.found(schema) for limit in LIMITS):
+        if any(limit.detect(schema) for limit in LIMITS):
             return
     with pytest.raises(InvalidInputError, match=key):
         create(Schema(columns, options=given), 0)
