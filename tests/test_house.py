@@ -353,3 +353,16 @@ def test_hosted_ci_and_hooks_name_existing_targets():
         assert (ROOT / path).exists(), path
     (repo,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert [hook["id"] for hook in repo["hooks"]] == ["ruff", "ruff-format", "prose", "title"]
+
+
+def test_changelog_has_one_line_for_each_change_by_subject():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert releases
+    for release in releases:
+        title, *subjects = re.split(r"^### ", release, flags=re.MULTILINE)
+        assert subjects, title
+        for subject in subjects:
+            lines = [line for line in subject.splitlines()[1:] if line]
+            assert lines, subject
+            assert not [line for line in lines if not line.startswith("- ") or not line.endswith(".")]
