@@ -82,25 +82,6 @@ def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
     return {k.removeprefix(DEFAULTS_PREFIX): v for k, v in options.items() if k.startswith(DEFAULTS_PREFIX)}
 
 
-def check_storage_options(options: Mapping[str, object]) -> None:
-    """Check that options can be for a store: an argument of fsspec, or a name with the prefix of a store.
-
-    Each store checks its own options when it is opened. Raises InvalidInputError for any other name.
-    """
-    for key in options:
-        if is_storage_option(key.lower()):
-            continue
-        if key in KNOWN or is_known(key):
-            raise InvalidInputError(
-                f"storage option {key!r} is an option of tables or catalogs: give it as one of these options"
-            )
-        if not key.isidentifier():
-            raise InvalidInputError(
-                f"unknown storage option {key!r}: names are arguments of fsspec, such as 'key', or begin as options of "
-                "a store do, such as 's3.access-key' and 'fs.s3a.endpoint'"
-            )
-
-
 def _advice(key: str) -> str:
     if is_storage_option(key.lower()):
         return "it is an option of the store: give it as a storage option"

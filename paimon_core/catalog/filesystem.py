@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from paimon_core.catalog.catalog_options import check_catalog_options, check_storage_options, table_defaults
+from paimon_core.catalog.catalog_options import check_catalog_options, table_defaults
 from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
@@ -39,6 +39,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.drop import TRASH, drop_directory, empty_trash, is_half_dropped
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.iceberg_location import catalog_directory
+from paimon_core.store.storage_options import check_storage_options
 from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
 
 if TYPE_CHECKING:

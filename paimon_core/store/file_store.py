@@ -42,6 +42,7 @@ from paimon_core.store.layout import (
     manifest_directory,
     partition_path,
 )
+from paimon_core.store.storage_options import check_storage_options
 from paimon_core.store.traits import TableTraits
 
 
@@ -102,6 +103,7 @@ class FileStore:
 
         Raises NotFoundError if the table or the branch does not exist, InvalidInputError for options that do not fit.
         """
+        check_storage_options(storage_options or {})
         root = join(absolute(root))
         io = FileIO.of(root, storage_options or {})
         branch = _chosen_branch(branch, (options or {}).get("branch"))

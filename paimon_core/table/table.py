@@ -33,6 +33,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
+from paimon_core.store.storage_options import check_storage_options
 from paimon_core.table.stored_table import StoredTable
 from paimon_core.table.system_table import SystemTable, read_only, system_table_of
 from paimon_core.table.writing import expired_after, overwrite_rows, write_rows
@@ -112,6 +113,7 @@ class Table(StoredTable):
             raise InvalidInputError(
                 f"{path!r} names branch {location.branch!r} of a table: make the table, then the branch"
             )
+        check_storage_options(storage_options or {})
         try:
             create_table(FileIO.of(path, storage_options or {}), path, schema)
         except AlreadyExistsError:

@@ -2,12 +2,15 @@
 
 import warnings
 
+import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.catalog_options import KNOWN
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options import warn_once
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_unknown_options_are_refused_with_the_nearest_name(tmp_path, key, advice
 
 
 @pytest.mark.parametrize(
-    "key", ["key", "endpoint_url", "s3.access-key", "spark.hadoop.fs.s3a.endpoint", "dfs.x", "anon"]
+    "key", ["key", "token", "endpoint_url", "s3.access-key", "spark.hadoop.fs.s3a.endpoint", "dfs.x", "anon"]
 )
 def test_storage_options_of_stores_and_of_fsspec_are_accepted(tmp_path, key):
     assert FileSystemCatalog(str(tmp_path), {key: "1"}).storage_options == {key: "1"}
@@ -83,10 +86,10 @@ def test_storage_options_of_stores_and_of_fsspec_are_accepted(tmp_path, key):
 @pytest.mark.parametrize(
     ("key", "advice"),
     [
-        ("table-default.bucket", "is an option of tables or catalogs"),
-        ("scan.snapshot-id", "is an option of tables or catalogs"),
-        ("bucket", "is an option of tables or catalogs"),
-        ("cache-enabled", "is an option of tables or catalogs"),
+        ("table-default.bucket", "is an option of tables"),
+        ("scan.snapshot-id", "is an option of tables"),
+        ("bucket", "is an option of tables"),
+        ("cache-enabled", "names are arguments of fsspec"),
         ("endpoint-url", "names are arguments of fsspec"),
         ("s4.access-key", "names are arguments of fsspec"),
     ],
@@ -94,6 +97,11 @@ def test_storage_options_of_stores_and_of_fsspec_are_accepted(tmp_path, key):
 def test_storage_options_of_no_store_are_refused(tmp_path, key, advice):
     with pytest.raises(InvalidInputError, match=advice):
         FileSystemCatalog(str(tmp_path), {key: "1"})
+    with pytest.raises(InvalidInputError, match=advice):
+        Table.open(str(tmp_path), {key: "1"})
+    with pytest.raises(InvalidInputError, match=advice):
+        Table.create(str(tmp_path / "t"), Schema(pa.schema([("k", pa.int64())])), {key: "1"})
+    assert not (tmp_path / "t").exists()
 
 
 def test_known_options_are_named_once():
