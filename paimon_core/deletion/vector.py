@@ -4,8 +4,8 @@ The bytes begin with the size of magic number and bitmap (4 bytes, big endian). 
 and a bitmap follow. The CRC-32 (big endian) of magic number and bitmap ends them.
 
 - 32-bit form: the magic number is big endian; the bitmap is a portable roaring bitmap.
-- 64-bit form: the magic number is little endian; the bitmap is a count (8 bytes), then for each upper half, in
-  ascending order, the half (4 bytes) and a portable roaring bitmap of the lower halves.
+- 64-bit form: the magic number is little endian; the bitmap begins with the number of upper halves (8 bytes). For each
+  upper half, in ascending order, the half (4 bytes) and a portable roaring bitmap of its lower halves follow.
 """
 
 import array

@@ -72,8 +72,8 @@ class PartialUpdate:
     - ``remove_on_delete``: a -D removes the record, and rows that add after it begin a new one; a -U has no effect;
     - ``ignore_delete``: they have no effect.
 
-    With sequence groups, a row *opens* the record if it is the only row of its key, a first row that retracts, or a row
-    that removes the record through its group. All values of an opening row are copied.
+    With sequence groups, three kinds of rows *open* the record: the only row of a key, a first row that retracts, and a
+    row that removes the record through its group. All values of an opening row are copied.
 
     The result is a -D if the last row removes the record or no row adds, else a +I.
 

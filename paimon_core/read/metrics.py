@@ -1,7 +1,7 @@
 """Metrics of reads: rows in and out, bytes, and time by phase.
 
-Reads are measured on request only. Either a listener, a collection or a log receives the metrics of each split
-(`paimon_core.metrics`), or a caller passes a `ReadRecorder` to `TableRead` and calls `ReadRecorder.metrics` after the
+Reads are measured on request only. A listener, a collection or a log receives the metrics of each split
+(`paimon_core.metrics`). Or a caller passes a `ReadRecorder` to `TableRead`, and calls `ReadRecorder.metrics` after the
 read. A read that is not measured tests one reference per batch; a measured read reads the clock about ten times per
 batch. To measure a read:
 

@@ -1,7 +1,7 @@
 """ORDER BY ... LIMIT by statistics: a predicate that is true for each of the first rows of an order.
 
-If files are known to hold LIMIT rows with values up to v, no row beyond v is among the first rows, and files with only
-larger values are not read.
+Suppose that some files are known to hold LIMIT rows with values up to v. Then no row beyond v is among the first rows,
+and files with only larger values are not read.
 """
 
 import itertools

@@ -36,8 +36,8 @@ class _Nested:
     def of(field: FieldOptions, function: str) -> "_Nested":
         """Return the options of a column.
 
-        Raises InvalidInputError if the type is not an array of rows or an option names an unknown inner column, and
-        UnsupportedError for two options of later releases.
+        Raises InvalidInputError if the type is not an array of rows, or if an option names an unknown inner column.
+        Raises UnsupportedError for two options of later releases.
         """
         row = field.type.element if isinstance(field.type, ArrayType) else None
         field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")

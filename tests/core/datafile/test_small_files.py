@@ -35,12 +35,12 @@ def test_small_file_rows_equal_partial_reads(tmp_path, monkeypatch, form):
     assert whole == [
         table.to_arrow(columns, filter) for columns in (None, ["v"], ["q", "p"]) for filter in (None, "v > 7")
     ]
-    found = {row["v"]: (str(row["p"]), row["q"], row["s"]) for row in whole[0].to_pylist()}
+    result = {row["v"]: (str(row["p"]), row["q"], row["s"]) for row in whole[0].to_pylist()}
     blank = whole[0].filter(pa.compute.equal(whole[0]["v"], 2))["q"][0].as_py()
-    wanted = {
+    expected = {
         n * 10 + i: (str(p), blank if i == 2 else q, f"{i}" * n) for n in range(3) for i, (p, q) in enumerate(places)
     }
-    assert found == wanted
+    assert result == expected
 
 
 def test_truncated_small_file_is_refused(tmp_path):

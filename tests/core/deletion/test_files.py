@@ -44,10 +44,10 @@ def test_vector_file_equals_java_example(tmp_path):
 def test_vector_file_rolls_at_target_size(tmp_path):
     entries = writer(tmp_path, target_size=50).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     assert [e.row_count for e in entries] == [2, 2]
-    found = {}
+    result = {}
     for entry in entries:
-        found |= read_vectors(FileIO.of(str(tmp_path)), join(str(tmp_path), entry.file_name), entry.deletion_ranges)
-    assert found == VECTORS
+        result |= read_vectors(FileIO.of(str(tmp_path)), join(str(tmp_path), entry.file_name), entry.deletion_ranges)
+    assert result == VECTORS
 
 
 def test_empty_vectors_write_no_file(tmp_path):

@@ -23,8 +23,8 @@ def test_index_options_name_columns_and_map_keys():
         "file-index.read.enabled": "true",
         "file-index.in-manifest-threshold": "1 kb",
     }
-    found = {(c.item, c.kind): dict(c.options) for c in indexed_columns(options, FIELDS)}
-    assert found == {
+    result = {(c.item, c.kind): dict(c.options) for c in indexed_columns(options, FIELDS)}
+    assert result == {
         ("c0", "bloom-filter"): {"items": "10"},
         ("c2[a b]", "bloom-filter"): {"fpp": "0.5", "items": "7"},
         ("c0", "bitmap"): {},
@@ -65,9 +65,9 @@ def test_map_key_index_covers_values_of_key():
     by_key.add(rows)
     plain = FileIndexes(indexed_columns({"file-index.bitmap.columns": "c0"}, fields_of(("INT",))))
     plain.add(pa.table({"c0": pa.array([1, None, None, 3, None, None], pa.int32())}))
-    found = unpack(by_key.finish(), "here")
-    assert set(found) == {"c0[a]", "c0[z]"}
-    assert found["c0[a]"] == unpack(plain.finish(), "here")["c0"]
+    result = unpack(by_key.finish(), "here")
+    assert set(result) == {"c0[a]", "c0[z]"}
+    assert result["c0[a]"] == unpack(plain.finish(), "here")["c0"]
 
 
 def test_container_round_trips_any_name():

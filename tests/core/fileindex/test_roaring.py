@@ -36,8 +36,8 @@ def test_bitmaps_equal_pyroaring(seed):
         expected = BitMap(rows)
         expected.run_optimize()
         assert data[at[number] : at[number + 1]].tobytes() == expected.serialize()
-        found, end = decode(data.tobytes(), int(at[number]), 1 << 32)
-        assert found.tolist() == rows
+        result, end = decode(data.tobytes(), int(at[number]), 1 << 32)
+        assert result.tolist() == rows
         assert end == at[number + 1]
         limit = max(rows, default=0) + 1
         mask, end = decode_mask(data.tobytes(), int(at[number]), limit)

@@ -86,10 +86,10 @@ def test_search_finds_matching_rows(kind, settings, seed):
         values = [v for v in internal(sample[field.name]) + internal(others[field.name]) if v is not None]
         for test in random_tests(rng, field, values):
             truth = evaluate(test, rows).to_numpy(zero_copy_only=False)
-            found = mask_of(search(indexes, test, fields, rows.num_rows, "here"), rows.num_rows)
-            assert not (truth & ~found).any(), test
+            result = mask_of(search(indexes, test, fields, rows.num_rows, "here"), rows.num_rows)
+            assert not (truth & ~result).any(), test
             if kind != "bloom-filter" and field.type.precision not in (8, 9):
-                assert (truth == found).all(), test
+                assert (truth == result).all(), test
 
 
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS[:4] + SETTINGS[5:])
@@ -104,9 +104,9 @@ def test_search_treats_zeros_and_nan_as_equal(kind, settings):
     indexes = unpack(made(kind, settings, fields, rows), "here")
     for test in [t for f in fields for v in (0.0, -0.0, NAN, 1.5, 7.0) for t in random_tests(random.Random(0), f, [v])]:
         truth = evaluate(test, rows).to_numpy(zero_copy_only=False)
-        found = mask_of(search(indexes, test, fields, 5, "here"), 5)
-        assert not (truth & ~found).any(), test
-        assert kind == "bloom-filter" or (truth == found).all(), test
+        result = mask_of(search(indexes, test, fields, 5, "here"), 5)
+        assert not (truth & ~result).any(), test
+        assert kind == "bloom-filter" or (truth == result).all(), test
 
 
 def test_and_or_not_combine_masks():

@@ -22,33 +22,33 @@ def shape(found):
 
 
 def test_sections_of_worked_examples():
-    found = sections(files((1, 2), (3, 4), (5, 180), (5, 190), (200, 600), (210, 700)), KEY)
-    assert [len(section) for section in found] == [1, 1, 2, 2]
+    result = sections(files((1, 2), (3, 4), (5, 180), (5, 190), (200, 600), (210, 700)), KEY)
+    assert [len(section) for section in result] == [1, 1, 2, 2]
     assert shape(sections(files((0, 10), (10, 20)), KEY)) == [[["f0"], ["f1"]]]
     assert sections([], KEY) == []
 
 
 def test_disjoint_files_share_a_run():
-    found = sections(files((0, 100), (0, 10), (11, 20), (21, 30)), KEY)
-    assert shape(found) == [[["f1", "f2", "f3"], ["f0"]]]
-    assert [run.level for run in found[0]] == [2, 0]
+    result = sections(files((0, 100), (0, 10), (11, 20), (21, 30)), KEY)
+    assert shape(result) == [[["f1", "f2", "f3"], ["f0"]]]
+    assert [run.level for run in result[0]] == [2, 0]
 
 
 def reference(given_files):
     """Apply the written rule, by a linear search for the run that ends first."""
     order = sorted(given_files, key=lambda f: (f.low, f.high))
-    found, reach = [], None
+    result, reach = [], None
     for f in order:
         if reach is None or f.low > reach:
-            found.append([])
+            result.append([])
         reach = f.high if reach is None else max(reach, f.high)
-        runs = found[-1]
+        runs = result[-1]
         first = min(runs, key=lambda run: run[-1].high) if runs else None
         if first is not None and f.low > first[-1].high:
             first.append(f)
         else:
             runs.append([f])
-    return found
+    return result
 
 
 class Range:
@@ -59,13 +59,13 @@ class Range:
 @draws(150)
 @given(st.lists(ranges, max_size=25))
 def test_sections_equal_written_rule(bounds):
-    found = sections(files(*bounds), KEY)
+    result = sections(files(*bounds), KEY)
     expected = reference([Range(f"f{i}", *b) for i, b in enumerate(bounds)])
-    assert [len(s) for s in found] == [len(s) for s in expected]
-    names = [sorted(f.file_name for run in s for f in run.files) for s in found]
+    assert [len(s) for s in result] == [len(s) for s in expected]
+    names = [sorted(f.file_name for run in s for f in run.files) for s in result]
     assert names == [sorted(r.name for run in s for r in run) for s in expected]
     by_name = {f"f{i}": b for i, b in enumerate(bounds)}
-    for section in found:
+    for section in result:
         for run in section:
             spans = [by_name[f.file_name] for f in run.files]
             assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))

@@ -36,8 +36,8 @@ BLOBS = [("a", 0, 2, 1), ("b", 2, 3, 1), ("c", 5, 1, 1)]
     ],
 )
 def test_newer_blob_file_hides_older_files_within_it(newer, read):
-    found = blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in (*BLOBS, *newer)])
-    assert "".join(f.file_name for f in found) == read
+    result = blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in (*BLOBS, *newer)])
+    assert "".join(f.file_name for f in result) == read
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_groups_equal_row_ranges(shape, random):
         files += [file(f"{first}-{i}", first, rows, i) for i in range(slices)]
         first += rows
     mixed = random.sample(files, len(files))
-    found = group_by_row_range(mixed)
-    assert [len(g) for g in found] == [slices for _, slices in shape]
-    assert [g[0].first_row_id for g in found] == sorted({f.first_row_id for f in files})
-    assert all(g[0].max_sequence_number == len(g) - 1 for g in found)
+    result = group_by_row_range(mixed)
+    assert [len(g) for g in result] == [slices for _, slices in shape]
+    assert [g[0].first_row_id for g in result] == sorted({f.first_row_id for f in files})
+    assert all(g[0].max_sequence_number == len(g) - 1 for g in result)

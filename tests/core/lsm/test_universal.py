@@ -108,7 +108,7 @@ def by_the_letter(num_levels, runs, max_size_amp, size_ratio, trigger, force=Fal
 @pytest.mark.drawn
 def test_picks_equal_written_rules():
     rng = random.Random(1)
-    cases = found = 0
+    cases = result = 0
     while cases < rounds(200_000):
         levels = rng.randint(2, 7)
         deep = sorted(rng.sample(range(1, levels), rng.randint(0, levels - 1)))
@@ -123,8 +123,8 @@ def test_picks_equal_written_rules():
         got = picked(policy, [(run.level, run.size) for run in runs], levels)
         assert got == (expected and (expected[0], [(r.level, r.size) for r in expected[1]])), (levels, runs, policy)
         cases += 1
-        found += got is not None
-    assert found > cases // 2
+        result += got is not None
+    assert result > cases // 2
 
 
 L0 = lambda *sizes: [(0, size) for size in sizes]  # noqa: E731
@@ -137,10 +137,10 @@ def compaction(text: str) -> str:
     levels = [line.removeprefix("L").split() for line in lines if line.startswith("L")]
     runs = [(int(level), int(size)) for level, *sizes in levels for size in sizes]
     number = max(num_levels(options), 1 + max(level for level, _ in runs))
-    found = picked(UniversalCompaction.of(options), runs, number)
-    if found is None:
+    result = picked(UniversalCompaction.of(options), runs, number)
+    if result is None:
         return "nothing"
-    level, files = found
+    level, files = result
     return f"compact {' '.join(str(size) for _, size in files)} to level {level}"
 
 

@@ -34,8 +34,8 @@ def test_changes_equal_row_by_row_comparison(before, after, compared):
             expected += [(*row, kind) for row, kind in ((old, 3), (new, 0)) if row is not None]
         elif compared is None or any(old["ab".index(c)] != new["ab".index(c)] for c in compared):
             expected += [(*old, 1), (*new, 2)]
-    found = ChangelogDiff(compared).changes(versions(before), versions(after))
-    assert [tuple(row.values()) for row in found.to_pylist()] == expected
+    result = ChangelogDiff(compared).changes(versions(before), versions(after))
+    assert [tuple(row.values()) for row in result.to_pylist()] == expected
 
 
 NESTED = st.none() | st.lists(

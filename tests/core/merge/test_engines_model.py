@@ -70,16 +70,16 @@ def shown(value):
 
 def plain(table, columns):
     """Return {key: (kind, values)} with instants as integers."""
-    found = {}
+    result = {}
     for name in columns:
         column = table.column(name).combine_chunks()
         if pa.types.is_temporal(column.type):
             column = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
-        found[name] = [shown(v) for v in column.to_pylist()]
+        result[name] = [shown(v) for v in column.to_pylist()]
     kinds = [KINDS[k] for k in table.column("_VALUE_KIND").to_pylist()]
     keys = table.column("k").to_pylist()
     assert keys == sorted(set(keys))
-    return {k: (kinds[i], {n: v[i] for n, v in found.items()}) for i, k in enumerate(keys)}
+    return {k: (kinds[i], {n: v[i] for n, v in result.items()}) for i, k in enumerate(keys)}
 
 
 def expected(rows, fold):

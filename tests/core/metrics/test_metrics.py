@@ -29,7 +29,7 @@ COUNTS = ("rows_received", "rows_added", "rows_deleted", "rows_merged", "files_a
 
 
 @pytest.fixture
-def told():
+def received():
     """Return the measurements of a listener that is removed after the test."""
     events: list[Metrics] = []
     metrics.add_listener(events.append)
@@ -205,13 +205,13 @@ def test_a_lost_attempt_is_counted(tmp_path, monkeypatch):
     assert measured.failures == []
 
 
-def test_commit_that_always_loses_is_reported_as_failure(tmp_path, monkeypatch, told):
+def test_commit_that_always_loses_is_reported_as_failure(tmp_path, monkeypatch, received):
     table = append_table(tmp_path / "t", **{"commit.min-retry-wait": "1 ms", "commit.max-retries": "1"})
     rival(table, monkeypatch, times=2)
     with table.writer() as writer:
         writer.write(FIRST)
         messages = writer.prepare_commit()
-    told.clear()
+    received.clear()
     with metrics.collect() as measured, pytest.raises(CommitConflictError):
         table.committer().commit(messages)
     [failure] = measured.failures
@@ -234,20 +234,20 @@ def test_rejected_compactions_are_counted(tmp_path):
     assert [commit.commit_kind for commit in done.metrics.commits] == ["APPEND"]
 
 
-def test_a_repeated_commit_is_reported_once(tmp_path, told):
+def test_a_repeated_commit_is_reported_once(tmp_path, received):
     table = append_table(tmp_path / "t")
     for _ in range(2):
         with table.writer() as writer:
             writer.write(FIRST)
             messages = writer.prepare_commit()
         IdempotentCommits(table.store, "stream").commit(messages, 0)
-    assert [event.snapshot_id for event in told] == [1]
+    assert [event.snapshot_id for event in received] == [1]
     with table.writer() as writer:
         writer.write(FIRST)
         messages = writer.prepare_commit()
     for _ in range(2):
         table.committer("me").commit(messages, 7)
-    assert [event.snapshot_id for event in told] == [1, 2]
+    assert [event.snapshot_id for event in received] == [1, 2]
 
 
 def test_commit_messages_carry_writer_metrics(tmp_path):
@@ -285,8 +285,8 @@ def test_snapshot_metrics_are_computed_from_metadata(tmp_path):
         table.truncate()
     assert [commit.snapshot_id for commit in measured.commits] == [1, 2, 3, 4]
     for commit in measured.commits:
-        told = table.operation_metrics(snapshot_id=commit.snapshot_id)
-        assert told == {name: getattr(commit, name) for name in told}
+        recorded = table.operation_metrics(snapshot_id=commit.snapshot_id)
+        assert recorded == {name: getattr(commit, name) for name in recorded}
     assert table.operation_metrics(snapshot_id=2)["delete_rows_added"] == 1
     table.tags.create("old", 1)
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
@@ -319,19 +319,21 @@ def test_scan_without_listener_measures_nothing(tmp_path, monkeypatch):
     assert table.to_arrow().num_rows == 4
 
 
-def test_reads_of_splits_are_reported_from_every_thread(tmp_path, told):
+def test_reads_of_splits_are_reported_from_every_thread(tmp_path, received):
     table = keyed_table(tmp_path / "t", bucket="3", write_only="true")
     for _ in range(2):
         table.write(orders(*((n, "v", n) for n in range(30))))
-    told.clear()
+    received.clear()
     with metrics.collect() as measured:
         table.to_arrow(filter="id < 10")
     assert len(measured.reads) == 3
     read = measured.read
     assert (read.splits, read.files, read.rows_stored, read.rows_merged) == (3, 6, 60, 30)
     assert (read.rows_filtered, read.rows) == (20, 10)
-    assert {(one.table, one.branch, one.snapshot_id, one.error) for one in told[1:]} == {(table.path, "main", 2, None)}
-    assert sorted(one.rows for one in told if isinstance(one, metrics.ReadMetrics)) == sorted(
+    assert {(one.table, one.branch, one.snapshot_id, one.error) for one in received[1:]} == {
+        (table.path, "main", 2, None)
+    }
+    assert sorted(one.rows for one in received if isinstance(one, metrics.ReadMetrics)) == sorted(
         one.rows for one in measured.reads
     )
 
@@ -365,14 +367,14 @@ def test_failed_read_has_error_class(tmp_path):
     assert (measured.read.error, measured.read.rows) == ("CorruptedError", 0)
 
 
-def test_recorder_receives_metrics_instead_of_listeners(tmp_path, told):
+def test_recorder_receives_metrics_instead_of_listeners(tmp_path, received):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     [split] = table.scan().plan().splits
-    told.clear()
+    received.clear()
     recorder = ReadRecorder()
     list(replace(table.reader(), recorder=recorder).to_batches(split))
-    assert (recorder.metrics().rows, recorder.metrics().table, told) == (4, table.path, [])
+    assert (recorder.metrics().rows, recorder.metrics().table, received) == (4, table.path, [])
 
 
 # ---- who gets them
@@ -396,7 +398,7 @@ def test_listeners_get_every_event_until_they_are_removed(tmp_path):
         metrics.add_listener("print")
 
 
-def test_failing_listener_does_not_fail_commit(tmp_path, caplog, told):
+def test_failing_listener_does_not_fail_commit(tmp_path, caplog, received):
     def broken(event):
         raise OSError("s3://user:secret@bucket is away")
 
@@ -406,7 +408,7 @@ def test_failing_listener_does_not_fail_commit(tmp_path, caplog, told):
         table.write(FIRST)
     finally:
         metrics.remove_listener(broken)
-    assert len(told) == 1, "the other listeners are called"
+    assert len(received) == 1, "the other listeners are called"
     assert "is away" in caplog.text
     assert "secret" not in caplog.text
     assert table.to_arrow().num_rows == 4
@@ -487,11 +489,11 @@ def test_log_record_has_fields(tmp_path, caplog):
     assert [r.paimon["event"] for r in caplog.records if r.name == "paimon_core.metrics"] == ["scan", "read"]
 
 
-def test_passwords_of_paths_are_hidden(tmp_path, monkeypatch, told):
+def test_passwords_of_paths_are_hidden(tmp_path, monkeypatch, received):
     table = append_table(tmp_path / "t")
     monkeypatch.setattr(type(table.store), "root", "s3://me:secret@bucket/t")
     report_compaction(table.store, None, [], 1)
-    assert [event.table for event in told] == ["s3://***@bucket/t"]
+    assert [event.table for event in received] == ["s3://***@bucket/t"]
 
 
 @pytest.mark.parametrize("kind", [CommitMetrics, CompactionMetrics, metrics.ScanMetrics, metrics.ReadMetrics])

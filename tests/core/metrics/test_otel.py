@@ -38,26 +38,26 @@ def test_commits_and_compactions_become_instruments(tmp_path, reader):
     table.write(ROWS)
     table.write(ROWS)
     table.with_options({"write-only": "false"}).compact(full=True)
-    found = points(reader)
-    rows = {p.attributes["paimon.commit.kind"]: p.value for p in found["paimon.commit.rows.added"]}
+    result = points(reader)
+    rows = {p.attributes["paimon.commit.kind"]: p.value for p in result["paimon.commit.rows.added"]}
     assert rows == {"APPEND": 4, "COMPACT": 2}
-    assert {p.attributes["paimon.table"] for p in found["paimon.commit.rows.added"]} == {table.path}
-    durations = {p.attributes["paimon.commit.kind"]: p for p in found["paimon.commit.duration"]}
+    assert {p.attributes["paimon.table"] for p in result["paimon.commit.rows.added"]} == {table.path}
+    durations = {p.attributes["paimon.commit.kind"]: p for p in result["paimon.commit.duration"]}
     assert (durations["APPEND"].count, durations["COMPACT"].count) == (2, 1)
     assert durations["APPEND"].explicit_bounds[0] == 0.005, "seconds, not milliseconds"
-    assert {p.attributes["paimon.phase"] for p in found["paimon.commit.phase.duration"]} >= {"write", "publish"}
-    [received] = found["paimon.commit.rows.received"]
+    assert {p.attributes["paimon.phase"] for p in result["paimon.commit.phase.duration"]} >= {"write", "publish"}
+    [received] = result["paimon.commit.rows.received"]
     assert received.value == 6
-    [dropped] = found["paimon.compaction.rows.in"]
+    [dropped] = result["paimon.compaction.rows.in"]
     assert dropped.value == 4
-    assert "paimon.scan.files" not in found
+    assert "paimon.scan.files" not in result
     table.to_arrow()
-    found = points(reader)
-    assert found["paimon.scan.files"][0].value == 1
-    assert found["paimon.compaction.level_0_files.max"][0].value == 2
-    assert found["paimon.read.rows"][0].value == 2
-    assert found["paimon.read.duration"][0].count == 1
-    phases = {point.attributes["paimon.phase"]: point.value for point in found["paimon.read.phase.time"]}
+    result = points(reader)
+    assert result["paimon.scan.files"][0].value == 1
+    assert result["paimon.compaction.level_0_files.max"][0].value == 2
+    assert result["paimon.read.rows"][0].value == 2
+    assert result["paimon.read.duration"][0].count == 1
+    phases = {point.attributes["paimon.phase"]: point.value for point in result["paimon.read.phase.time"]}
     assert phases["decode"] > 0
     assert "plan" not in phases, "no time was spent in it"
 

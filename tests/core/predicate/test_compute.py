@@ -38,9 +38,9 @@ def test_every_operator_on_every_value(name):
 @draws(200)
 @given(predicates(), tables())
 def test_bound_predicate_equals_model(p, rows):
-    found = evaluate(bind(p, FIELDS), batch_of(rows))
-    assert found.null_count == 0
-    assert found.to_pylist() == [model(p, row) is True for row in rows]
+    result = evaluate(bind(p, FIELDS), batch_of(rows))
+    assert result.null_count == 0
+    assert result.to_pylist() == [model(p, row) is True for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,6 @@ def test_unknown_stays_unknown_in_chunked_columns():
         a, b = pa.array([*known, None]), pa.array([1.0] * size)
         for at in range(size + 1):
             rows = pa.table({"a": pa.chunked_array([a[:at], a[at:]]), "b": pa.chunked_array([b[:at], b[at:]])})
-            wanted = [value is not None and value != 5 for value in a.to_pylist()]
-            assert evaluate(both, rows).to_pylist() == wanted
-            assert evaluate(either, rows).to_pylist() == wanted
+            expected = [value is not None and value != 5 for value in a.to_pylist()]
+            assert evaluate(both, rows).to_pylist() == expected
+            assert evaluate(either, rows).to_pylist() == expected

@@ -94,9 +94,9 @@ def test_bind_literals_outside_type(text, bound):
     types = fields(
         a="INT", d="DATE", t="TIMESTAMP(6)", z="TIMESTAMP(3) WITH LOCAL TIME ZONE", c="TIME(3)", m="DECIMAL(5, 2)"
     )
-    found = bind(parse_predicate(text), types)
-    assert found == parse_predicate(bound)
-    assert str(found) == bound
+    result = bind(parse_predicate(text), types)
+    assert result == parse_predicate(bound)
+    assert str(result) == bound
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_bind_accepts_numpy_numbers():
     ],
 )
 def test_restrict_keeps_tests_on_columns(text, names, expected):
-    found = restrict(parse_predicate(text), set(names))
-    assert found == (None if expected is None else parse_predicate(expected))
+    result = restrict(parse_predicate(text), set(names))
+    assert result == (None if expected is None else parse_predicate(expected))
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_too_many_combinations_pin_nothing():
 
 def test_pinned_zeros_and_nan():
     types = fields(a="DOUBLE")
-    (found,) = pinned_values(bind(parse_predicate("a IN (0, 5)"), types), ["a"]).values()
-    assert [struct.pack("<d", v) for v in found] == [struct.pack("<d", v) for v in (0.0, -0.0, 5.0)]
+    (result,) = pinned_values(bind(parse_predicate("a IN (0, 5)"), types), ["a"]).values()
+    assert [struct.pack("<d", v) for v in result] == [struct.pack("<d", v) for v in (0.0, -0.0, 5.0)]
     assert pinned_values(bind(parse_predicate("a = DOUBLE 'NaN'"), types), ["a"]) is None
 
 
@@ -237,10 +237,10 @@ def test_most_keys_of_days_and_fractions():
 @given(predicates(("int", "txt")), tables(), st.integers(-9, 9), st.integers(0, 9))
 def test_most_keys_bounds_keys_of_matching_rows(p, rows, low, number):
     p = And((bind(p, FIELDS), *conjuncts(bind(col("int").between(low, low + number), FIELDS))))
-    found = {row["int"] for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True) if passed}
+    result = {row["int"] for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True) if passed}
     most = most_keys(p, [field for field in FIELDS if field.name == "int"])
     assert most is not None
-    assert len(found) <= most <= number + 1
+    assert len(result) <= most <= number + 1
 
 
 # a type a column was stored with, and how a value looks there: None where it has no place

@@ -21,7 +21,7 @@ from tests.support.tables import ORDERS, append_table, keyed_table, orders
 FROM_1 = {"scan.snapshot-id": "1"}
 
 
-def told(table: Table, filter: str | None = None, columns: list[str] | None = None, **how: bool) -> list[tuple]:
+def stream_rows(table: Table, filter: str | None = None, columns: list[str] | None = None, **how: bool) -> list[tuple]:
     """Return all rows of a stream."""
     stream = table.stream(columns, filter, **how)
     rows = []
@@ -43,10 +43,10 @@ def changing(path, **options: str) -> Table:
 
 def test_changes_with_kinds(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup")
-    assert told(table, changelog=True) == [
+    assert stream_rows(table, changelog=True) == [
         ("+I", 1, "a", 1), ("+I", 2, "b", 2), ("-U", 1, "a", 1), ("+U", 1, "c", 9), ("-D", 1, "c", 9),
     ]  # fmt: skip
-    assert told(table, "n < 5", ["n"], changelog=True) == [("+I", 1), ("+I", 2), ("-U", 1)]
+    assert stream_rows(table, "n < 5", ["n"], changelog=True) == [("+I", 1), ("+I", 2), ("-U", 1)]
     assert table.stream(["v"], changelog=True).schema.names == ["rowkind", "v"]
     assert sum(b.num_rows for b in table.stream([], ignore_deletes=True).to_batches()) == 3
 
@@ -54,9 +54,9 @@ def test_changes_with_kinds(tmp_path):
 def test_without_kinds_deletes_are_refused_or_left_out(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup")
     with pytest.raises(UnsupportedError, match=r"at snapshot 6, .*read\.changelog.*read\.ignore-deletes"):
-        told(table)
-    assert told(table, ignore_deletes=True) == [(1, "a", 1), (2, "b", 2), (1, "c", 9)]
-    assert told(table, "n < 5", ["v"], ignore_deletes=True) == [("a",), ("b",)]
+        stream_rows(table)
+    assert stream_rows(table, ignore_deletes=True) == [(1, "a", 1), (2, "b", 2), (1, "c", 9)]
+    assert stream_rows(table, "n < 5", ["v"], ignore_deletes=True) == [("a",), ("b",)]
 
 
 @pytest.mark.parametrize("kind", ["-D", "-U"])
@@ -64,8 +64,8 @@ def test_retract_without_replacement_is_a_delete(tmp_path, kind):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 9)), [kind])
     with pytest.raises(UnsupportedError, match="snapshot 1"):
-        told(table.with_options(FROM_1))
-    assert told(table.with_options(FROM_1), changelog=True) == [(kind, 1, "a", 9)]
+        stream_rows(table.with_options(FROM_1))
+    assert stream_rows(table.with_options(FROM_1), changelog=True) == [(kind, 1, "a", 9)]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_delete_is_refused_if_its_key_may_match(tmp_path, filter, refused):
     table = table.with_options(FROM_1)
     if refused:
         with pytest.raises(UnsupportedError, match="snapshot 2"):
-            told(table, filter, ["n"])
+            stream_rows(table, filter, ["n"])
     else:
-        assert told(table, filter, ["n"]) == [(9,)]
+        assert stream_rows(table, filter, ["n"]) == [(9,)]
 
 
 def test_files_of_one_commit_emit_each_key_once(tmp_path):
@@ -96,7 +96,7 @@ def test_files_of_one_commit_emit_each_key_once(tmp_path):
             writers[n] = writer.prepare_commit()
     table.committer().commit([*writers[0], *writers[1]])
     rows = [("+I", 1, "of 1", 1), ("+I", 2, "own", 0), ("+I", 3, "own", 1), ("-D", 7, "gone", 0)]
-    assert told(table.with_options(FROM_1), changelog=True) == rows
+    assert stream_rows(table.with_options(FROM_1), changelog=True) == rows
     assert [tuple(row.values()) for row in table.changes(0).to_pylist()] == rows
 
 
@@ -108,8 +108,8 @@ def test_merge_engine_merges_rows_of_one_commit(tmp_path):
         for n in range(3):
             writer.write(orders((1, "x", n), (n + 5, "y", n)))
         table.committer().commit(writer.prepare_commit())
-    found = told(table.with_options(FROM_1), "id = 1", changelog=True)
-    assert found == [("+I", 1, "x", 3)]
+    result = stream_rows(table.with_options(FROM_1), "id = 1", changelog=True)
+    assert result == [("+I", 1, "x", 3)]
 
 
 def test_overwrite_is_emitted_only_by_option(tmp_path):
@@ -123,14 +123,14 @@ def test_overwrite_is_emitted_only_by_option(tmp_path):
         table.write(orders((1, "a", 0), (2, "b", 0), (3, "c", 0)))
         table.write(orders((2, "b", 0)), ["-D"])
         table.overwrite(orders((3, "d", 0)))
-        before = told(table.with_options(FROM_1), changelog=True)
-        after = told(table.with_options(asked), changelog=True)
+        before = stream_rows(table.with_options(FROM_1), changelog=True)
+        after = stream_rows(table.with_options(asked), changelog=True)
         assert after == [*before, ("-D", 1, "a", 0), ("-D", 3, "c", 0), ("+I", 3, "d", 0)]
     table = append_table(tmp_path / "append")
     table.write(orders((1, "a", 0)))
     table.overwrite(orders((2, "b", 0)))
-    assert told(table.with_options(FROM_1)) == [(1, "a", 0)]
-    assert len(told(table.with_options({**FROM_1, "streaming-read-append-overwrite": "true"}))) == 2
+    assert stream_rows(table.with_options(FROM_1)) == [(1, "a", 0)]
+    assert len(stream_rows(table.with_options({**FROM_1, "streaming-read-append-overwrite": "true"}))) == 2
 
 
 def test_overwrite_without_previous_vectors_is_refused(tmp_path):
@@ -156,7 +156,7 @@ def test_moved_keys_are_deleted_before_inserted(tmp_path, producer):
     table = moving(tmp_path / "t", **{"changelog-producer": producer})
     table.write(orders((1, "a", 0), (2, "b", 0), (3, "a", 0)))
     table.write(orders((1, "b", 1), (2, "a", 1), (3, "a", 1)))
-    rows = told(table.with_options(FROM_1), changelog=True)
+    rows = stream_rows(table.with_options(FROM_1), changelog=True)
     held: dict[int, tuple] = {}
     for kind, *row in rows:
         if kind in ("-U", "-D"):
@@ -165,7 +165,9 @@ def test_moved_keys_are_deleted_before_inserted(tmp_path, producer):
             assert row[0] not in held or held[row[0]][1] == row[1]
             held[row[0]] = tuple(row)
     assert sorted(held.values()) == [(1, "b", 1), (2, "a", 1), (3, "a", 1)]
-    assert [row[:1] for row in told(table.with_options(FROM_1), columns=["n"], changelog=True)] == [r[:1] for r in rows]
+    assert [row[:1] for row in stream_rows(table.with_options(FROM_1), columns=["n"], changelog=True)] == [
+        r[:1] for r in rows
+    ]
 
 
 def test_cross_partition_changes_without_order_are_refused(tmp_path):
@@ -176,7 +178,7 @@ def test_cross_partition_changes_without_order_are_refused(tmp_path):
             writer.write(orders((1, place, 0)))
         table.committer().commit(writer.prepare_commit())
     with pytest.raises(UnsupportedError, match=r"snapshot 1 .* more than once.*'changelog-producer' = 'lookup'"):
-        told(table.with_options(FROM_1), changelog=True)
+        stream_rows(table.with_options(FROM_1), changelog=True)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.integers(1, 7), st.booleans())
@@ -187,12 +189,12 @@ def test_keys_with_last_kind_splits_keys(rows, size, alive):
     table = pa.table(
         {"kind": pa.array([k for _, k in rows], pa.int8()), "key": pa.array([k for k, _ in rows], pa.int64())}
     )
-    found = [
+    result = [
         tuple(r.values())
         for b in keys_with_last_kind(iter(table.to_batches(max_chunksize=size)), ["key"], alive=alive)
         for r in b.to_pylist()
     ]
-    assert found == [(kind, key) for key, kind in rows if (last[key] % 2 == 0) == alive]
+    assert result == [(kind, key) for key, kind in rows if (last[key] % 2 == 0) == alive]
 
 
 def test_splits_and_readers_are_picklable(tmp_path):
@@ -206,11 +208,11 @@ def test_splits_and_readers_are_picklable(tmp_path):
 def test_changelog_is_read_after_snapshot_expiry(tmp_path):
     table = changing(tmp_path / "t", changelog_producer="lookup", **{"changelog.time_retained": "9 h"})
     stream = table.stream(changelog=True)
-    expected = told(table, changelog=True)
+    expected = stream_rows(table, changelog=True)
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert len(table.snapshots()) == 1
     assert [tuple(r.values()) for b in stream.to_batches() for r in b.to_pylist()] == expected
-    assert told(table, changelog=True) == expected
+    assert stream_rows(table, changelog=True) == expected
 
 
 def test_column_updates_of_existing_rows_are_refused(tmp_path):
@@ -220,9 +222,9 @@ def test_column_updates_of_existing_rows_are_refused(tmp_path):
     with table.writer() as writer:
         writer.write(orders((3, "c", 3)))
         table.committer().commit(writer.prepare_commit())
-    assert sorted(told(table)) == [(1, "a", 1), (2, "B", 2), (3, "c", 3)]
+    assert sorted(stream_rows(table)) == [(1, "a", 1), (2, "B", 2), (3, "c", 3)]
     for start in (1, 2):
         with pytest.raises(UnsupportedError, match=r"snapshot 2 .*'scan.snapshot-id' = '3'"):
-            told(table.with_options({"scan.snapshot-id": str(start)}))
+            stream_rows(table.with_options({"scan.snapshot-id": str(start)}))
     later = table.with_options({"scan.snapshot-id": "3"})
-    assert told(later, columns=["id", "_ROW_ID"]) == [(3, 2)]
+    assert stream_rows(later, columns=["id", "_ROW_ID"]) == [(3, 2)]

@@ -40,8 +40,8 @@ def test_an_empty_run_has_no_file_to_read(tmp_path):
 
 @pytest.mark.parametrize(("name", "codec"), [("zstd", "zstd"), ("LZ4", "lz4"), ("none", None)])
 def test_spill_codec_follows_options(name, codec):
-    found = spill_codec(Options({"spill-compression": name}))
-    assert (None if found is None else found.name) == codec
+    result = spill_codec(Options({"spill-compression": name}))
+    assert (None if result is None else result.name) == codec
 
 
 def stored_run(*rows):

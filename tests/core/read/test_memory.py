@@ -103,8 +103,8 @@ def merge(tmp_path, format_: str, rows: int) -> None:
     large, small = pair(tmp_path, keyed_table, bucket="1", write_only="true", **{"file.format": format_})
     fill(large, RUNS, rows)
     assert len(large.scan().plan().splits[0].files) >= RUNS
-    found, megabytes = run(READ, large.path, small.path, ALLOWED)
-    assert found == rows + RUNS - 1
+    result, megabytes = run(READ, large.path, small.path, ALLOWED)
+    assert result == rows + RUNS - 1
     assert megabytes >= rows * WIDTH >> 20
 
 
@@ -126,8 +126,8 @@ def test_append_table_read_needs_one_batch(tmp_path, format_):
     large, small = pair(tmp_path, append_table, **{"file.format": format_})
     rows = 20_000 if format_ == "avro" else 60_000
     fill(large, RUNS, rows, disjoint=True)
-    found, _ = run(READ, large.path, small.path, rows * WIDTH * RUNS * 4 // 10 >> 20)
-    assert found == RUNS * rows
+    result, _ = run(READ, large.path, small.path, rows * WIDTH * RUNS * 4 // 10 >> 20)
+    assert result == RUNS * rows
 
 
 def write(tmp_path, make, count: int) -> None:
@@ -243,11 +243,11 @@ def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str,
     bulky(large, runs, rows)
     files = large.scan().plan().splits[0].files
     assert sum(f.row_count for f in files) * 1200 > 100 * sum(f.file_size for f in files)
-    found, megabytes, ids, ones = run(BULKY, large.path, small.path, ALLOWED, *(["compact"] if compacted else []))
+    result, megabytes, ids, ones = run(BULKY, large.path, small.path, ALLOWED, *(["compact"] if compacted else []))
     keys = rows + runs - 1
-    assert (found, ids) == (keys, keys * (keys - 1) // 2)
+    assert (result, ids) == (keys, keys * (keys - 1) // 2)
     assert ones == (runs * rows if engine == "aggregation" else keys)
-    assert megabytes >= found * 1196 >> 20
+    assert megabytes >= result * 1196 >> 20
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])

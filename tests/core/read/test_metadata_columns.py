@@ -50,7 +50,7 @@ def stored_rows(path: Path) -> list[dict]:
 
 def model(table: Table, live: set[int]) -> list[dict]:
     """Return the rows with these keys and the location of each, from the files of the newest snapshot."""
-    found = []
+    result = []
     for split in table.with_options({"source.split.target-size": "1 gb"}).scan().plan().splits:
         for file in split.files:
             path = table.store.file_path(split.bucket_ref, file)
@@ -58,8 +58,8 @@ def model(table: Table, live: set[int]) -> list[dict]:
             p = int(parts[0].removeprefix("p="))
             for index, row in enumerate(stored_rows(Path(path))):
                 place = dict(zip(PLACE, (path, index, {"p": p}, int(parts[1].removeprefix("bucket-"))), strict=True))
-                found += [{"k": row["k"], "n": row["n"], "p": p, **place}] if row["k"] in live else []
-    return found
+                result += [{"k": row["k"], "n": row["n"], "p": p, **place}] if row["k"] in live else []
+    return result
 
 
 @examples(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -139,5 +139,5 @@ def test_row_ids_combine_with_metadata_columns(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     for id_ in (1, 2):
         table.write(orders((id_, "a", 1), (id_ + 10, "b", 2)))
-    found = table.to_arrow(["id", "_ROW_ID", "__paimon_row_index"], filter="id > 2").to_pylist()
-    assert sorted(tuple(row.values()) for row in found) == [(11, 1, 1), (12, 3, 1)]
+    result = table.to_arrow(["id", "_ROW_ID", "__paimon_row_index"], filter="id > 2").to_pylist()
+    assert sorted(tuple(row.values()) for row in result) == [(11, 1, 1), (12, 3, 1)]

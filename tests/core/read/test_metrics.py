@@ -34,14 +34,14 @@ def measured(table: Table, text: str | None = None, columns=None) -> tuple[ReadM
 
 def check(table: Table, text: str | None = None, columns=None) -> ReadMetrics:
     """Compare with a read that measures nothing; return the metrics."""
-    found, rows = measured(table, text, columns)
+    result, rows = measured(table, text, columns)
     assert rows.equals(table.to_arrow(columns, text))
-    assert found.rows == rows.num_rows
-    assert found.rows_stored == found.rows + sum(getattr(found, name) for name in LEFT_OUT)
-    assert all(getattr(found, name) >= 0 for name in (*NUMBERS, *LEFT_OUT))
-    assert found.phase_seconds.keys() == {*PHASES}
-    assert min(found.phase_seconds.values()) >= 0
-    return found
+    assert result.rows == rows.num_rows
+    assert result.rows_stored == result.rows + sum(getattr(result, name) for name in LEFT_OUT)
+    assert all(getattr(result, name) >= 0 for name in (*NUMBERS, *LEFT_OUT))
+    assert result.phase_seconds.keys() == {*PHASES}
+    assert min(result.phase_seconds.values()) >= 0
+    return result
 
 
 def left_out(found: ReadMetrics) -> dict[str, int]:
@@ -63,8 +63,8 @@ def test_every_merge_engine_returns_the_same_rows(tmp_path, spec):
         table.with_options({"write-only": "false"}).compact(full=True)
     stored = sum(split.row_count for split in table.scan().plan().splits)
     for text in (None, "k > 10", "a = 2 OR c = 1"):
-        found = check(table, text, ["k", "a", "b"])
-        assert found.rows_stored == stored
+        result = check(table, text, ["k", "a", "b"])
+        assert result.rows_stored == stored
         spilled = check(table.with_options({"sort-spill-threshold": "2"}), text)
         assert left_out(spilled) == left_out(check(table, text))
 
@@ -74,9 +74,9 @@ def test_merged_and_retracted_rows_are_counted(tmp_path):
     table.write(orders((1, "a", 1), (2, "b", 2), (3, "c", 3)))
     table.write(orders((2, "B", 2), (3, "c", 3), (4, "d", 4)), ["+I", "-D", "+I"])
     table.write(orders((9, "x", 9)), ["-D"])  # a section of its own, not merged
-    found = check(table)
-    assert left_out(found) == {"merged": 2, "retracted": 2}
-    assert (found.files, found.rows_stored, found.rows) == (3, 7, 3)
+    result = check(table)
+    assert left_out(result) == {"merged": 2, "retracted": 2}
+    assert (result.files, result.rows_stored, result.rows) == (3, 7, 3)
     assert left_out(check(table, "v > 'a'")) == {"merged": 2, "retracted": 2, "filtered": 2}
 
 
@@ -118,9 +118,9 @@ def test_parts_count_as_one_file(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(orders(*((n, f"v{n}", n) for n in range(100))))
     cut = table.with_options({"source.split.target-size": "300 b"})
-    found, _ = measured(cut)
-    assert found.splits > 2
-    assert (found.files, found.rows_stored, found.rows) == (1, 100, 100)
+    result, _ = measured(cut)
+    assert result.splits > 2
+    assert (result.files, result.rows_stored, result.rows) == (1, 100, 100)
 
 
 def test_columns_of_several_files_are_joined(tmp_path):
@@ -129,8 +129,8 @@ def test_columns_of_several_files_are_joined(tmp_path):
     table.write(orders(*((n, "v", n) for n in range(10))))
     ids = table.to_arrow(["_ROW_ID", "n"])
     table.update_columns(ids)
-    found = check(table)
-    assert (found.files, found.rows_stored, found.rows_merged, found.rows) == (2, 20, 10, 10)
+    result = check(table)
+    assert (result.files, result.rows_stored, result.rows_merged, result.rows) == (2, 20, 10, 10)
     assert check(table, None, ["n"]).rows_merged == 0
 
 

@@ -116,9 +116,9 @@ def test_large_file_is_planned_as_several_splits(tmp_path):
     cut = table.with_options({"source.split.target-size": f"{whole.size // 4} b"})
     splits, reader = cut.scan().plan().splits, cut.reader()
     assert len(splits) == 5
-    found = [[row["id"] for batch in reader.to_batches(split) for row in batch.to_pylist()] for split in splits]
-    assert all(len(rows) % 7 == 0 and 100 <= len(rows) <= 200 for rows in found)
-    assert [*itertools.chain(*found)] == list(range(700))
+    result = [[row["id"] for batch in reader.to_batches(split) for row in batch.to_pylist()] for split in splits]
+    assert all(len(rows) % 7 == 0 and 100 <= len(rows) <= 200 for rows in result)
+    assert [*itertools.chain(*result)] == list(range(700))
     assert all(split.size <= whole.size // 4 + 1 and split.certain_row_count is None for split in splits)
     assert "row groups at rows 0 to 139" in str(cut.explain())
     assert cut.to_arrow(limit=3).num_rows == 3

@@ -126,9 +126,9 @@ def test_hashes_of_any_mixture_of_lengths(count, lengths):
         sizes = np.where(rng.random(count) < 0.001, sizes, sizes % 12)  # a few far longer than the others
     values = [rng.bytes(size) for size in sizes]
     rows = encode(pa.record_batch([pa.array(values, pa.binary())], names=["a"]))
-    found = hashes(rows)
+    result = hashes(rows)
     for i in {0, count // 2, count - 1, int(sizes.argmax())}:
-        assert found[i] == plain_hash(rows[i])
+        assert result[i] == plain_hash(rows[i])
 
 
 def test_slices_hash_like_whole_batch():

@@ -63,12 +63,12 @@ def internal(value, t):
 
 
 def cases():
-    found = []
+    result = []
     for case in RECORDED["cases"]:
         schema = columns_of(case["types"])
         values = [[internal(v, t) for v, t in zip(row["values"], schema.types, strict=True)] for row in case["rows"]]
-        found.append(pytest.param(schema, values, case["rows"], id=", ".join(case["types"])))
-    return found
+        result.append(pytest.param(schema, values, case["rows"], id=", ".join(case["types"])))
+    return result
 
 
 def batch_of(values, schema):
@@ -82,8 +82,8 @@ def test_rows_hashes_and_buckets_equal_recorded_values(schema, values, recorded)
     assert [row.hex() for row in rows.serialized().to_pylist()] == [r["row"] for r in recorded]
     assert hashes(rows).tolist() == [r["hash"] for r in recorded]
     for function in {"default", "mod", "hive"} & set(recorded[0]):
-        found = np.stack([buckets(batch, count, function) for count in COUNTS], 1).tolist()
-        assert found == [r[function] for r in recorded], function
+        result = np.stack([buckets(batch, count, function) for count in COUNTS], 1).tolist()
+        assert result == [r[function] for r in recorded], function
 
 
 @pytest.mark.parametrize(("schema", "values", "recorded"), cases())

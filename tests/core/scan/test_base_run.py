@@ -51,9 +51,9 @@ def test_base_run_with_newer_rows_equals_table(way, compact, steps):
         table.compact(full=True)
     for writes in steps:  # the second writer of a step may have older numbers than rows that are committed
         commit_at_once(table, writes, list(range(len(writes))))
-    found = divided(table)
-    if found is not None:
-        assert rows(table, found) == rows_of(table.to_arrow())
+    result = divided(table)
+    if result is not None:
+        assert rows(table, result) == rows_of(table.to_arrow())
 
 
 def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
@@ -62,9 +62,9 @@ def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
     assert divided(table).newer == ()
     table.write(orders((3, "new", 0), (99, "new", 0)))
     table.write(orders((3, "", 0), (4, "", 0)), ["-D", "+I"])
-    found = divided(table)
-    assert [len(split.files) for split in (*found.plan.splits, *found.newer)] == [1, 2]
-    assert rows(table, found) == rows_of(table.to_arrow())
+    result = divided(table)
+    assert [len(split.files) for split in (*result.plan.splits, *result.newer)] == [1, 2]
+    assert rows(table, result) == rows_of(table.to_arrow())
     monkeypatch.setattr(module, "MOST_NEWER_ROWS", 3)
     assert divided(table) is None
     monkeypatch.setattr(module, "MOST_NEWER_ROWS", 4)

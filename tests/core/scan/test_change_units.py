@@ -15,12 +15,12 @@ def units(text: str) -> str:
     newest = store.snapshots.latest()
     try:
         if question == "all rows":
-            found = all_units(store, newest)
+            result = all_units(store, newest)
         else:
-            found = changed_units(store, newest, lambda: store.snapshots.get(newest.id - 1))
+            result = changed_units(store, newest, lambda: store.snapshots.get(newest.id - 1))
     except PaimonError as error:
         return f"{type(error).__name__}: {error}".replace(ROOT, "TABLE")
-    return "\n".join(described(table, unit) for unit in found)
+    return "\n".join(described(table, unit) for unit in result)
 
 
 def described(table: TextTable, unit: ChangeUnit) -> str:

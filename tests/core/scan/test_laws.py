@@ -87,9 +87,9 @@ def check(table: Table, predicate: Predicate) -> None:
     """Check that a filtered read equals a filtered full read."""
     full = table.to_arrow()
     bound = bind(predicate, table.schema.fields)
-    wanted = full.filter(evaluate(bound, full))
-    found = table.to_arrow(filter=predicate)
-    assert lines(found) == lines(wanted), str(predicate)
+    expected = full.filter(evaluate(bound, full))
+    result = table.to_arrow(filter=predicate)
+    assert lines(result) == lines(expected), str(predicate)
 
 
 def lines(table: pa.Table) -> list[str]:

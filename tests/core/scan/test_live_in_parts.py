@@ -35,8 +35,8 @@ def test_file_added_again_after_delete_is_live(tmp_path, monkeypatch, most):
         delta_manifest_list=lists[1][0],
         delta_manifest_list_size=lists[1][1],
     )
-    found = [entry for part in live_in_parts(store, made) for entry in part]
-    assert names(found) == ["stays", "again", "up"]
-    assert sorted(names(found)) == sorted(names(live_entries(store, made).live))
+    result = [entry for part in live_in_parts(store, made) for entry in part]
+    assert names(result) == ["stays", "again", "up"]
+    assert sorted(names(result)) == sorted(names(live_entries(store, made).live))
     assert names(e for part in live_in_parts(store, made, levels=[5]) for e in part) == ["up"]
     assert names(e for part in live_in_parts(store, made, buckets=[1]) for e in part) == []

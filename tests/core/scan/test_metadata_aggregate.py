@@ -52,7 +52,7 @@ def rows_of(keys, partitions, salt):
 def expected(rows: pa.Table, groups, functions):
     """Return the result from the rows, with groups in any order."""
     keys = sorted({tuple(r[g] for g in groups) for r in rows.to_pylist()}, key=str) if groups else [()]
-    found = []
+    result = []
     for key in keys:
         part = [r for r in rows.to_pylist() if tuple(r[g] for g in groups) == key]
         row = list(key)
@@ -62,8 +62,8 @@ def expected(rows: pa.Table, groups, functions):
             row.append(
                 len(values) if f.name == "count" else None if not plain else {"min": min, "max": max}[f.name](plain)
             )
-        found.append(tuple(row))
-    return found
+        result.append(tuple(row))
+    return result
 
 
 @examples(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

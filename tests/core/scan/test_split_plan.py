@@ -23,7 +23,7 @@ def splits(text: str) -> str:
     kind, *words = first.split()
     sizes = dict(word.split("=") for word in words if "=" in word)
     files = [text_file(name, given, (0, 0)) for _, name, given in text_files(line.removeprefix("split"))]
-    found = plan_splits(
+    result = plan_splits(
         7,
         [ManifestEntry(ADD, EMPTY_ROW, 0, 1, f) for f in files],
         Packing(int(sizes["target"]), int(sizes["cost"])),
@@ -31,7 +31,7 @@ def splits(text: str) -> str:
         disjoint="deletion-vectors" in words,
         sliced="data-evolution" in words,
     )
-    lines = (("raw" if s.raw_convertible else "merged", *(f.file_name for f in s.files)) for s in found)
+    lines = (("raw" if s.raw_convertible else "merged", *(f.file_name for f in s.files)) for s in result)
     return "\n".join(map(" ".join, lines))
 
 

@@ -40,7 +40,7 @@ def changed(table: Table, limits: Limits = Limits(), at: Position | None = None)
     raise AssertionError
 
 
-def told(table: Table, **options: str) -> list[tuple]:
+def stream_rows(table: Table, **options: str) -> list[tuple]:
     """Return all rows of a stream with options (with _ for - and .)."""
     return [row for batch in changed(table.with_options(options)) for row in batch]
 
@@ -107,8 +107,8 @@ def test_next_snapshot_is_oldest_snapshot_needed():
 )
 def test_start_follows_scan_mode(tmp_path, options, expected):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
-    assert told(table, **options) == expected
-    again = told(table, **options, **{"source.split.target-size": "1 b"})
+    assert stream_rows(table, **options) == expected
+    again = stream_rows(table, **options, **{"source.split.target-size": "1 b"})
     assert again == expected
 
 
@@ -116,8 +116,8 @@ def test_start_follows_timestamp_options(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     for snapshot in table.snapshots():
         younger = [s.id for s in table.snapshots() if s.time_millis >= snapshot.time_millis]
-        found = told(table, **{"scan.timestamp-millis": str(snapshot.time_millis)})
-        assert found == [A, B, C, D][min(younger) - 1 :]
+        result = stream_rows(table, **{"scan.timestamp-millis": str(snapshot.time_millis)})
+        assert result == [A, B, C, D][min(younger) - 1 :]
 
 
 def test_compacted_full_starts_at_a_compaction(tmp_path):
@@ -129,12 +129,12 @@ def test_compacted_full_starts_at_a_compaction(tmp_path):
 
 def test_start_from_file_creation_time(tmp_path):
     table = timeline(append_table(tmp_path / "t"))
-    assert len(told(table, **{"scan.file-creation-time-millis": "0"})) == 4
-    assert told(table, **{"scan.file-creation-time-millis": "99999999999999"}) == []
-    assert len(told(table, **{"scan.creation-time-millis": "0"})) == 4
+    assert len(stream_rows(table, **{"scan.file-creation-time-millis": "0"})) == 4
+    assert stream_rows(table, **{"scan.file-creation-time-millis": "99999999999999"}) == []
+    assert len(stream_rows(table, **{"scan.creation-time-millis": "0"})) == 4
     keyed = timeline(keyed_table(tmp_path / "k"))
     with pytest.raises(UnsupportedError, match=r"scan\.timestamp-millis"):
-        told(keyed, **{"scan.file-creation-time-millis": "0"})
+        stream_rows(keyed, **{"scan.file-creation-time-millis": "0"})
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_start_from_file_creation_time(tmp_path):
 def test_unsupported_starts_are_refused(tmp_path, options, error, message):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     with pytest.raises(error, match=message):
-        told(table, **options)
+        stream_rows(table, **options)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_stream_of_empty_table_starts_with_first_rows(tmp_path, options):
 def test_consumer_continues_from_progress(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     consumers = Consumers(table.store.io, table.path)
-    assert told(table, **{"consumer-id": "me"}) == [C, B, D]
+    assert stream_rows(table, **{"consumer-id": "me"}) == [C, B, D]
     consumers.record("me", 4)
-    assert told(table, **{"consumer-id": "me"}) == [D]
-    assert told(table, **{"consumer-id": "me", "scan.snapshot-id": "3"}) == [D]
-    assert told(table, **{"consumer-id": "me", "consumer.ignore-progress": "true"}) == [C, B, D]
+    assert stream_rows(table, **{"consumer-id": "me"}) == [D]
+    assert stream_rows(table, **{"consumer-id": "me", "scan.snapshot-id": "3"}) == [D]
+    assert stream_rows(table, **{"consumer-id": "me", "consumer.ignore-progress": "true"}) == [C, B, D]
 
 
 def test_stream_of_read_optimized_view_is_refused(tmp_path):
@@ -285,13 +285,16 @@ def test_bounded_watermark_ends_stream(tmp_path):
         with table.writer() as writer:
             writer.write(orders((n, "x", 0)))
             table.committer().commit(writer.prepare_commit(), watermark=watermark)
-    assert told(table, **{"scan.snapshot-id": "1", "scan.bounded.watermark": "7"}) == [("+I", 0, "x"), ("+I", 1, "x")]
+    assert stream_rows(table, **{"scan.snapshot-id": "1", "scan.bounded.watermark": "7"}) == [
+        ("+I", 0, "x"),
+        ("+I", 1, "x"),
+    ]
 
 
 def test_snapshot_delay_holds_back_new_snapshots(tmp_path):
     table = timeline(append_table(tmp_path / "t"))
-    assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "1 h"}) == []
-    assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "0 s"}) == [A, B, C, D]
+    assert stream_rows(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "1 h"}) == []
+    assert stream_rows(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "0 s"}) == [A, B, C, D]
 
 
 class CountingIO(MemoryIO):
@@ -394,17 +397,17 @@ def test_stream_stops_at_changed_columns(tmp_path):
 def test_stream_stops_at_changed_changelog_producer(tmp_path):
     """The changelog does not contain rows that were written before it began."""
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
-    told_by_none = StreamScan(table.with_options({"scan.snapshot-id": "4"}).store)
+    without_changelog = StreamScan(table.with_options({"scan.snapshot-id": "4"}).store)
     altered = table.alter([SetOption("changelog-producer", "input")])
     altered.write(orders((5, "f", 0)))
-    through = told_by_none.advance(told_by_none.start())
+    through = without_changelog.advance(without_changelog.start())
     assert through.snapshot_id == 4
     with pytest.raises(InvalidInputError, match=r"changelog-producer.*was 'input' at snapshot 5.*is 'none'"):
-        told_by_none.advance(through)
+        without_changelog.advance(through)
     told_by_input = StreamScan(altered.with_options({"scan.snapshot-id": "4"}).store)
     with pytest.raises(InvalidInputError, match="was 'none' at snapshot 4"):
         told_by_input.advance(told_by_input.start())
-    assert told(altered, **{"scan.snapshot-id": "4", "changelog-producer": "none"})[:1] == [D]
+    assert stream_rows(altered, **{"scan.snapshot-id": "4", "changelog-producer": "none"})[:1] == [D]
 
 
 # ---- lag

@@ -95,5 +95,5 @@ def test_tasks_read_same_rows_as_splits(tmp_path):
     for target in (1, 20_000, 1 << 20):
         tasks = plan_tasks(splits, Packing(target, 1), 2)
         assert len(tasks) > 1 or target > 1
-        found = [row for task in tasks for part in task for b in reader.to_batches(part) for row in b.to_pylist()]
-        assert found == whole
+        result = [row for task in tasks for part in task for b in reader.to_batches(part) for row in b.to_pylist()]
+        assert result == whole

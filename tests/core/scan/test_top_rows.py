@@ -47,10 +47,10 @@ def first(rows, wanted):
 def read(table, wanted):
     """Return the rows of a scan without files that cannot have first rows, and True if files were left out."""
     scan = table.scan()
-    found = first_rows(scan, wanted)
-    narrowed = replace(scan, predicate=conjunction([] if found is None else [found]))
+    result = first_rows(scan, wanted)
+    narrowed = replace(scan, predicate=conjunction([] if result is None else [result]))
     files = sum(len(split.files) for split in narrowed.plan().splits)
-    batches = table.to_batches(filter=found)
+    batches = table.to_batches(filter=result)
     return pa.Table.from_batches(batches, ROWS), files < sum(len(split.files) for split in scan.plan().splits)
 
 
@@ -75,11 +75,11 @@ def test_files_beyond_top_rows_are_pruned(tmp_path, column, descending):
     table = append_table(tmp_path / "t", ROWS)
     for start in range(1, 80, 20):  # texts of odd numbers are in the order of the numbers
         table.write(rows_of(range(start, start + 20, 2)))
-    wanted = TopRows(column, 5, descending)
-    rows, narrower = read(table, wanted)
+    expected = TopRows(column, 5, descending)
+    rows, narrower = read(table, expected)
     assert narrower
     assert rows.num_rows == 10
-    assert first(rows, wanted) == first(table.to_arrow(), wanted)
+    assert first(rows, expected) == first(table.to_arrow(), expected)
 
 
 def test_top_rows_without_statistics_prune_nothing(tmp_path):
@@ -90,8 +90,8 @@ def test_top_rows_without_statistics_prune_nothing(tmp_path):
     assert str(first_rows(table.scan(), TopRows("n", 10))) == "n <= 9"
     assert str(first_rows(table.scan(), TopRows("n", 10, nulls_first=True))) == "n IS NULL OR n <= 9"
     assert str(first_rows(table.scan(), TopRows("n", 11))) == "n <= 29"
-    for wanted in (TopRows("n", 21), TopRows("n", 0), TopRows("f", 1), TopRows("nothing", 1)):
-        assert first_rows(table.scan(), wanted) is None, wanted
+    for expected in (TopRows("n", 21), TopRows("n", 0), TopRows("f", 1), TopRows("nothing", 1)):
+        assert first_rows(table.scan(), expected) is None, expected
     assert first_rows(table.scan(filter="s > 'a'"), TopRows("n", 1)) is None  # rows that do not match are counted
     table.delete("n < 3")
     assert str(first_rows(table.scan(), TopRows("n", 7))) == "n <= 9"

@@ -12,8 +12,8 @@ TABLE = "ARRAY<ROW<k INT, s INT, x INT>>"
 
 def one(make, type_, *rows, options=None, opened=False):
     """Return the result for one group of (value, kind) rows."""
-    (found,) = feed(make, type_, [(list(rows), opened)], options)
-    return found
+    (result,) = feed(make, type_, [(list(rows), opened)], options)
+    return result
 
 
 def row(k, x, s=None):
@@ -54,10 +54,10 @@ def test_distinct_collect_copied_array_keeps_duplicates_until_next_value():
 def test_distinct_collect_compares_elements_of_any_type(type_, elements):
     distinct = {"distinct": "true"}
     column = f"ARRAY<{type_}>"
-    found = one(collect, column, (elements, ADD), (elements[::-1], ADD), options=distinct)
-    assert found == one(collect, column, (elements, ADD))
-    assert one(collect, column, (elements * 2, ADD), (elements, RETRACT)) == found
-    assert one(collect, column, (elements, ADD), (elements[:1], RETRACT), options=distinct) == found[1:]
+    result = one(collect, column, (elements, ADD), (elements[::-1], ADD), options=distinct)
+    assert result == one(collect, column, (elements, ADD))
+    assert one(collect, column, (elements * 2, ADD), (elements, RETRACT)) == result
+    assert one(collect, column, (elements, ADD), (elements[:1], RETRACT), options=distinct) == result[1:]
 
 
 def test_map_elements_are_equal_in_any_entry_order():
@@ -90,10 +90,10 @@ def test_merge_map_with_keytime_keeps_greatest_time():
         ({1: {"t": "2", "x": 1}, 2: {"t": None, "x": 2}, 3: None}, ADD),
         ({1: {"t": "10", "x": 3}, 2: {"t": "0", "x": 4}, 3: {"t": None, "x": 5}, 4: {"t": None, "x": 6}}, ADD),
     )
-    found = {1: {"t": "2", "x": 1}, 2: {"t": "0", "x": 4}, 3: None}
+    result = {1: {"t": "2", "x": 1}, 2: {"t": "0", "x": 4}, 3: None}
     time = {"ts-field": "t"}
-    assert one(merge_map_with_keytime, type_, *rows, options=time) == found
-    assert one(merge_map_with_keytime, type_, *rows, ({1: None, 5: None}, ADD), options=time) == {2: found[2], 3: None}
+    assert one(merge_map_with_keytime, type_, *rows, options=time) == result
+    assert one(merge_map_with_keytime, type_, *rows, ({1: None, 5: None}, ADD), options=time) == {2: result[2], 3: None}
     with pytest.raises(InvalidInputError, match="cannot retract a value"):
         one(merge_map_with_keytime, type_, (None, ADD), (None, RETRACT), options=time)
 
@@ -101,8 +101,8 @@ def test_merge_map_with_keytime_keeps_greatest_time():
 def test_nested_update_upserts_by_key():
     keyed = {"nested-key": "k"}
     rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, 3), None, row(3, 4)], ADD), ([row(2, None)], RETRACT))
-    found = one(nested_update, TABLE, *rows, options=keyed)
-    assert sorted(found, key=lambda r: r["k"]) == [row(1, 3), row(3, 4)]
+    result = one(nested_update, TABLE, *rows, options=keyed)
+    assert sorted(result, key=lambda r: r["k"]) == [row(1, 3), row(3, 4)]
 
 
 def test_nested_update_without_key_appends_up_to_limit():
@@ -118,8 +118,8 @@ def test_nested_update_at_limit_still_updates_existing_keys():
     full = ([row(1, 1), row(2, 2)], ADD)
     for kinds in [(ADD, ADD), (ADD, RETRACT)]:
         rows = (full, ([row(3, 3), row(1, 4)], kinds[0]), ([row(3, 5)], kinds[1]))
-        found = one(nested_update, TABLE, *rows, options=limited)
-        assert sorted(found, key=lambda r: r["k"]) == [row(1, 4), row(2, 2)]
+        result = one(nested_update, TABLE, *rows, options=limited)
+        assert sorted(result, key=lambda r: r["k"]) == [row(1, 4), row(2, 2)]
     room = (full, ([row(2, None)], RETRACT), ([row(3, 3), row(4, 4)], ADD))
     assert one(nested_update, TABLE, *room, options=limited) == [row(1, 1), row(3, 3)]
 
@@ -141,8 +141,8 @@ def test_nested_key_null_is_a_value():
 
 def test_nested_partial_update_keeps_last_non_null_values():
     rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, None, s=3)], ADD), ([row(2, 9, s=9)], LATE))
-    found = one(nested_partial_update, TABLE, *rows, options={"nested-key": "k"})
-    assert sorted(found, key=lambda r: r["k"]) == [row(1, 1, s=3), row(2, 2, s=9)]
+    result = one(nested_partial_update, TABLE, *rows, options={"nested-key": "k"})
+    assert sorted(result, key=lambda r: r["k"]) == [row(1, 1, s=3), row(2, 2, s=9)]
 
 
 @pytest.mark.parametrize(

@@ -223,16 +223,16 @@ def test_collection_functions_equal_model(name, data):
     case = CASES[name]
     type_, values = TYPES[name.partition("-")[0]]
     groups = data.draw(groups_of(values, is_retract_batch=case.retract is not None))
-    found = feed(case.make, type_, groups, getattr(case, "options", None))
+    result = feed(case.make, type_, groups, getattr(case, "options", None))
     expected = [fold(case, rows, opened) for rows, opened in groups]
-    assert [comparable(name, v) for v in found] == [comparable(name, v) for v in expected]
+    assert [comparable(name, v) for v in result] == [comparable(name, v) for v in expected]
 
 
 @given(groups_of(st.lists(st.none() | inner_rows, max_size=3), is_retract_batch=True))
 def test_distinct_collect_of_rows_keeps_first_of_equal_rows(groups):
     case = CASES["collect-distinct"]
-    found = feed(collect, "ARRAY<ROW<k INT, s INT, x INT>>", groups, case.options)
-    assert found == [fold(case, rows, opened) for rows, opened in groups]
+    result = feed(collect, "ARRAY<ROW<k INT, s INT, x INT>>", groups, case.options)
+    assert result == [fold(case, rows, opened) for rows, opened in groups]
 
 
 LAWFUL = ("collect", "collect-distinct", "merge_map", "nested_update", "nested_update-key", "nested_partial_update")

@@ -71,8 +71,8 @@ JAVA = [
 
 def union(make, *values):
     """Return the union of one group of values."""
-    (found,) = feed(make, "BYTES", [([(value, ADD) for value in values], False)])
-    return found
+    (result,) = feed(make, "BYTES", [([(value, ADD) for value in values], False)])
+    return result
 
 
 @pytest.mark.parametrize(("make", "one", "other", "both"), JAVA, ids=[case[0].__name__ for case in JAVA])
