@@ -40,6 +40,7 @@ try:
     from paimon_core.manifest.commit_message import CommitMessage
     from paimon_core.manifest.data_file import DataFileMeta
     from paimon_core.migration.add_files import AddedFiles
+    from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest
     from paimon_core.operations.history.expire_snapshots import Expired
     from paimon_core.operations.history.orphan_files import OrphanFiles
     from paimon_core.operations.history.table_branches import TableBranches
@@ -91,6 +92,8 @@ __all__ = [
     "CommitConflictError",
     "CommitMessage",
     "CommitUnknownError",
+    "CompactionArguments",
+    "CompactionRequest",
     "CorruptedError",
     "DataField",
     "DataFileMeta",

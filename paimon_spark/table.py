@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 from paimon_core import (
     AddedFiles,
     Advice,
+    CompactionArguments,
     Expired,
     Explanation,
     OrphanFiles,
@@ -71,6 +72,9 @@ from paimon_spark.sql.reads.path_table import explain, options_of_name, path_fra
 from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone, session_millis
 from paimon_spark.types import expected_arrow_schema
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 HISTORY = StructType(
     [
@@ -187,15 +191,7 @@ class PaimonTable:
         return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, schema)
 
     def compact(
-        self,
-        *,
-        full: bool = False,
-        order_by: Sequence[str] | None = None,
-        order_strategy: str | None = None,
-        partitions: Sequence[Mapping[str, object]] | None = None,
-        filter: Filter = None,
-        buckets: Sequence[int] | None = None,
-        progress: Progress | bool | None = None,
+        self, *, progress: Progress | bool | None = None, **arguments: "Unpack[CompactionArguments]"
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; return its snapshot; `None`: no file needs it.
 
@@ -204,22 +200,15 @@ class PaimonTable:
         unchanged.
 
         Args:
-            full, order_by, order_strategy, partitions, filter, buckets: as in `paimon_core.Table.maintenance.compact`.
             progress: a function that is called with the bytes done and the total bytes; True: a bar; False: no bar;
                 `None`: a bar on terminals and in notebooks.
+            arguments: the other arguments, as for `paimon_core.Table.maintenance.compact`.
         """
         table = self._at_present("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
-            return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).compact(
-                full=full,
-                order_by=order_by,
-                order_strategy=order_strategy,
-                partitions=partitions,
-                filter=filter,
-                buckets=buckets,
-                progress=report,
-            )
+            maintenance = TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name))
+            return maintenance.compact(progress=report, **arguments)
 
     def alias(self, name: str) -> "PaimonTable":
         """Return the table under a name by which conditions and new values of `update` and `merge` call it."""

@@ -7,8 +7,8 @@ import click
 
 from paimon_command.invocation import Invocation, command, split
 from paimon_command.output import Answer
-from paimon_core import Table, TableMaintenance
-from paimon_core.engine import bound_filter, partition_spec, partition_values, plan_table
+from paimon_core import CompactionRequest, Table, TableMaintenance
+from paimon_core.engine import partition_spec, partition_values, plan_table
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.parse import number_list
 
@@ -33,23 +33,22 @@ _OLDER_THAN = click.Option(["--older-than"], metavar="TIME", help="Before this t
 def compact(call: Invocation) -> Answer:
     """Compact files, in one commit that changes no row."""
     table = call.table()
-    partitions = _partitions(table, call["partition"])
+    request = CompactionRequest(
+        full=call["full"],
+        order_by=call["order_by"],
+        order_strategy=call["order_strategy"],
+        partitions=_partitions(table, call["partition"]),
+        filter=call["where"],
+        buckets=_buckets(call["buckets"]),
+    )
     if call["dry_run"]:
-        if call["order_by"] or call["order_strategy"]:
+        if request.sorts:
             raise click.UsageError(
                 "--dry-run shows a plan, and a sort has none before it reads the rows: leave one out"
             )
-        return _planned(table, call, partitions)
+        return _planned(table, request)
     with call.runner(table.path) as runner, call.progress() as progress:
-        made = TableMaintenance(table.maintenance.store, runner).compact(
-            full=call["full"],
-            order_by=call["order_by"],
-            order_strategy=call["order_strategy"],
-            partitions=partitions,
-            filter=call["where"],
-            buckets=_buckets(call["buckets"]),
-            progress=progress,
-        )
+        made = TableMaintenance(table.maintenance.store, runner).run(request, progress=progress)
     if made is None:
         return Answer({"snapshot": None}, "nothing to compact")
     return Answer({"snapshot": made.id}, f"compacted in snapshot {made.id}")
@@ -73,12 +72,9 @@ def _buckets(text: str | None) -> list[int] | None:
         raise click.UsageError(f"--buckets {error}, not {text!r}") from error
 
 
-def _planned(table: Table, call: Invocation, partitions: list[Mapping[str, object]] | None) -> Answer:
+def _planned(table: Table, request: CompactionRequest) -> Answer:
     """Return the tasks that a compaction would run."""
-    store = table.maintenance.store
-    where = bound_filter(call["where"], store.schema.fields)
-    buckets = _buckets(call["buckets"])
-    tasks, postponed = plan_table(store, full=call["full"], partitions=partitions, filter=where, buckets=buckets)
+    tasks, postponed = plan_table(table.maintenance.store, request)
     size = sum(task.size for task in tasks)
     text = f"{len(tasks)} tasks would rewrite {size} bytes"
     if postponed:

@@ -411,7 +411,7 @@ class FileSystemCatalog:
         target: str | Identifier,
         **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
-        """Copy an open table, the ``source``, and return the copy. The arguments are the same as for `clone`."""
+        """Copy an open table, the ``source``, and return the copy. Arguments as for `clone`."""
         name = _plain(target, "a clone")
         database = target_catalog._existing_database(name.database)
         snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())

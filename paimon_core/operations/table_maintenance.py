@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.operations.compaction.compact_manifests import compact_manifests
 from paimon_core.operations.compaction.compact_table import compact_table
 from paimon_core.operations.compaction.materialize_vectors import materialize_vectors
+from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest
 from paimon_core.operations.compaction.rescale import rescale
 from paimon_core.operations.compaction.rewrite_indexes import rewrite_file_index
 from paimon_core.operations.compaction.sort_compact import cluster_key, sort_table
@@ -24,6 +26,9 @@ from paimon_core.schema.change import SetOption
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.store.file_store import FileStore
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,59 +48,43 @@ class TableMaintenance:
     runner: Runner = LOCAL
 
     def compact(
-        self,
-        *,
-        full: bool = False,
-        order_by: Sequence[str] | None = None,
-        order_strategy: str | None = None,
-        partitions: Sequence[Mapping[str, object]] | None = None,
-        filter: Filter = None,
-        buckets: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, *, progress: Progress | None = None, **arguments: "Unpack[CompactionArguments]"
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; `None`: there is nothing to do.
 
-        Rows of postponed buckets are routed to their buckets, and so become visible. Rows that others write meanwhile
-        stay. Files that others rewrite meanwhile are left to the others, or sorted again.
+        Rows of postponed buckets are routed to their buckets, and so become visible. Rows of concurrent writes stay.
+        Files that a concurrent job rewrites are left to that job, or sorted again.
 
         Args:
-            full: compact as far as possible; by default, as far as the table's options call for it.
-            order_by: columns to sort by, for a table without keys and buckets, so that filters on these columns read
-                few files. `None` with an `order_strategy`: the columns of the option ``clustering.columns``.
-            order_strategy: "order" (the first column counts most), "zorder" or "hilbert" (all columns count alike), or
-                "auto", which chooses one of these.
-            partitions: the partitions to compact, each {column: value}; `None`: all.
-            filter: a filter on partition columns.
-            buckets: the numbers of the buckets to compact, such as ``range(100)``, of a table with a fixed number;
-                `None`: all.
-            progress: called with the bytes done and the bytes of all tasks.
+            progress: called with the bytes done and the bytes of all tasks; `None`: no reports.
+            arguments: the fields of `CompactionRequest`: ``full``, ``order_by``, ``order_strategy``, ``partitions``,
+                ``filter`` and ``buckets``. Without arguments, compact all partitions as far as the options call for it.
 
-        Raises InvalidInputError for buckets of a table that is sorted; CommitConflictError if others win every attempt
-        to sort; CorruptedError for a file that is missing while
-        its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
+        Raises InvalidInputError for an unknown argument and for buckets with an order; CommitConflictError if each
+        attempt to sort loses; CorruptedError for a file that is missing while its snapshot exists; OutOfRangeError if
+        snapshots expire faster than a plan is made.
         """
-        store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
-        runner = self.runner
-        if order_by is not None or order_strategy not in (None, "none"):
-            if buckets is not None:
-                raise InvalidInputError(
-                    f"{store.root} cannot be sorted by buckets: only a table without buckets can be sorted"
-                )
-            key = cluster_key(store, order_by, order_strategy)
-            made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
-        else:
-            made = compact_table(
+        return self.run(CompactionRequest.from_arguments(arguments), progress=progress)
+
+    def run(self, request: CompactionRequest, *, progress: Progress | None = None) -> Snapshot | None:
+        """Run a ``request``; ``progress``, the result and the errors as for `compact`. Returns the last snapshot."""
+        store = self.store
+        if request.sorts:
+            key = cluster_key(store, request.order_by, request.order_strategy)
+            predicate = bound_filter(request.filter, store.schema.fields)
+            snapshot = sort_table(
                 store,
-                full=full,
-                partitions=partitions,
+                key,
+                partitions=request.partitions,
                 filter=predicate,
-                buckets=buckets,
-                runner=runner,
+                runner=self.runner,
                 progress=progress,
             )
-        if made is not None:
+        else:
+            snapshot = compact_table(store, request, runner=self.runner, progress=progress)
+        if snapshot is not None:
             expire_after_commit(store, dedicated=True)
-        return made
+        return snapshot
 
     def expire_snapshots(
         self,

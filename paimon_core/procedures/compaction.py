@@ -8,6 +8,7 @@ from datetime import timedelta
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.operations.compaction.compact_manifests import manifests_to_compact
+from paimon_core.operations.compaction.request import CompactionRequest
 from paimon_core.operations.partitions.idle_partitions import idle_partitions
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.options.parse import column_list, duration, number_list
@@ -41,7 +42,7 @@ def compact(call: Call) -> Rows:
         chosen, partitions = idle_partitions(table.store, idle, partitions, where), None
         if chosen is None:
             return DONE
-    TableMaintenance(table.store, call.runner(table)).compact(
+    request = CompactionRequest(
         full=strategy == "full",
         order_by=None if columns is None else column_list(columns),
         order_strategy=None if order == "none" else order,
@@ -49,6 +50,7 @@ def compact(call: Call) -> Rows:
         filter=chosen,
         buckets=_numbers(call, "buckets"),
     )
+    TableMaintenance(table.store, call.runner(table)).run(request)
     return DONE
 
 

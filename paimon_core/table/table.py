@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.inspect.system_tables.table_registry import system_table_kind
 from paimon_core.inspect.verify.repair import RepairReport, repair
 from paimon_core.migration.add_files import AddedFiles, add_files
+from paimon_core.operations.compaction.request import CompactionArguments
 from paimon_core.operations.compaction.restore import restore
 from paimon_core.operations.history.rollback import rollback, target_of
 from paimon_core.operations.history.table_branches import TableBranches
@@ -24,7 +26,7 @@ from paimon_core.operations.row_changes.data_evolution import update_columns
 from paimon_core.operations.row_changes.delete import delete_rows
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Changes
 from paimon_core.snapshot.snapshot import Snapshot
@@ -40,6 +42,9 @@ from paimon_core.table.writing import expired_after, overwrite_rows, write_rows
 from paimon_core.write.input_data import Data, Rows, arrow_data, arrow_table
 from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
@@ -321,31 +326,16 @@ class Table(StoredTable):
         return TableMaintenance(self._writable())
 
     def compact(
-        self,
-        *,
-        full: bool = False,
-        order_by: Sequence[str] | None = None,
-        order_strategy: str | None = None,
-        partitions: Sequence[Mapping[str, object]] | None = None,
-        filter: Filter = None,
-        progress: Progress | None = None,
-        runner: Runner = LOCAL,
+        self, *, progress: Progress | None = None, runner: Runner = LOCAL, **arguments: "Unpack[CompactionArguments]"
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; `None`: there is nothing to do. ``runner`` runs the tasks.
 
         Arguments are those of `TableMaintenance.compact`.
         """
-        made = TableMaintenance(self._writable(), runner).compact(
-            full=full,
-            order_by=order_by,
-            order_strategy=order_strategy,
-            partitions=partitions,
-            filter=filter,
-            progress=progress,
-        )
-        if made is None:
+        snapshot = TableMaintenance(self._writable(), runner).compact(progress=progress, **arguments)
+        if snapshot is None:
             check_opened(self._store.schemas, self._store.schema, None)
-        return made
+        return snapshot
 
     def repair(
         self,

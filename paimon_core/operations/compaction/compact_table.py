@@ -10,6 +10,7 @@ from paimon_core.operations.compaction import append_compact
 from paimon_core.operations.compaction.append_compact import plan_append
 from paimon_core.operations.compaction.compact import plan_compaction, run_task
 from paimon_core.operations.compaction.compact_postponed import compact_postponed
+from paimon_core.operations.compaction.request import CompactionRequest
 from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.operations.jobs.task import Buckets, CompactionTask, PlanRequest, partition_choice
 from paimon_core.operations.partitions.expire_partitions import partitions_not_due
@@ -17,6 +18,7 @@ from paimon_core.operations.row_changes import data_evolution
 from paimon_core.operations.row_changes.data_evolution import plan_row_ranges
 from paimon_core.options.lsm import COMPACTION_SKIP_EXPIRED_PARTITIONS
 from paimon_core.predicate.expr import Predicate, conjunction
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.scan.entries import live_entries, live_in_parts
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -27,14 +29,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 
 def compact_table(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    buckets: Sequence[int] | None = None,
-    runner: Runner = LOCAL,
-    progress: Progress | None = None,
+    store: FileStore, request: CompactionRequest, *, runner: Runner = LOCAL, progress: Progress | None = None
 ) -> Snapshot | None:
     """Compact a table and commit once as COMPACT; return the last snapshot, ``None``: nothing was due.
 
@@ -43,11 +38,8 @@ def compact_table(
     replacing is left to them.
 
     Args:
-        store: of the table.
-        full: compact as much as possible, instead of what is due.
-        partitions: the partitions to compact, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
-        buckets: the numbers of the buckets to compact, of a table with a fixed number; ``None``: all.
+        store: the table.
+        request: what to compact; its order is not used.
         runner: runs the tasks.
         progress: called after every task with the bytes done and the bytes in all.
 
@@ -55,39 +47,37 @@ def compact_table(
     faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
-    chosen = _choice(store, partitions, filter)
-    request, routed = PlanRequest(full, chosen, _numbered(store, chosen, buckets)), None
+    planned, routed = _plan_request(store, request), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        routed = compact_postponed(store, request.partitions)
+        routed = compact_postponed(store, planned.partitions)
     plan, run = _plan_and_run(store)
-    made, _ = run_plan(store, plan, run, request, runner=runner, progress=progress)
+    made, _ = run_plan(store, plan, run, planned, runner=runner, progress=progress)
     return made or routed
 
 
-def plan_table(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    buckets: Sequence[int] | None = None,
-) -> tuple[Sequence[CompactionTask], int]:
+def plan_table(store: FileStore, request: CompactionRequest) -> tuple[Sequence[CompactionTask], int]:
     """Return the tasks that `compact_table` would run now, and the number of postponed files.
 
     The tasks that follow when postponed rows have got their buckets are not among them. Arguments and errors are those
     of `compact_table`; nothing is changed.
     """
     check_writable(store.schema)
-    chosen = _choice(store, partitions, filter)
-    request = PlanRequest(full, chosen, _numbered(store, chosen, buckets)).at_snapshot(store)
-    if request.snapshot is None:
+    planned = _plan_request(store, request).at_snapshot(store)
+    if planned.snapshot is None:
         return [], 0
     plan, _ = _plan_and_run(store)
     postponed = 0
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        found = live_entries(store, request.snapshot, partition=request.partitions)
+        found = live_entries(store, planned.snapshot, partition=planned.partitions)
         postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
-    return plan(store, request), postponed
+    return plan(store, planned), postponed
+
+
+def _plan_request(store: FileStore, request: CompactionRequest) -> PlanRequest:
+    """Return the request with its partitions as a predicate, and its buckets as the buckets that have files."""
+    predicate = bound_filter(request.filter, store.schema.fields)
+    partitions = _choice(store, request.partitions, predicate)
+    return PlanRequest(request.full, partitions, _numbered(store, partitions, request.buckets))
 
 
 def _choice(

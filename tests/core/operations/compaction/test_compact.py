@@ -10,6 +10,7 @@ import pytest
 from paimon_core.errors import InvalidInputError
 from paimon_core.operations.compaction.compact import plan_compaction, run_task
 from paimon_core.operations.compaction.compact_table import compact_table
+from paimon_core.operations.compaction.request import CompactionRequest
 from paimon_core.operations.jobs.task import PlanRequest
 from paimon_core.schema.schema import Schema
 from paimon_core.store.file_store import FileStore
@@ -184,7 +185,7 @@ def test_a_bucket_others_compacted_meanwhile_is_done_again(tmp_path, times):
     for i in range(3):
         table.write(orders((i, "a", i)))
     meddler = _Meddler(table, times)
-    snapshot = compact_table(table.store, full=True, progress=meddler)
+    snapshot = compact_table(table.store, CompactionRequest(full=True), progress=meddler)
     assert meddler.calls == min(times + 1, 5)
     assert (snapshot is not None) == (times < 5)
     last = rows_of(table.to_arrow())[-1]
