@@ -25,19 +25,19 @@ _LOGICAL: dict[tuple[str, str | None], AtomicType] = {
     ("long", "local-timestamp-micros"): AtomicType("TIMESTAMP", precision=6),
 }
 _NO_MEANING = {"uuid"}
-"""Logical types of texts that change nothing about the text."""
+"""Logical types that leave a text as it is."""
 
 
 def describe_avro(source: Any, path: str) -> FileDescription:
-    """Return the description of a file. Raises UnsupportedError naming the column that not every engine reads right.
+    """Return the description of a file. Raises UnsupportedError for a column that some engines misread.
 
-    Cost: the whole file is read, because each block has its own count of rows.
+    Cost: the whole file is read, because each block records its own number of rows.
     """
     source.seek(0)
     container = Container(source, path)
     root = container.header.schema
     if isinstance(root, list):
-        root = next((one for one in root if one != "null"), root)
+        root = next((branch for branch in root if branch != "null"), root)
     if not isinstance(root, dict) or root.get("type") != "record":
         raise ColumnInFile(path, "").refuse(str(root), "not as records with columns")
     columns = [(f["name"], f["type"], ColumnInFile(path, f["name"])) for f in root["fields"]]
@@ -50,12 +50,12 @@ def describe_avro(source: Any, path: str) -> FileDescription:
 def _type(stored: Schema, column: ColumnInFile) -> DataType:
     if isinstance(stored, list):
         if len(stored) != 2 or stored[0] != "null":
-            raise column.refuse(f"the union {stored}", 'and Java engines read only unions ["null", one type]')
+            raise column.refuse(f"the union {stored}", 'and Java engines read only unions ["null", type]')
         return _type(stored[1], column)
     if not isinstance(stored, dict):
         if stored in _PLAIN:
             return _PLAIN[stored]
-        raise column.refuse(str(stored), "a type by its name, or one that Paimon has no type for")
+        raise column.refuse(str(stored), "a reference to a named type, or a type that Paimon does not have")
     kind, logical = stored["type"], stored.get("logicalType")
     if isinstance(kind, dict | list):
         return _type(kind, column)
@@ -68,11 +68,11 @@ def _type(stored: Schema, column: ColumnInFile) -> DataType:
         return _LOGICAL[kind, logical]
     if kind in _PLAIN and (logical is None or logical in _NO_MEANING):
         return _PLAIN[kind]
-    raise column.refuse(f"{kind} ({logical})" if logical else str(kind), "which not every engine reads")
+    raise column.refuse(f"{kind} ({logical})" if logical else str(kind), "which some engines cannot read")
 
 
 def _nested(kind: str, logical: str | None, stored: dict[str, Any], column: ColumnInFile) -> DataType | None:
-    """Return the type of an array, a map or a record; `None`: it is something else."""
+    """Return the type of an array, a map or a record; `None` for any other type."""
     if kind == "array" and logical == "map":
         entry = {f["name"]: f["type"] for f in stored["items"]["fields"]}
         key = _type(entry["key"], column.part("key"))

@@ -1,4 +1,4 @@
-"""The description of a data file that another tool wrote: its columns, rows and statistics, from its footer."""
+"""The description of a data file that another tool wrote: columns, rows and statistics from its footer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,27 +12,27 @@ REWRITE = "let Spark read the files and insert their rows into a table instead"
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """A data file as its footer describes it."""
+    """The columns, rows and statistics of a data file, from its footer."""
 
     path: str
     format: str
     fields: tuple[DataField, ...]
-    """The columns, all nullable and without ids, in the types that every engine reads from this file."""
+    """The columns, all nullable and without field ids, with the types that every engine reads from this file."""
     row_count: int
     bounds: Mapping[str, ColumnBounds] = field(default_factory=dict)
-    """The statistics of columns, as far as they are known and their order is that of the engine."""
+    """The statistics of columns, where they are known and use the engine's sort order."""
     required: frozenset[str] = frozenset()
     """The columns that cannot hold NULL."""
 
     def holds_nulls(self, column: str) -> bool:
-        """Return True unless the file tells that a column has no NULL."""
-        known = self.bounds.get(column)
-        return column not in self.required and (known is None or known.null_count != 0)
+        """Return True unless the metadata proves that a column has no NULL."""
+        bounds = self.bounds.get(column)
+        return column not in self.required and (bounds is None or bounds.null_count != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnInFile:
-    """A column, or a part of a nested one, in a file: for messages."""
+    """A column of a file, or a part of a nested column, for messages."""
 
     path: str
     column: str
@@ -41,8 +41,8 @@ class ColumnInFile:
         """Return a part of this column."""
         return ColumnInFile(self.path, f"{self.column}.{name}")
 
-    def refuse(self, found: str, why: str) -> UnsupportedError:
-        """Return the error for a column that not every engine reads right."""
+    def refuse(self, form: str, why: str) -> UnsupportedError:
+        """Return the error for a column that some engines misread."""
         return UnsupportedError(
-            f"column {self.column!r} of {self.path} is stored as {found}, {why}: the file is not added; {REWRITE}"
+            f"column {self.column!r} of {self.path} is stored as {form}, {why}: the file is not added; {REWRITE}"
         )

@@ -30,9 +30,9 @@ _GREGORIAN = date(1582, 10, 15)
 
 
 def describe_orc(source: Any, path: str) -> FileDescription:
-    """Return the description of a file. Raises UnsupportedError naming the column that not every engine reads right.
+    """Return the description of a file. Raises UnsupportedError for a column that some engines misread.
 
-    Only integers have bounds. The statistics of other types are cut, or written in several calendars.
+    Only integers have bounds. The statistics of other types may be truncated or use another calendar.
     """
     source.seek(0)
     with as_corrupted(path):
@@ -59,7 +59,7 @@ def describe_orc(source: Any, path: str) -> FileDescription:
 
 
 def _type(stored: Any, column: ColumnInFile, *, spark: bool) -> DataType:
-    """Return the type of a stored one. ``spark``: the writer has no timestamps finer than microseconds."""
+    """Return the type of a stored ORC type. ``spark``: the writer's timestamps have microseconds at most."""
     kind = stored.kind
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -75,17 +75,17 @@ def _type(stored: Any, column: ColumnInFile, *, spark: bool) -> DataType:
         key = _type(stored.key, column.part("key"), spark=spark)
         return MapType(datatype.with_nullable(key, False), _type(stored.value, column.part("value"), spark=spark))
     if kind == _KINDS.STRUCT and stored.fields:
-        inner = [(name, _type(one, column.part(name), spark=spark)) for name, one in stored.fields.items()]
+        inner = [(name, _type(child, column.part(name), spark=spark)) for name, child in stored.fields.items()]
         return RowType(tuple(DataField(datatype.NO_ID, name, t) for name, t in inner))
     if kind == _KINDS.TIMESTAMP_INSTANT:
         raise column.refuse(str(stored), "which the Java engine reads in its own time zone")
-    raise column.refuse(str(stored), "which Paimon has no type for")
+    raise column.refuse(str(stored), "for which Paimon has no type")
 
 
 def _check_calendar(stored: Any, stats: dict[str, Any], column: ColumnInFile) -> None:
-    """Raise UnsupportedError for days before the Gregorian calendar: ORC files do not tell how they count them."""
+    """Raise UnsupportedError for days before the Gregorian calendar, because ORC files do not record their calendar."""
     low = stats.get("minimum")
     if stored.kind in (_KINDS.DATE, _KINDS.TIMESTAMP) and low is not None:
         day = low.date() if isinstance(low, datetime) else low
         if day < _GREGORIAN:
-            raise column.refuse(f"days since {day}", "and engines do not agree on those before 1582-10-15")
+            raise column.refuse(f"days since {day}", "and engines disagree on days before 1582-10-15")

@@ -1,6 +1,6 @@
 """Columns, rows and statistics of Parquet files that other tools wrote.
 
-A stored form is accepted if this engine, Spark and every Java engine from 1.1 on read it right (format 7.4).
+A physical layout is accepted only if this engine, Spark and every Java engine since 1.1 read it correctly (format 7.4).
 """
 
 import json
@@ -43,7 +43,7 @@ _INTEGERS: dict[tuple[int, bool], AtomicType] = {
     (16, False): datatype.INT,
 }
 _WITHOUT_TYPE = {
-    "INT": "unsigned, which Paimon has no type for",
+    "INT": "unsigned, for which Paimon has no type",
     "TIME": "finer than milliseconds, which the Java engine cannot read",
 }
 _UNITS = {"milliseconds": 3, "microseconds": 6}
@@ -51,11 +51,11 @@ _SPARK = b"org.apache.spark.version"
 _JULIAN_DATES, _JULIAN_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
 _GREGORIAN = date(1582, 10, 15)
 _UNBOUNDED = {"FLOAT", "DOUBLE", "BOOLEAN", "TIME"}
-"""Types of which the footer has no bounds that count: those of floats omit NaN."""
+"""Types whose footer bounds are not used: bounds of floats omit NaN."""
 
 
 def describe_parquet(source: Any, path: str) -> FileDescription:
-    """Return the description of a file. Raises UnsupportedError naming the column that not every engine reads right."""
+    """Return the description of a file. Raises UnsupportedError for a column that some engines misread."""
     with as_corrupted(path):
         metadata = pq.read_metadata(source)
         arrow = metadata.schema.to_arrow_schema()
@@ -73,7 +73,7 @@ def describe_parquet(source: Any, path: str) -> FileDescription:
 
 
 class _Types:
-    """The types of the columns of one file, found in the order of its stored columns."""
+    """The column types of one file, determined in the order of its stored columns."""
 
     def __init__(self, path: str, leaves: Iterator[Any], notes: dict[bytes, bytes]) -> None:
         self._path, self._leaves, self._notes = path, leaves, notes
@@ -83,9 +83,9 @@ class _Types:
         """Return the type of a column.
 
         Args:
-            arrow: its type as Arrow sees it, for the way in which stored columns are nested.
-            stored: the path of its stored columns so far.
-            column: for messages.
+            arrow: the Arrow type of the column, which shows the nesting of the stored columns.
+            stored: the path of the stored columns so far.
+            column: the column, for messages.
         """
         kinds = pa.types
         if isinstance(arrow, pa.BaseExtensionType):
@@ -93,7 +93,7 @@ class _Types:
         if kinds.is_struct(arrow):
             fields = [(f.name, self.of(f.type, f"{stored}.{f.name}", column.part(f.name))) for f in arrow]
             if not fields:
-                raise column.refuse("a group without fields", "which no engine has a type for")
+                raise column.refuse("a group without fields", "for which no engine has a type")
             return RowType(tuple(DataField(datatype.NO_ID, name, t) for name, t in fields))
         if kinds.is_map(arrow):
             key = self.of(arrow.key_type, self._elements(stored, column, "key_value.key"), column.part("key"))
@@ -104,12 +104,12 @@ class _Types:
             return ArrayType(self.of(arrow.value_type, elements, column.part("element")))
         leaf, self._next = self._next, next(self._leaves, None)
         if leaf is None or leaf.path != stored:
-            found = "no stored column" if leaf is None else f"the stored column {leaf.path}"
-            raise column.refuse(found, "a layout that is not known")
+            form = "no stored column" if leaf is None else f"the stored column {leaf.path}"
+            raise column.refuse(form, "an unknown layout")
         return self._atomic(leaf, column)
 
     def _elements(self, stored: str, column: ColumnInFile, *layouts: str) -> str:
-        """Return the path of the elements of a list or map. UnsupportedError for the layouts of old writers."""
+        """Return the path of the elements of a list or map. Raises UnsupportedError for layouts of old writers."""
         path = "" if self._next is None else self._next.path
         for layout in layouts:
             path_of_elements = f"{stored}.{layout}"
@@ -119,66 +119,66 @@ class _Types:
 
     def _atomic(self, leaf: Any, column: ColumnInFile) -> AtomicType:
         physical, logical = leaf.physical_type, leaf.logical_type.type
-        shown = physical if logical in ("NONE", "UNKNOWN") else f"{physical} ({logical})"
+        form = physical if logical in ("NONE", "UNKNOWN") else f"{physical} ({logical})"
         if logical in ("NONE", "UNKNOWN"):
-            return self._plain(leaf, column, shown)
-        known = json.loads(leaf.logical_type.to_json())
+            return self._plain(leaf, column, form)
+        logical_type = json.loads(leaf.logical_type.to_json())
         match logical:
             case "STRING" | "JSON" | "ENUM" if physical == "BYTE_ARRAY":
                 return datatype.STRING
-            case "INT" if (known["bitWidth"], known["isSigned"]) in _INTEGERS:
-                return _INTEGERS[known["bitWidth"], known["isSigned"]]
+            case "INT" if (logical_type["bitWidth"], logical_type["isSigned"]) in _INTEGERS:
+                return _INTEGERS[logical_type["bitWidth"], logical_type["isSigned"]]
             case "DATE":
                 return datatype.DATE
             case "DECIMAL":
-                return _decimal(leaf, column, shown)
+                return _decimal(leaf, column, form)
             case "TIMESTAMP":
-                return _timestamp(known, column)
+                return _timestamp(logical_type, column)
             case "TIME" if physical == "INT32":
                 return AtomicType("TIME", precision=3)
             case "UUID":
                 return AtomicType("BINARY", length=leaf.length)
-        raise column.refuse(shown, _WITHOUT_TYPE.get(logical, "which Paimon has no type for"))
+        raise column.refuse(form, _WITHOUT_TYPE.get(logical, "for which Paimon has no type"))
 
-    def _plain(self, leaf: Any, column: ColumnInFile, shown: str) -> AtomicType:
+    def _plain(self, leaf: Any, column: ColumnInFile, form: str) -> AtomicType:
         """Return the type of a column without a logical type."""
         physical = leaf.physical_type
         if leaf.converted_type not in ("NONE", "UNKNOWN", None):
-            raise column.refuse(f"{physical} ({leaf.converted_type})", "which Paimon has no type for")
+            raise column.refuse(f"{physical} ({leaf.converted_type})", "for which Paimon has no type")
         if physical == "INT96":
             return self._int96(column)
         if physical == "FIXED_LEN_BYTE_ARRAY":
             return AtomicType("BINARY", length=leaf.length)
         if physical not in _PLAIN or leaf.logical_type.type == "UNKNOWN":
-            raise column.refuse(shown, "which Paimon has no type for")
+            raise column.refuse(form, "for which Paimon has no type")
         return _PLAIN[physical]
 
     def _int96(self, column: ColumnInFile) -> AtomicType:
-        """Return the type of Spark's timestamps: in microseconds if Spark wrote the file, else in nanoseconds."""
+        """Return the type of INT96 timestamps: microseconds if Spark wrote the file, else nanoseconds."""
         if _JULIAN_INT96 in self._notes:
-            raise column.refuse("timestamps of the Julian calendar", "which engines read otherwise")
+            raise column.refuse("timestamps of the Julian calendar", "which engines interpret differently")
         return AtomicType("TIMESTAMP_LTZ", precision=6 if _SPARK in self._notes else 9)
 
 
-def _decimal(leaf: Any, column: ColumnInFile, shown: str) -> AtomicType:
-    """Return the type of a decimal that is stored as the format says, or as fixed bytes."""
+def _decimal(leaf: Any, column: ColumnInFile, form: str) -> AtomicType:
+    """Return the type of a decimal that is stored as the format requires, or as fixed bytes."""
     integer = "INT32" if leaf.precision <= 9 else "INT64" if leaf.precision <= 18 else None
     if leaf.physical_type not in (integer, "FIXED_LEN_BYTE_ARRAY"):
-        raise column.refuse(f"{shown} of {leaf.precision} digits", "which the Java engine may misread")
+        raise column.refuse(f"{form} of {leaf.precision} digits", "which the Java engine may misread")
     if leaf.precision > datatype.MAX_DECIMAL_PRECISION or not 0 <= leaf.scale <= leaf.precision:
-        raise column.refuse(f"DECIMAL({leaf.precision}, {leaf.scale})", "which Paimon has no type for")
+        raise column.refuse(f"DECIMAL({leaf.precision}, {leaf.scale})", "for which Paimon has no type")
     return decimal(leaf.precision, leaf.scale)
 
 
-def _timestamp(known: dict[str, Any], column: ColumnInFile) -> AtomicType:
-    precision = _UNITS.get(known["timeUnit"])
+def _timestamp(logical_type: dict[str, Any], column: ColumnInFile) -> AtomicType:
+    precision = _UNITS.get(logical_type["timeUnit"])
     if precision is None:
         raise column.refuse("timestamps in nanoseconds", "which Java engines before 2.0 misread")
-    return AtomicType("TIMESTAMP_LTZ" if known["isAdjustedToUTC"] else "TIMESTAMP", precision=precision)
+    return AtomicType("TIMESTAMP_LTZ" if logical_type["isAdjustedToUTC"] else "TIMESTAMP", precision=precision)
 
 
 def _check_encodings(metadata: Any, path: str) -> None:
-    """Raise UnsupportedError for a compression or an encoding that the Java engine does not decode."""
+    """Raise UnsupportedError for a compression or an encoding that the Java engine cannot decode."""
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for i in range(metadata.num_columns):
@@ -187,16 +187,16 @@ def _check_encodings(metadata: Any, path: str) -> None:
             wrong += sorted(set(chunk.encodings) - _ENCODINGS)
             if wrong:
                 raise UnsupportedError(
-                    f"column {chunk.path_in_schema!r} of {path} is encoded by {wrong[0]}, which the Java engine does "
-                    f"not decode: the file is not added; {REWRITE}"
+                    f"column {chunk.path_in_schema!r} of {path} is encoded by {wrong[0]}, which the Java engine cannot "
+                    f"decode: the file is not added; {REWRITE}"
                 )
 
 
 def _bounds(metadata: Any, fields: tuple[DataField, ...]) -> dict[str, ColumnBounds]:
-    """Return the statistics of the columns that are not nested, of all row groups together."""
+    """Return the statistics of the non-nested columns over all row groups."""
     leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
     groups = list(range(metadata.num_row_groups))
-    found = {}
+    bounds_by_column = {}
     for field in fields:
         if not isinstance(field.type, AtomicType) or "." in field.name:
             continue
@@ -207,23 +207,24 @@ def _bounds(metadata: Any, fields: tuple[DataField, ...]) -> dict[str, ColumnBou
         rows = np.array([metadata.row_group(g).num_rows for g in groups], np.int64)
         nulls = None if (stats.null_count < 0).any() else int(stats.null_count.sum())
         empty = pa.array(stats.null_count == rows, pa.bool_())
-        known = bounded and pc.all(pc.or_(empty, pc.and_(stats.min.is_valid(), stats.max.is_valid()))).as_py()
-        low, high = (pc.min(stats.min), pc.max(stats.max)) if known else (None, None)
-        bounds = [None if one is None or not one.is_valid else internal_value(one) for one in (low, high)]
+        complete = bounded and pc.all(pc.or_(empty, pc.and_(stats.min.is_valid(), stats.max.is_valid()))).as_py()
+        low, high = (pc.min(stats.min), pc.max(stats.max)) if complete else (None, None)
+        bounds = [None if bound is None or not bound.is_valid else internal_value(bound) for bound in (low, high)]
         if nulls is not None or bounds[0] is not None:
-            found[field.name] = ColumnBounds(bounds[0], bounds[1], nulls)
-    return found
+            bounds_by_column[field.name] = ColumnBounds(bounds[0], bounds[1], nulls)
+    return bounds_by_column
 
 
 def _check_calendar(path: str, fields: tuple[DataField, ...], bounds: dict[str, ColumnBounds]) -> None:
-    """Raise UnsupportedError for days before the Gregorian calendar in a file that counts them as Spark 2 did."""
+    """Raise UnsupportedError for days before the Gregorian calendar in a file with the hybrid calendar of Spark 2."""
     first = (_GREGORIAN - date(1970, 1, 1)).days
     for field in fields:
         if not any(word in str(field.type) for word in ("DATE", "TIMESTAMP")):
             continue
-        known = bounds.get(field.name)
+        bound = bounds.get(field.name)
         per_day = 1
         if isinstance(field.type, AtomicType) and field.type.root != "DATE":
             per_day = 86_400 * 10 ** (field.type.precision or 0)
-        if known is None or (known.min is None and known.null_count is None) or (known.min or 0) < first * per_day:
-            raise ColumnInFile(path, field.name).refuse("days of the Julian calendar", "which engines read otherwise")
+        if bound is None or (bound.min is None and bound.null_count is None) or (bound.min or 0) < first * per_day:
+            why = "which engines interpret differently"
+            raise ColumnInFile(path, field.name).refuse("days of the Julian calendar", why)

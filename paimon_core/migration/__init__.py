@@ -1,1 +1,1 @@
-"""Data that moves in without being rewritten: files of other tools, and copies of tables."""
+"""Import data without rewriting it: files of other tools, and copies of tables."""

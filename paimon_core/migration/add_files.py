@@ -1,12 +1,12 @@
-"""Files of other tools become files of a table, without being rewritten.
+"""Add files of other tools to a table without rewriting them.
 
-Each file is copied into the directory of its partition under a new name, then one commit names all of them. With
-``move`` the originals are deleted after that commit, never before: a crash leaves every row in the original, in the
-table, or in both. The new name begins with the identity of the original, so a repeated call adds nothing twice as long
-as the file is in the table; a compaction replaces the file, and with it the name.
+Each file is copied into the directory of its partition under a new name; then one commit adds all files. With ``move``
+the originals are deleted after this commit, never before it: after a crash every row is in the original, in the table,
+or in both. The new name begins with the identity of the original, so a repeated call does not add a file twice while
+the file is in the table. A compaction replaces the file and its name.
 
-Readers find the columns of such files by name: these files have no field ids (format 7.8).
-Why copies come first: (decision 27).
+Readers find the columns of these files by name, because the files have no field ids (format 7.8). Decision 27 explains
+why the files are copied first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,70 +48,72 @@ from paimon_core.store.file_store import FileStore
 _IDENTITY_LENGTH = 36
 _NO_SPEC: Spec = {}
 _UNNUMBERED = 1
-"""The largest sequence number of a file of one row. The Java engine gives such files 0, as to all that it adds: only
-files whose rows a writer has numbered have as many numbers as rows."""
+"""The largest sequence number of an added file with one row.
+
+The Java engine uses 0 for every file that it adds. Only files whose rows a writer numbered have one number for each
+row, which a file with one row and the range 0 to 0 would imitate."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddedFiles:
-    """The result of adding files: ``snapshot`` is `None` if all files were in the table already."""
+    """The result of adding files; ``snapshot`` is `None` if the table already had all files."""
 
     snapshot: Snapshot | None
     files: int
     rows: int
     bytes: int
     skipped: int
-    """Files that were left out: they are in the table already, or have no rows."""
+    """Files that were left out because the table already has them or they have no rows."""
 
 
 def add_files(
     store: FileStore, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
 ) -> AddedFiles:
-    """Add files and the files of directories to a table without a primary key, in one commit.
+    """Add files, and the files of directories, to a table without a primary key in one commit.
 
     Args:
-        store: of the table.
-        paths: of Parquet, ORC or Avro files, or of directories with such files and partitions ``column=value``.
+        store: the table to add to.
+        paths: Parquet, ORC or Avro files, or directories with these files and partitions ``column=value``.
         partition: {column: value} for all files; `None`: the paths name the partitions.
-        move: delete the originals once they are in the table; on a local disk no byte is copied then.
+        move: True to delete the originals after the commit; on a local disk no bytes are then copied.
 
-    Raises NotFoundError for a missing path, InvalidInputError for a directory without data files, and for a file that
-    does not fit, naming file and column; UnsupportedError for a column that not every engine would read right, and for
-    a table whose files cannot come from outside. Then nothing is changed.
+    Raises NotFoundError for a missing path; InvalidInputError for a directory without data files and, naming file and
+    column, for a file that does not fit; UnsupportedError for a column that some engines would misread and for a table
+    to which files cannot be added. After an error nothing has changed.
     """
     check_target(store)
-    given = _NO_SPEC if partition is None else partition
+    spec = _NO_SPEC if partition is None else partition
     keys = store.schema.partition_keys
-    unknown = [column for column in given if column not in keys]
+    unknown = [column for column in spec if column not in keys]
     if unknown:
-        known = listed_names(unknown[0], keys)
-        raise InvalidInputError(f"partition: {unknown[0]!r} is no partition column of {store.root}, which has {known}")
-    found: dict[str, SourceFile] = {}
-    asked = [paths] if isinstance(paths, str) else list(paths)
-    for path in asked:
+        names = listed_names(unknown[0], keys)
+        raise InvalidInputError(f"partition: {unknown[0]!r} is not a partition column of {store.root} ({names})")
+    by_identity: dict[str, SourceFile] = {}
+    path_list = [paths] if isinstance(paths, str) else list(paths)
+    for path in path_list:
         if is_inside(path, (store.root,), itself=True):
-            raise InvalidInputError(f"{path} is inside of the table {store.root}: its files cannot be added to itself")
-        found.update((file.identity, file) for file in source_files(store.io, path, keys))
-    if not found:
-        raise InvalidInputError(f"there are no data files in {', '.join(asked) or 'the paths'}: nothing is added")
-    files = list(found.values())
+            raise InvalidInputError(f"{path} is inside the table {store.root}, which cannot add its own files")
+        by_identity.update((file.identity, file) for file in source_files(store.io, path, keys))
+    if not by_identity:
+        raise InvalidInputError(f"there are no data files in {', '.join(path_list) or 'the paths'}: nothing is added")
+    files = list(by_identity.values())
     described = list(parallel_map(lambda file: describe(store.io, file.path, file.size), files))
-    return add_described(store, files, described, given, move=move)
+    return add_described(store, files, described, spec, move=move)
 
 
 def check_target(store: FileStore) -> None:
-    """Raise UnsupportedError for a table to which files cannot be added as they are."""
+    """Raise UnsupportedError for a table to which files cannot be added without rewriting them."""
     check_writable(store.schema)
     schema = store.schema
     reason = None
     if schema.primary_keys:
         reason = "has a primary key: its files need sequence numbers and sorted keys"
     elif schema.bucket != -1:
-        reason = f"has {schema.bucket} buckets: the rows of a file would have to be in one of them"
+        reason = f"has {schema.bucket} buckets: all rows of a file would have to belong to one of them"
     elif store.traits.data_evolution or store.options.value(ROW_TRACKING_ENABLED):
-        reason = "gives its rows ids"
+        reason = "tracks row ids"
     elif is_enabled(schema.options):
-        reason = "writes Iceberg metadata, whose readers find columns by ids, and files of other tools have none"
+        reason = "writes Iceberg metadata, whose readers find columns by field ids, which files of other tools lack"
     if reason is not None:
         raise UnsupportedError(
             f"the table {store.root} {reason}; files can be added to a table without keys, buckets and row ids. "
@@ -123,40 +125,43 @@ def add_described(
     store: FileStore,
     files: Sequence[SourceFile],
     described: Sequence[FileDescription],
-    given: Spec = _NO_SPEC,
+    spec: Spec = _NO_SPEC,
     *,
     move: bool = False,
 ) -> AddedFiles:
-    """Add files whose footers have been read; raises as `add_files`. REQUIRES: `check_target`."""
+    """Add files whose footers have been read; raises the errors of `add_files`. REQUIRES: `check_target` passed."""
     schema = store.schema
     for file in files:
-        check_names(file, schema.partition_keys, given, store.root)
-    partitions = serialized_partitions(schema, files, given)
+        check_names(file, schema.partition_keys, spec, store.root)
+    partitions = serialized_partitions(schema, files, spec)
     for description, partition in zip(described, partitions, strict=True):
         check_fits(description, schema.fields, schema.partition_keys, store.root)
         check_partition_columns(schema, description, partition)
     base = store.snapshots.latest()
     present = live_identities(store, base)
-    spec = DataFileSpec.of(store)
+    file_spec = DataFileSpec.of(store)
     messages: dict[SourceFile, CommitMessage] = {}
     for file, description, partition in zip(files, described, partitions, strict=True):
         if description.row_count and file.identity not in present:
-            meta = _meta(store, spec, file, description)
+            meta = _meta(store, file_spec, file, description)
             messages[file] = CommitMessage(partition, 0, -1, new_files=(meta,))
-    made = _publish(store, messages, move=move) if messages else None
+    snapshot = _publish(store, messages, move=move) if messages else None
     if move:
         with best_effort("deleting the originals of files that were moved into a table"):
             for _ in parallel_map(store.io.delete, [file.path for file in files], THREADS):
                 pass
     added = [message.new_files[0] for message in messages.values()]
-    if made is None:
+    if snapshot is None:
         return AddedFiles(None, 0, 0, 0, len(files))
     rows, size = sum(file.row_count for file in added), sum(file.file_size for file in added)
-    return AddedFiles(made, len(added), rows, size, len(files) - len(added))
+    return AddedFiles(snapshot, len(added), rows, size, len(files) - len(added))
 
 
 def live_identities(store: FileStore, snapshot: Snapshot | None) -> set[str]:
-    """Return the identities of the originals of the live files of a snapshot; other names give texts that none has."""
+    """Return the identities of the originals of a snapshot's live files.
+
+    The name of a file that was not added yields a text that equals no identity.
+    """
     if snapshot is None:
         return set()
     start = len(store.options.value(DATA_FILE_PREFIX))
@@ -165,16 +170,16 @@ def live_identities(store: FileStore, snapshot: Snapshot | None) -> set[str]:
 
 
 def _meta(store: FileStore, spec: DataFileSpec, file: SourceFile, description: FileDescription) -> DataFileMeta:
-    """Return the metadata of a file under its new name."""
-    known = [
+    """Return the metadata of an added file under its new name."""
+    known_stats = [
         (field, in_mode(bounds, mode), mode)
         for field, mode in zip(spec.value_fields, spec.modes, strict=True)
         if (bounds := _bounds(description, field.name)) is not None
         and field.name not in store.schema.partition_keys
         and mode.kind != "none"
     ]
-    fields, columns = tuple(field for field, _, _ in known), [bounds for _, bounds, _ in known]
-    stats = simple_stats(columns, fields, (), dense=False)[0] if known else EMPTY_STATS
+    fields, columns = tuple(field for field, _, _ in known_stats), [bounds for _, bounds, _ in known_stats]
+    stats = simple_stats(columns, fields, (), dense=False)[0] if known_stats else EMPTY_STATS
     name = f"{spec.prefix}{file.identity}-{store.new_name()[:8]}.{description.format}"
     return DataFileMeta(
         file_name=name,
@@ -196,19 +201,19 @@ def _meta(store: FileStore, spec: DataFileSpec, file: SourceFile, description: F
 
 
 def _bounds(description: FileDescription, column: str) -> ColumnBounds | None:
-    """Return the statistics of a column; one that the file lacks is all NULL."""
+    """Return the statistics of a column; a column that the file lacks is NULL in all rows."""
     if all(field.name != column for field in description.fields):
         return ColumnBounds(None, None, description.row_count)
     return description.bounds.get(column)
 
 
 def _publish(store: FileStore, messages: Mapping[SourceFile, CommitMessage], *, move: bool) -> Snapshot | None:
-    """Copy the files and commit them; the copies are deleted if that provably failed."""
+    """Copy the files and commit them; delete the copies if the commit certainly failed."""
     publisher = Publisher(store)
     twice: list[CommitMessage] = []
 
     def missing(base: Snapshot | None) -> Sequence[ManifestEntry]:
-        """Return the entries of files that no other call has added meanwhile."""
+        """Return the entries of files that no concurrent call has added."""
         present = live_identities(store, base)
         twice[:] = [message for file, message in messages.items() if file.identity in present]
         added = [message for file, message in messages.items() if file.identity not in present]
@@ -218,14 +223,14 @@ def _publish(store: FileStore, messages: Mapping[SourceFile, CommitMessage], *, 
     with publisher.publishing(every):
         for _ in parallel_map(partial(_copy, store, move), messages.items(), THREADS):
             pass
-        made = add_existing(publisher, missing)
+        snapshot = add_existing(publisher, missing)
     if twice:
         with best_effort("deleting the copies of files that another call has added"):
             delete_written_files(store, twice)
-    if made is not None:
+    if snapshot is not None:
         record_done_after_commit(store, {message.bucket_ref for message in every})
         expire_after_commit(store)
-    return made
+    return snapshot
 
 
 def _copy(store: FileStore, move: bool, item: tuple[SourceFile, CommitMessage]) -> None:
@@ -234,6 +239,6 @@ def _copy(store: FileStore, move: bool, item: tuple[SourceFile, CommitMessage]) 
     try:
         copy_file(store.io, file.path, store.io, target, file.size, may_link=move)
     except FileNotFoundError as error:
-        raise NotFoundError(f"{file.path} was deleted while it was being added: nothing is changed") from error
+        raise NotFoundError(f"{file.path} was deleted while it was being added: nothing has changed") from error
     except CommitConflictError as error:
-        raise CommitConflictError(f"{error}; nothing is changed") from error
+        raise CommitConflictError(f"{error}; nothing has changed") from error

@@ -1,8 +1,9 @@
-"""A copy of a table at one snapshot, in another directory or on another store, and its later updates.
+"""Copy a table at one snapshot to another directory or store, and update the copy later.
 
-Files are copied byte by byte under their names, schemas as they are, and the metadata of the files is written anew as a
-snapshot of the copy. The snapshot says of which table and snapshot it is the copy, so a repeated call copies only files
-that the copy lacks, and publishes the difference. A crash leaves the copy as it was, and files that the next call uses.
+Files are copied byte by byte under the same names, and schemas are copied unchanged. The metadata of the files is
+written again as a snapshot of the copy. This snapshot records the source table and snapshot, so a repeated call copies
+only missing files and publishes the difference. After a crash the copy is unchanged, apart from files that the next
+call uses.
 """
 
 from collections.abc import Iterator
@@ -42,15 +43,15 @@ from paimon_core.store.external_paths import is_inside
 from paimon_core.store.file_store import FileStore
 
 SOURCE = "paimon.clone.source"
-"""The property of a snapshot that names the table of which it is the copy."""
+"""The property of a snapshot that names the source table."""
 SOURCE_SNAPSHOT = "paimon.clone.snapshot"
-"""The property of a snapshot that names the copied snapshot."""
+"""The property of a snapshot that names the source snapshot."""
 _FINGERPRINT = "paimon.clone.fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
 class Cloned:
-    """The result of a clone: the newest snapshot of the copy, `None` for a table without rows, and what was copied."""
+    """The result of a clone: the newest snapshot of the copy (`None` without rows) and the numbers of copied files."""
 
     snapshot: Snapshot | None
     files: int
@@ -67,39 +68,39 @@ class _Copy:
 
 
 def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root: str, *, newest: bool) -> Cloned:
-    """Make the table at ``root`` a copy of a table, or bring an older copy up to date.
+    """Copy a table to ``root``, or bring an older copy at ``root`` up to date.
 
-    The copy has one branch, no tags and no statistics of ANALYZE.
+    The copy has one branch, no tags and no ANALYZE statistics.
 
     Args:
         source: the table, or a branch of it.
-        snapshot: the one to copy; `None`: the table has none.
-        target_io: of the store of the copy.
+        snapshot: the snapshot to copy; `None` if the table has no snapshot.
+        target_io: the file IO of the copy's store.
         root: the directory of the copy.
-        newest: copy all versions of the schema, not only those up to the one of the snapshot. Versions that replaced
+        newest: True to copy all versions of the schema, False to stop at the snapshot's version. Versions that replaced
             the table after the snapshot are left out.
 
-    Raises AlreadyExistsError if there is a table at ``root`` that is no copy of this one, or has been changed since;
-    InvalidInputError if the copy is of a newer snapshot, OutOfRangeError if the snapshot expires meanwhile,
+    Raises AlreadyExistsError if the table at ``root`` is not a copy of this table or has changed since;
+    InvalidInputError if it is a copy of a newer snapshot; OutOfRangeError if the snapshot expires during the copy;
     UnsupportedError for a table whose reads need another branch.
     """
     if is_inside(root, (source.root,), itself=True):
-        raise InvalidInputError(f"{source.root} cannot be cloned to {root}, which is the table itself or inside of it")
+        raise InvalidInputError(f"{source.root} cannot be cloned to {root}, which is the table itself or inside it")
     if source.options.has(SCAN_FALLBACK_BRANCH):
         branch = source.options.value(SCAN_FALLBACK_BRANCH)
         raise UnsupportedError(
-            f"{source.root} takes missing partitions from branch {branch!r} ({SCAN_FALLBACK_BRANCH.key}), and clone "
+            f"{source.root} reads missing partitions from branch {branch!r} ({SCAN_FALLBACK_BRANCH.key}), but clone "
             "copies one branch: clone each branch, or remove the option"
         )
     schemas = _schemas(source, None if newest or snapshot is None else snapshot.schema_id)
     if snapshot is not None:
         schemas = _without_replacement(schemas, snapshot.schema_id)
     if not schemas:
-        raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed meanwhile")
+        raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed at the same time")
     target = FileStore(target_io, root, schemas[-1])
     stored = Schemas(target_io, root)
     if stored.ids():
-        target_io, stored = target.io, target.schemas  # which bring no dropped copy back
+        target_io, stored = target.io, target.schemas  # they do not bring a dropped copy back
     else:
         check_unused(target_io, root)
     _check_schemas(source, schemas, stored)
@@ -112,75 +113,79 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
         _publish_schemas(source, schemas, stored, base)
         return Cloned(base, 0, 0)
     with protected_read(source, snapshot), raise_if_expired(source, snapshot), _missing_is_corrupted():
-        wanted, indexes = _contents(source, snapshot)
-        copies = _missing_files(source, snapshot, target, base, wanted)
+        entries, indexes = _contents(source, snapshot)
+        copies = _missing_files(source, snapshot, target, base, entries)
         for _ in parallel_map(partial(_copy, source.io, target_io), copies, THREADS):
             pass
     _publish_schemas(source, schemas, stored, base)
-    made = _publish(source, snapshot, target, base, wanted, indexes)
+    published = _publish(source, snapshot, target, base, entries, indexes)
     expire_after_commit(target)
-    return Cloned(made, len(copies), sum(copy.size or 0 for copy in copies))
+    return Cloned(published, len(copies), sum(copy.size or 0 for copy in copies))
 
 
 def _schemas(source: FileStore, last: int | None) -> list[TableSchema]:
-    """Return the versions of the schema of the copy: those of the source, up to ``last``."""
-    found = [source.schemas.get(number) for number in source.schemas.ids() if last is None or number <= last]
+    """Return the schema versions for the copy: the source's versions up to ``last`` (`None`: all)."""
+    versions = [source.schemas.get(number) for number in source.schemas.ids() if last is None or number <= last]
     without = {option.key: None for option in PLACES_OF_NEW_FILES}
-    return [replace(schema, options=Options(dict(schema.options)).merged(without)) for schema in found]
+    return [replace(schema, options=Options(dict(schema.options)).merged(without)) for schema in versions]
 
 
 def _without_replacement(schemas: list[TableSchema], version: int) -> list[TableSchema]:
-    """Return the versions without those of a replacement after ``version``: rows of ``version`` do not fit them."""
-    own = next((schema for schema in schemas if schema.id == version), None)
-    if own is None:
+    """Return the versions before a replacement after ``version``, because later ones do not fit its rows."""
+    current = next((schema for schema in schemas if schema.id == version), None)
+    if current is None:
         return schemas
-    last = max(schema.id for schema in schemas if schema.id <= version or not is_replaced(own, schema))
+    last = max(schema.id for schema in schemas if schema.id <= version or not is_replaced(current, schema))
     return [schema for schema in schemas if schema.id <= last]
 
 
 def _check_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas) -> None:
-    """Raise AlreadyExistsError if the copy has a version of the schema that the source does not have."""
-    wanted = {schema.id: schema for schema in schemas}
+    """Raise AlreadyExistsError if the copy has a schema version that the source does not have."""
+    expected = {schema.id: schema for schema in schemas}
     for number in stored.ids():
-        if number not in wanted:
-            known = source.schemas.ids()
-            if number in known and _same_schema(stored.get(number), _schemas(source, number)[-1]):
+        if number not in expected:
+            stored_ids = source.schemas.ids()
+            if number in stored_ids and _same_schema(stored.get(number), _schemas(source, number)[-1]):
                 continue
             raise _diverged(source, stored.table_root, f"it has a schema {number} that the source lacks")
-        if not _same_schema(stored.get(number), wanted[number]):
-            raise _diverged(source, stored.table_root, f"its schema {number} is another one")
+        if not _same_schema(stored.get(number), expected[number]):
+            raise _diverged(source, stored.table_root, f"its schema {number} differs")
 
 
-def _same_schema(one: TableSchema, other: TableSchema) -> bool:
-    return unmarked(one).to_json() == unmarked(other).to_json()
+def _same_schema(a: TableSchema, b: TableSchema) -> bool:
+    return unmarked(a).to_json() == unmarked(b).to_json()
 
 
 def _awaiting_rows(schema: TableSchema) -> TableSchema:
-    """Return the schema of a copy that is no table before it has the rows: see `continuity.replacing`."""
+    """Return the schema of a copy that is not a table until it has the rows: see `continuity.replacing`."""
     return replacing(schema, -1) if replaced_version(schema) is None else schema
 
 
 def _publish_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas, base: Snapshot | None) -> None:
-    """Create the versions of the schema that the copy lacks, the oldest first. ``base``: the snapshot of the copy."""
-    known = set(stored.ids())
-    if base is not None and not known:
-        raise _diverged(source, stored.table_root, "it was dropped meanwhile")
+    """Create the schema versions that the copy lacks, oldest first. ``base``: the copy's snapshot, or `None`."""
+    stored_ids = set(stored.ids())
+    if base is not None and not stored_ids:
+        raise _diverged(source, stored.table_root, "it was dropped at the same time")
     for schema in schemas:
-        if schema.id not in known and not stored.commit(schema) and not _same_schema(stored.get(schema.id), schema):
-            raise _diverged(source, stored.table_root, f"its schema {schema.id} is another one")
+        if (
+            schema.id not in stored_ids
+            and not stored.commit(schema)
+            and not _same_schema(stored.get(schema.id), schema)
+        ):
+            raise _diverged(source, stored.table_root, f"its schema {schema.id} differs")
 
 
 def _check_copy(source: FileStore, snapshot: Snapshot | None, target: FileStore, base: Snapshot) -> None:
-    """Raise an error unless the newest snapshot of the copy was copied from the source, and from an older snapshot."""
+    """Raise an error unless the copy's newest snapshot was copied from an older snapshot of the source."""
     properties = base.properties or {}
     if properties.get(SOURCE) != _name(source):
         raise _diverged(source, target.root, f"its snapshot {base.id} ({base.commit_kind}) was not copied from there")
     copied = int(properties[SOURCE_SNAPSHOT])
     if snapshot is None or snapshot.id < copied:
-        asked = "has no snapshot any more" if snapshot is None else f"is asked for at snapshot {snapshot.id}"
+        reason = "has no snapshot any more" if snapshot is None else f"is asked for at snapshot {snapshot.id}"
         raise InvalidInputError(
-            f"{hide_secrets(target.root)} is a copy of snapshot {copied} of {_name(source)}, which {asked}: copies "
-            "only go forward. Clone to another name"
+            f"{hide_secrets(target.root)} is a copy of snapshot {copied} of {_name(source)}, which {reason}: a copy "
+            "cannot go back. Clone to another name"
         )
 
 
@@ -195,7 +200,7 @@ def _name(source: FileStore) -> str:
 
 def _diverged(source: FileStore, root: str, why: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"{_name(source)} is not cloned: the table at {hide_secrets(root)} is no copy of it, or has changed since: "
+        f"{_name(source)} is not cloned: the table at {hide_secrets(root)} is not a copy of it, or has changed since: "
         f"{why}. Choose another name"
     )
 
@@ -208,30 +213,30 @@ def _contents(source: FileStore, snapshot: Snapshot) -> tuple[list[ManifestEntry
 
 
 def _inside(entry: ManifestEntry) -> ManifestEntry:
-    """Return the entry of the copy, in which no file is outside of the table."""
+    """Return the entry for the copy, where all files are inside the table."""
     return replace(entry, kind=ADD, file=replace(entry.file, external_path=None))
 
 
 def _missing_files(
-    source: FileStore, snapshot: Snapshot, target: FileStore, base: Snapshot | None, wanted: list[ManifestEntry]
+    source: FileStore, snapshot: Snapshot, target: FileStore, base: Snapshot | None, entries: list[ManifestEntry]
 ) -> list[_Copy]:
-    """Return the files that the copy lacks. A file of the right size is there already: names are never used twice."""
+    """Return the files that the copy lacks. An existing file of equal size counts: names are never reused."""
     live = [] if base is None else live_entries(target, base, with_stats=False).live
     present = {path for entry in live for path in target.file_paths(entry.bucket_ref, entry.file)}
-    found: list[_Copy] = []
-    for entry in wanted:
+    copies: list[_Copy] = []
+    for entry in entries:
         paths = source.file_paths(entry.bucket_ref, entry.file)
         targets = target.file_paths(entry.bucket_ref, _inside(entry).file)
         sizes = [entry.file.file_size, *[None] * (len(paths) - 1)]
-        found += [_Copy(*one) for one in zip(paths, targets, sizes, strict=True) if one[1] not in present]
+        copies += [_Copy(*item) for item in zip(paths, targets, sizes, strict=True) if item[1] not in present]
     name = snapshot.index_manifest
     for index in [] if name is None else source.manifests.read_index(name):
         to = target.index_path(replace(index, external_path=None))
-        found.append(_Copy(source.index_path(index), to, index.file_size))
-    unique = {copy.target: copy for copy in found}
+        copies.append(_Copy(source.index_path(index), to, index.file_size))
+    unique = {copy.target: copy for copy in copies}
     directories = sorted({path.rpartition("/")[0] for path in unique})
-    listed = (status for entries in parallel_map(target.io.list, directories) for status in entries)
-    sizes_there = {status.path: status.size for status in listed}
+    statuses = (status for listing in parallel_map(target.io.list, directories) for status in listing)
+    sizes_there = {status.path: status.size for status in statuses}
     return [copy for path, copy in unique.items() if copy.size is None or sizes_there.get(path) != copy.size]
 
 
@@ -244,7 +249,7 @@ def _copy(source_io: FileIO, target_io: FileIO, copy: _Copy) -> None:
 
 @contextmanager
 def _missing_is_corrupted() -> Iterator[None]:
-    """Say of a missing file what reads say of it."""
+    """Raise CorruptedError for a missing file, as reads do."""
     try:
         yield
     except FileNotFoundError as error:
@@ -256,11 +261,11 @@ def _publish(
     snapshot: Snapshot,
     target: FileStore,
     base: Snapshot | None,
-    wanted: list[ManifestEntry],
+    source_entries: list[ManifestEntry],
     indexes: list[IndexManifestEntry],
 ) -> Snapshot | None:
-    """Publish the difference between the copy and the snapshot as the next snapshot of the copy."""
-    entries = [_inside(entry) for entry in wanted]
+    """Publish the difference between the source snapshot and the copy as the copy's next snapshot."""
+    entries = [_inside(entry) for entry in source_entries]
     identities = {entry.identity for entry in entries}
     kind = CommitKind.APPEND if base is None else CommitKind.OVERWRITE
     properties = {SOURCE: _name(source), SOURCE_SNAPSHOT: str(snapshot.id), _FINGERPRINT: snapshot.fingerprint}
@@ -268,13 +273,13 @@ def _publish(
 
     def decide(now: Snapshot | None) -> Changes | None:
         if now is not None and (now.properties or {}).get(SOURCE) == _name(source) and _is_copy_of(now, snapshot):
-            return None  # another call has made the same copy
+            return None  # another call has published the same copy
         if (now and now.id) != (base and base.id):
-            raise _diverged(source, target.root, "others have committed to it meanwhile")
+            raise _diverged(source, target.root, "another commit was made to it at the same time")
         live = [] if now is None else live_entries(target, now).live
-        there = {entry.identity for entry in live}
+        present = {entry.identity for entry in live}
         removed = [ManifestEntry(DELETE, *e.location, e.file) for e in live if e.identity not in identities]
-        added = [entry for entry in entries if entry.identity not in there]
+        added = [entry for entry in entries if entry.identity not in present]
         old = [] if now is None or now.index_manifest is None else target.manifests.read_index(now.index_manifest)
         return Changes(
             kind,
@@ -286,5 +291,5 @@ def _publish(
         )
 
     publisher = Publisher(target)
-    made = publisher.publish(publisher.identity(None, properties, snapshot.watermark), decide, kind)
-    return made or target.snapshots.latest()
+    published = publisher.publish(publisher.identity(None, properties, snapshot.watermark), decide, kind)
+    return published or target.snapshots.latest()

@@ -1,4 +1,4 @@
-"""Directories of other tools as new tables: schema from the footers, partitions from the paths."""
+"""Turn directories of other tools into new tables: schema from the footers, partitions from the paths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PartitionKeys = Sequence[str] | Mapping[str, str | DataType]
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table of another catalog, as that catalog describes it."""
+    """The description of a table by another catalog."""
 
     name: str
     fields: tuple[DataField, ...]
@@ -36,7 +36,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Migration:
-    """Files with their footers, and the schema of the table that they become."""
+    """Files with their footers, and the schema of the new table."""
 
     source: str
     schema: Schema
@@ -44,24 +44,24 @@ class Migration:
     described: tuple[FileDescription, ...]
 
     def add(self, store: FileStore, *, move: bool) -> AddedFiles:
-        """Add the files to the table that has this schema; raises as `add_files`."""
+        """Add the files to the table with this schema; raises the errors of `add_files`."""
         check_target(store)
         return add_described(store, self.files, self.described, move=move)
 
-    def check_existing(self, store: FileStore, made: TableSchema) -> None:
-        """Raise AlreadyExistsError unless an earlier call, which was interrupted, has made this table.
+    def check_existing(self, store: FileStore, created: TableSchema) -> None:
+        """Raise AlreadyExistsError unless an earlier, interrupted call created this table.
 
         Args:
-            store: of the table.
-            made: the schema that this call would create.
+            store: the existing table.
+            created: the schema that this call would create.
         """
         schema, snapshot = store.schema, store.snapshots.latest()
-        same = (schema.fields, schema.partition_keys) == (made.fields, made.partition_keys)
-        begun = snapshot is None or not live_identities(store, snapshot).isdisjoint(f.identity for f in self.files)
-        if not (same and begun):
+        same = (schema.fields, schema.partition_keys) == (created.fields, created.partition_keys)
+        resumable = snapshot is None or not live_identities(store, snapshot).isdisjoint(f.identity for f in self.files)
+        if not (same and resumable):
             why = "has other rows" if same else "has other columns or partitions"
             raise AlreadyExistsError(
-                f"{self.source} is not migrated: the table {store.root} exists already and {why}; choose another name, "
+                f"{self.source} is not migrated: the table {store.root} already exists and {why}; choose another name, "
                 "or add the files to it with add_files"
             )
 
@@ -76,24 +76,24 @@ def migration_of(
     """Return the migration of a directory, or of a table of another catalog.
 
     Args:
-        io: of the store.
+        io: the file IO of the store.
         source: the path of a directory, or a table.
-        format: "parquet", "orc" or "avro", which all files must have; `None`: each its own.
-        partition_keys: names of the directories' columns, in their order, or {name: type}; `None`: as the paths say.
-            Without a type, a column is INT, BIGINT or DATE if all its values print as such a value, else STRING.
-        options: of the new table.
+        format: "parquet", "orc" or "avro", the required format of all files; `None`: any of these for each file.
+        partition_keys: names of the partition columns in path order, or {name: type}; `None`: taken from the paths.
+            Without a type, a column is INT, BIGINT or DATE if all its texts are canonical values, else STRING.
+        options: options of the new table; `None`: no options.
 
-    Raises NotFoundError, InvalidInputError and UnsupportedError as `add_files`; InvalidInputError also if files differ
-    in a column, naming file and column.
+    Raises NotFoundError, InvalidInputError and UnsupportedError as `add_files`; InvalidInputError, naming file and
+    column, also if the columns of files differ.
     """
     if format is not None and format.lower() not in DESCRIBED_FORMATS:
         raise InvalidInputError(f"format is {format!r}: it must be one of {', '.join(DESCRIBED_FORMATS)}")
     name = source if isinstance(source, str) else source.name
     files = source_files(io, source) if isinstance(source, str) else list(source.files)
     if not files:
-        raise InvalidInputError(f"{name} has no data files: there is nothing to migrate, and no columns are known")
-    wanted = None if format is None else format.lower()
-    described = list(parallel_map(lambda file: describe(io, file.path, file.size, wanted), files))
+        raise InvalidInputError(f"{name} has no data files: there is nothing to migrate")
+    required_format = None if format is None else format.lower()
+    described = list(parallel_map(lambda file: describe(io, file.path, file.size, required_format), files))
     fields: tuple[DataField, ...]
     if isinstance(source, str):
         fields = common_fields(described)
@@ -104,18 +104,18 @@ def migration_of(
         comment = None
     else:
         fields, names, comment = source.fields, source.partition_keys, source.comment
-    given = {FILE_FORMAT.key: described[0].format, **(options or {})}
-    return Migration(name, Schema(fields, (), names, given, comment), tuple(files), tuple(described))
+    table_options = {FILE_FORMAT.key: described[0].format, **(options or {})}
+    return Migration(name, Schema(fields, (), names, table_options, comment), tuple(files), tuple(described))
 
 
-def _partition_fields(files: Sequence[SourceFile], given: PartitionKeys | None, source: str) -> list[DataField]:
-    """Return the partition columns. InvalidInputError if the paths name others than those given."""
-    found = list(files[0].partition)
-    if given is not None and list(given) != found:
-        raise InvalidInputError(f"the paths below {source} name the partition columns {found}, not {list(given)}")
-    types: Mapping[str, str | DataType] = given if isinstance(given, Mapping) else {}
+def _partition_fields(files: Sequence[SourceFile], declared: PartitionKeys | None, source: str) -> list[DataField]:
+    """Return the partition columns. Raises InvalidInputError if the paths do not name the declared columns."""
+    names = list(files[0].partition)
+    if declared is not None and list(declared) != names:
+        raise InvalidInputError(f"the paths below {source} name the partition columns {names}, not {list(declared)}")
+    types: Mapping[str, str | DataType] = declared if isinstance(declared, Mapping) else {}
     fields = []
-    for name in found:
+    for name in names:
         kind = types.get(name)
         if isinstance(kind, str):
             kind = parse_type(kind)

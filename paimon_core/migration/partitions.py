@@ -1,4 +1,4 @@
-"""The partitions of files of other tools: texts of paths as values of the table's partition columns."""
+"""Convert the partition texts in the paths of other tools' files to values of the table's partition columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,17 +26,17 @@ Spec = Mapping[str, Value]
 
 
 def type_of_texts(texts: Sequence[str | None]) -> DataType:
-    """Return the type of a partition column: INT, BIGINT or DATE if every text is what such a value prints as.
+    """Return the type of a partition column: INT, BIGINT or DATE if every text is the canonical form of such a value.
 
-    Any other column is a STRING, also if all texts are NULL. So ``007`` stays what it is.
+    Any other column is a STRING, even if all texts are NULL. Thus ``007`` remains a text.
     """
-    known = [text for text in texts if text is not None]
-    if known and all(map(_INTEGER.fullmatch, known)):
-        numbers = [int(text) for text in known]
+    values = [text for text in texts if text is not None]
+    if values and all(map(_INTEGER.fullmatch, values)):
+        numbers = [int(text) for text in values]
         for kind, bits in ((datatype.INT, 31), (datatype.BIGINT, 63)):
             if -(1 << bits) <= min(numbers) and max(numbers) < 1 << bits:
                 return kind
-    return datatype.DATE if known and all(map(_is_day, known)) else datatype.STRING
+    return datatype.DATE if values and all(map(_is_day, values)) else datatype.STRING
 
 
 def _is_day(text: str) -> bool:
@@ -46,32 +46,32 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def check_names(file: SourceFile, keys: Sequence[str], given: Spec, table: str) -> None:
-    """Raise InvalidInputError unless path and ``given`` name a value for every partition column, and no other."""
-    named = {**file.partition, **given}
-    for column in named:
+def check_names(file: SourceFile, keys: Sequence[str], spec: Spec, table: str) -> None:
+    """Raise InvalidInputError unless path and ``spec`` together name exactly the partition columns."""
+    texts = {**file.partition, **spec}
+    for column in texts:
         if column not in keys:
             raise InvalidInputError(
-                f"{file.path}: {column!r} is no partition column of {table}, which is partitioned by "
+                f"{file.path}: {column!r} is not a partition column of {table}, which is partitioned by "
                 f"{listed_names(column, keys)}"
             )
-    lacking = [key for key in keys if key not in named]
+    lacking = [key for key in keys if key not in texts]
     if lacking:
         raise InvalidInputError(
-            f"{file.path} is in no directory '{lacking[0]}=value', and {table} is partitioned by {list(keys)}: name "
-            "the partition of the files"
+            f"{file.path} is not in a directory '{lacking[0]}=value', and {table} is partitioned by {list(keys)}: "
+            "pass the partition of the files"
         )
 
 
-def serialized_partitions(schema: TableSchema, files: Sequence[SourceFile], given: Spec) -> list[bytes]:
-    """Return the partition of each file, serialised.
+def serialized_partitions(schema: TableSchema, files: Sequence[SourceFile], spec: Spec) -> list[bytes]:
+    """Return the serialised partition of each file.
 
     Args:
-        schema: of the table.
-        files: with the texts of their paths.
-        given: values of partition columns for all files; a path may say the same, and nothing else.
+        schema: the schema of the table.
+        files: the files, with the texts of their paths.
+        spec: values of partition columns for all files; a path may repeat but not contradict them.
 
-    Raises InvalidInputError for a text that is no value of its column, and for a path that contradicts ``given``.
+    Raises InvalidInputError for a text that is not a value of its column, and for a path that contradicts ``spec``.
     """
     keys = schema.partition_keys
     columns = []
@@ -82,54 +82,54 @@ def serialized_partitions(schema: TableSchema, files: Sequence[SourceFile], give
             text = file.partition.get(key)
             if key in file.partition and text not in values:
                 values[text] = _value(schema, key, text, f"the path of {file.path}")
-        known = [values[file.partition[key]] if key in file.partition else None for file in files]
-        if key in given:
-            value = given[key]
-            value = _value(schema, key, value, f"partition {dict(given)}") if isinstance(value, str) else value
-            for file, own in zip(files, known, strict=True):
-                if key in file.partition and own != value:
+        column_values = [values[file.partition[key]] if key in file.partition else None for file in files]
+        if key in spec:
+            value = spec[key]
+            value = _value(schema, key, value, f"partition {dict(spec)}") if isinstance(value, str) else value
+            for file, value_of_file in zip(files, column_values, strict=True):
+                if key in file.partition and value_of_file != value:
                     raise InvalidInputError(
-                        f"{file.path} is in partition {key}={file.partition[key]}, not in {key}={given[key]}"
+                        f"{file.path} is in partition {key}={file.partition[key]}, not in {key}={spec[key]}"
                     )
-            known = [value] * len(files)
-        if not kind.nullable and any(value is None for value in known):
-            raise InvalidInputError(f"partition column {key!r} is {kind}, and a path names NULL")
+            column_values = [value] * len(files)
+        if not kind.nullable and any(value is None for value in column_values):
+            raise InvalidInputError(f"partition column {key!r} is {kind}, but a path names NULL")
         try:
-            columns.append(pa.array(known, to_arrow(kind)))
+            columns.append(pa.array(column_values, to_arrow(kind)))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInputError(f"partition {dict(given)}: {key!r} is {kind}: {error}") from error
+            raise InvalidInputError(f"partition {dict(spec)}: {key!r} is {kind}: {error}") from error
     if not keys:
         return [EMPTY_ROW] * len(files)
-    codes, found = partition_codes(pa.RecordBatch.from_arrays(columns, names=list(keys)), keys)
-    return [found[code] for code in codes]
+    codes, distinct = partition_codes(pa.RecordBatch.from_arrays(columns, names=list(keys)), keys)
+    return [distinct[code] for code in codes]
 
 
-def _value(schema: TableSchema, key: str, text: str | None, what: str) -> Value:
-    """Return the value of a text; the name that the table gives the partition of NULL is NULL as well."""
+def _value(schema: TableSchema, key: str, text: str | None, origin: str) -> Value:
+    """Return the value of a text; the table's default partition name is also NULL."""
     if text is None or text == schema.options.value(PARTITION_DEFAULT_NAME):
         return None
-    return value_of_text(key, text, schema.field(key).type, what)
+    return value_of_text(key, text, schema.field(key).type, origin)
 
 
 def check_partition_columns(schema: TableSchema, file: FileDescription, partition: bytes) -> None:
-    """Raise InvalidInputError if a file holds a partition column that may differ from the value of its path.
+    """Raise InvalidInputError if a partition column stored in a file may differ from the value in its path.
 
-    Filters on the partition would skip rows of such a file, or not, depending on the engine.
+    Whether a partition filter skips rows of such a file would depend on the engine.
     """
     stored = {field.name for field in file.fields}
-    own = [key for key in schema.partition_keys if key in stored]
-    if not own:
+    stored_keys = [key for key in schema.partition_keys if key in stored]
+    if not stored_keys:
         return
     values = dict(zip(schema.partition_keys, deserialize(partition, schema.partition_arrow), strict=True))
-    for key in own:
-        known, value = file.bounds.get(key), values[key]
+    for key in stored_keys:
+        bounds, value = file.bounds.get(key), values[key]
         if value is None:
-            same = known is not None and known.null_count == file.row_count
+            same = bounds is not None and bounds.null_count == file.row_count
         else:
-            same = known is not None and known.null_count == 0 and known.min == value == known.max
+            same = bounds is not None and bounds.null_count == 0 and bounds.min == value == bounds.max
         if not same:
-            shown = None if value is None else partition_text(value, schema.field(key), legacy=False)
+            text = None if value is None else partition_text(value, schema.field(key), legacy=False)
             raise InvalidInputError(
-                f"{file.path} has the partition column {key!r} in the file as well, and its footer does not say that "
-                f"all values are {shown!r}, as its path does: write the files without the column"
+                f"{file.path} also stores the partition column {key!r}, and its footer does not prove that all values "
+                f"are {text!r}, as in its path: write the files without the column"
             )

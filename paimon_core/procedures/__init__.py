@@ -1,1 +1,1 @@
-"""Procedures: the actions of ``CALL`` and of ``paimon-spark call``, one module for each family, and their registry."""
+"""The procedures that ``CALL`` and ``paimon-spark call`` run, one module for each family, and their registry."""

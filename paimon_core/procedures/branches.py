@@ -5,7 +5,7 @@ from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 
 @procedure("create_branch(table STRING, branch STRING, [tag STRING], [ignoreIfExists BOOLEAN])")
 def create_branch(call: Call) -> Rows:
-    """Create a branch: without rows, or with the rows of a tag."""
+    """Create a branch, empty or with the rows of a tag."""
     ignore = bool(call["ignoreIfExists"])
     call.table().branches.create(call["branch"], call.text("tag"), ignore_if_exists=ignore)
     return DONE
@@ -32,7 +32,7 @@ def rename_branch(call: Call) -> Rows:
 
 @procedure("merge_branch(table STRING, source_branch STRING, [target_branch STRING])")
 def merge_branch(call: Call) -> Rows:
-    """Add the rows that a branch has got to the table or to another branch; without a primary key."""
+    """Add a branch's new rows to the table or to another branch; only for tables without a primary key."""
     table = call.table()
     table.branches.merge(call["source_branch"], call.text("target_branch") or table.store.branch)
     call.refresh()
@@ -41,7 +41,7 @@ def merge_branch(call: Call) -> Rows:
 
 @procedure("fast_forward(table STRING, branch STRING)")
 def fast_forward(call: Call) -> Rows:
-    """Make the table what a branch is: its snapshots, tags and schemas replace those of the table from there on."""
+    """Fast-forward the table to a branch, whose snapshots, tags and schemas replace the later ones of the table."""
     call.table().branches.fast_forward(call["branch"])
     call.refresh()
     return DONE

@@ -1,4 +1,4 @@
-"""Procedures that rewrite files and change no row. The cluster runs their tasks."""
+"""Procedures that rewrite files without changing rows. The cluster runs their tasks."""
 
 import logging
 import re
@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
     "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])"
 )
 def compact(call: Call) -> Rows:
-    """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows.
+    """Compact all files or, with compact_strategy 'minor', the files that are due; with order_by, sort the rows.
 
-    With partition_idle_time only partitions whose newest file is at least so old, with buckets, such as '0-99,150',
-    only these.
+    partition_idle_time: only partitions whose newest file is at least this old. buckets: only these, for example
+    '0-99,150'.
     """
     strategy, order = _choice(call, "compact_strategy", _STRATEGIES), _choice(call, "order_strategy", _ORDERS)
     columns = call.text("order_by")
@@ -37,17 +37,17 @@ def compact(call: Call) -> Rows:
     table = call.table().with_options(call.options())
     _at_most_one(call)
     partitions, where, idle = call.partitions(table), call.text("where"), _duration(call, "partition_idle_time")
-    chosen: Filter = where
+    condition: Filter = where
     if idle is not None:
-        chosen, partitions = idle_partitions(table.store, idle, partitions, where), None
-        if chosen is None:
+        condition, partitions = idle_partitions(table.store, idle, partitions, where), None
+        if condition is None:
             return DONE
     request = CompactionRequest(
         full=strategy == "full",
         order_by=None if columns is None else column_list(columns),
         order_strategy=None if order == "none" else order,
         partitions=partitions,
-        filter=chosen,
+        filter=condition,
         buckets=_numbers(call, "buckets"),
     )
     TableMaintenance(table.store, call.runner(table)).run(request)
@@ -56,7 +56,7 @@ def compact(call: Call) -> Rows:
 
 @procedure("compact_manifest(table STRING, [options STRING], [dry_run BOOLEAN])")
 def compact_manifest(call: Call) -> Rows:
-    """Write the manifests of the newest snapshot as few large ones; the row of a dry run says if any would change."""
+    """Merge the manifests of the newest snapshot into a few large ones; a dry run returns whether any would change."""
     store = call.table().with_options(call.options()).store
     if call["dry_run"]:
         newest = store.snapshots.latest()
@@ -67,7 +67,7 @@ def compact_manifest(call: Call) -> Rows:
 
 @procedure("materialize_deletion_vectors(table STRING, [partitions STRING], [options STRING], [where STRING])")
 def materialize_deletion_vectors(call: Call) -> Rows:
-    """Rewrite the files that have deletion vectors, so that none is left."""
+    """Rewrite the files that have deletion vectors, so that no deletion vectors remain."""
     _at_most_one(call)
     table = call.table().with_options(call.options())
     verbs = TableMaintenance(table.store, call.runner(table))
@@ -77,7 +77,7 @@ def materialize_deletion_vectors(call: Call) -> Rows:
 
 @procedure("rewrite_file_index(table STRING, [where STRING])")
 def rewrite_file_index(call: Call) -> Rows:
-    """Give the files that lack them the file indexes that the options of the table ask for; no row is rewritten."""
+    """Write the missing file indexes that the table's options require, without rewriting rows."""
     table = call.table()
     TableMaintenance(table.store, call.runner(table)).rewrite_file_index(filter=call.text("where"))
     return DONE
@@ -85,14 +85,14 @@ def rewrite_file_index(call: Call) -> Rows:
 
 @procedure("reassign_row_id(table STRING, [partitions STRING])", "result STRING")
 def reassign_row_id(call: Call) -> Rows:
-    """Give each partition of a table with data evolution a range of row ids of its own; only metadata are written."""
+    """Give each partition of a table with data evolution a separate range of row ids; only metadata is written."""
     table = call.table()
     if not table.schema.partition_keys:
-        made, why = None, "table is not partitioned"
+        snapshot, why = None, "table is not partitioned"
     else:
-        made, why = table.maintenance.reassign_row_ids(partitions=call.partitions(table)), "no row ids overlap"
+        snapshot, why = table.maintenance.reassign_row_ids(partitions=call.partitions(table)), "no row ids overlap"
     call.refresh()
-    return [(f"Skipped. {why}." if made is None else f"Success. Snapshot {made.id} has the new row ids.",)]
+    return [(f"Skipped. {why}." if snapshot is None else f"Success. Snapshot {snapshot.id} has the new row ids.",)]
 
 
 @procedure(
@@ -101,9 +101,9 @@ def reassign_row_id(call: Call) -> Rows:
     "result STRING",
 )
 def compact_database(call: Call) -> Rows:
-    """Compact every table whose database, and whose name 'database.table', match regular expressions."""
+    """Compact each table whose database and whose full name 'database.table' match regular expressions."""
     databases, tables = _pattern(call, "including_databases", ".*"), _pattern(call, "including_tables", ".*")
-    excluded, options, failed, done = _pattern(call, "excluding_tables", ""), call.options(), [], 0
+    excluded, options, failed, compacted = _pattern(call, "excluding_tables", ""), call.options(), [], 0
     for database in call.catalog.list_databases():
         for name in call.catalog.list_tables(database) if databases.fullmatch(database) else ():
             full = f"{database}.{name}"
@@ -112,12 +112,12 @@ def compact_database(call: Call) -> Rows:
             try:
                 table = call.opened(Identifier.parse(f"`{database}`.`{name}`")).with_options(options)
                 table.compact(full=True, runner=call.runner(table))
-                done += 1
+                compacted += 1
             except (PaimonError, OSError) as error:
                 failed.append(full)
                 _log.warning("%s was not compacted: %s", full, error)
     which = f" ({', '.join(failed)})" if failed else ""
-    return [(f"Compact database finished. Success: {done}, Failed: {len(failed)}{which}",)]
+    return [(f"Compact database finished. Success: {compacted}, Failed: {len(failed)}{which}",)]
 
 
 @procedure(
@@ -125,28 +125,30 @@ def compact_database(call: Call) -> Rows:
     "[sink_parallelism INT])"
 )
 def rescale(call: Call) -> Rows:
-    """Change the number of buckets and rewrite the partitions; without bucket_num, to the number of the table."""
+    """Change the number of buckets and rewrite the partitions; without bucket_num, use the table's number."""
     for name in ("scan_parallelism", "sink_parallelism"):
-        call.refuse(name, "leave it out")
+        call.refuse(name, "remove it")
     _at_most_one(call)
     table, buckets = call.table(), call["bucket_num"]
     if buckets is not None and buckets < 1:
-        raise InvalidInputError(f"bucket_num is 1 or more, not {buckets}")
+        raise InvalidInputError(f"bucket_num must be 1 or more, not {buckets}")
     maintenance = TableMaintenance(table.store, call.runner(table))
     maintenance.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
     return DONE
 
 
 def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
-    """Return an argument that is one of some words, in any case; the first one is the default."""
+    """Return an argument that must be one of the choices, in any case; the first choice is the default."""
     value = (call.text(name) or choices[0]).lower()
     if value not in choices:
-        raise InvalidInputError(f"argument {name!r} of {call.procedure.name} is one of {list(choices)}, not {value!r}")
+        raise InvalidInputError(
+            f"argument {name!r} of {call.procedure.name} must be one of {list(choices)}, not {value!r}"
+        )
     return value
 
 
 def _numbers(call: Call, name: str) -> list[int] | None:
-    """Return the numbers of an argument such as '1,3' or '0-99,150'; `None`: it is not given."""
+    """Return the numbers of an argument such as '1,3' or '0-99,150'; `None` without the argument."""
     text = call.text(name)
     try:
         return None if text is None else number_list(text)
@@ -155,7 +157,7 @@ def _numbers(call: Call, name: str) -> list[int] | None:
 
 
 def _duration(call: Call, name: str) -> timedelta | None:
-    """Return an argument that is a time such as '1 d'; `None`: it is not given."""
+    """Return an argument that is a duration such as '1 d'; `None` without the argument."""
     text = call.text(name)
     try:
         return None if text is None else duration(text)
@@ -165,7 +167,7 @@ def _duration(call: Call, name: str) -> timedelta | None:
 
 def _at_most_one(call: Call) -> None:
     if call.text("partitions") is not None and call.text("where") is not None:
-        raise InvalidInputError("partitions and where both choose partitions: give one of them")
+        raise InvalidInputError("partitions and where both select partitions: use one of them")
 
 
 def _pattern(call: Call, name: str, default: str) -> re.Pattern[str]:
@@ -173,4 +175,4 @@ def _pattern(call: Call, name: str, default: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise InvalidInputError(f"argument {name!r}: {text!r} is no regular expression: {error}") from error
+        raise InvalidInputError(f"argument {name!r}: {text!r} is not a regular expression: {error}") from error

@@ -1,11 +1,11 @@
-"""Procedures for the positions of named streams."""
+"""Procedures for consumers: the stored positions of streams."""
 
 from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 
 
 @procedure("reset_consumer(table STRING, consumerId STRING, [nextSnapshotId BIGINT])")
 def reset_consumer(call: Call) -> Rows:
-    """Set the first snapshot that a consumer has still to read; without a snapshot, delete the consumer."""
+    """Set the next snapshot that a consumer reads; without a snapshot, delete the consumer."""
     call.table().consumers.reset(call["consumerId"], call["nextSnapshotId"])
     return DONE
 

@@ -1,4 +1,4 @@
-"""Procedures that delete old snapshots and unneeded files, and that say that partitions are complete."""
+"""Procedures that delete old snapshots and unneeded files, and that mark partitions as complete."""
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.operations.jobs.execute import LOCAL
@@ -16,14 +16,14 @@ _MODES = ("distributed", "local")
     "deleted_snapshots_count INT",
 )
 def expire_snapshots(call: Call) -> Rows:
-    """Delete old snapshots and the files that only they need; older_than is a moment."""
+    """Delete old snapshots and the files that only they need; older_than is a time."""
     table = call.table().with_options(call.options())
     most, least = call["retain_max"], call["retain_min"]
     if least is None:
         least = table.store.options.value(SNAPSHOT_NUM_RETAINED_MIN)
         if most is not None and most < least:
             raise InvalidInputError(
-                f"retain_max is {most}, and {table.path} keeps at least {least} snapshots: give retain_min as well, or "
+                f"retain_max is {most}, but {table.path} keeps at least {least} snapshots: set retain_min as well, or "
                 f"lower '{SNAPSHOT_NUM_RETAINED_MIN.key}'"
             )
     verbs = table.maintenance
@@ -47,7 +47,7 @@ def expire_partitions(call: Call) -> Rows:
         max_num=call["max_expires"],
     )
     call.refresh()
-    names = [", ".join(f"{column}={text}" for column, text in one.items()) for one in expired]
+    names = [", ".join(f"{column}={text}" for column, text in partition.items()) for partition in expired]
     return [(name,) for name in names or ["No expired partitions."]]
 
 
@@ -56,25 +56,25 @@ def expire_partitions(call: Call) -> Rows:
     "deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT",
 )
 def remove_orphan_files(call: Call) -> Rows:
-    """Delete files older than a moment, by default a day, that nothing refers to; 'db.*' names all tables.
+    """Delete unreferenced files older than a time, by default a day; 'db.*' stands for all tables of a database.
 
-    The rows are their number and bytes.
+    The rows are the number and the bytes of the files.
     """
-    call.refuse("parallelism", "leave it out: the cluster is used as far as there is work")
+    call.refuse("parallelism", "remove it: the tasks use the whole cluster")
     mode = (call.text("mode") or _MODES[0]).lower()
     if mode not in _MODES:
         raise InvalidInputError(f"argument 'mode' of remove_orphan_files is one of {list(_MODES)}, not {mode!r}")
     before, dry_run, count, total = call.millis("older_than"), bool(call["dry_run"]), 0, 0
     for table in call.tables():
         runner = call.runner(table) if mode == _MODES[0] else LOCAL
-        found = TableMaintenance(table.store, runner).remove_orphan_files(before, dry_run=dry_run)
-        count, total = count + found.count, total + found.bytes
+        files = TableMaintenance(table.store, runner).remove_orphan_files(before, dry_run=dry_run)
+        count, total = count + files.count, total + files.bytes
     return [(count, total)]
 
 
 @procedure("mark_partition_done(table STRING, partitions STRING)")
 def record_partitions_done(call: Call) -> Rows:
-    """Write a file _SUCCESS into the directories of complete partitions, 'p=1,q=a;p=2'."""
+    """Write a file _SUCCESS into the directories of complete partitions such as 'p=1,q=a;p=2'."""
     table = call.table()
     partitions = call.partitions(table)
     if not partitions:
@@ -85,8 +85,8 @@ def record_partitions_done(call: Call) -> Rows:
 
 @procedure("remove_unexisting_files(table STRING, [dry_run BOOLEAN], [parallelism INT])", "fileName STRING")
 def remove_unexisting_files(call: Call) -> Rows:
-    """Remove data files that do not exist from the table, whose rows are lost; the rows are their names."""
-    call.refuse("parallelism", "leave it out: directories are listed in parallel")
+    """Remove missing data files, and so their rows, from the table; the result lists their names."""
+    call.refuse("parallelism", "remove it: directories are listed in parallel")
     table = call.table()
     names = table.maintenance.remove_missing_files(dry_run=bool(call["dry_run"]))
     call.refresh()
@@ -95,7 +95,7 @@ def remove_unexisting_files(call: Call) -> Rows:
 
 @procedure("purge_files(table STRING)", "result STRING")
 def purge_files(call: Call) -> Rows:
-    """Remove all rows, branches, tags, consumers and old snapshots, and all files that nothing names then."""
+    """Remove all rows, branches, tags, consumers and old snapshots, and all files that are then unreferenced."""
     table = call.table()
     TableMaintenance(table.store, call.runner(table)).purge()
     call.refresh()

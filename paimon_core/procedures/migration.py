@@ -1,4 +1,4 @@
-"""Procedures that bring files of other tools and other tables into a catalog, and copy tables."""
+"""Procedures that import files of other tools and other tables into a catalog, and that copy tables."""
 
 import logging
 
@@ -21,7 +21,7 @@ _TABLES = ("hive", "spark")
     "files BIGINT, rows BIGINT, skipped BIGINT",
 )
 def add_files(call: Call) -> Rows:
-    """Add the Parquet, ORC or Avro files below a path to a table, as they are; partition is 'p=1,q=a'."""
+    """Add the Parquet, ORC or Avro files below a path to a table without rewriting them; partition is 'p=1,q=a'."""
     table, text = call.table(), call.text("partition")
     partition = None
     if text is not None:
@@ -40,7 +40,7 @@ def add_files(call: Call) -> Rows:
     "[delete_origin BOOLEAN])"
 )
 def migrate_table(call: Call) -> Rows:
-    """Make a table of a directory of files ('parquet', 'orc', 'avro'), or of a table of Spark's catalog ('spark')."""
+    """Create a table from a directory of files ('parquet', 'orc', 'avro') or a table of Spark's catalog ('spark')."""
     kind = _source_type(call)
     call.refuse("parallelism", "files are copied eight at a time")
     source: str | SourceTable = call["table"]
@@ -55,7 +55,7 @@ def migrate_table(call: Call) -> Rows:
     move = bool(call["delete_origin"])
     if move and format is None:
         raise UnsupportedError(
-            f"delete_origin is not supported for a table of Spark's own catalog: look at the new table, then drop "
+            f"delete_origin is not supported for a table of Spark's own catalog: check the new table, then drop "
             f"{call['table']!r} there"
         )
     call.catalog.migrate(source, target, format, move=move, options=call.options())
@@ -66,7 +66,7 @@ def migrate_table(call: Call) -> Rows:
     "migrate_database(source_type STRING, database STRING, [options STRING], [parallelism INT])", "result STRING"
 )
 def migrate_database(call: Call) -> Rows:
-    """Make tables of all tables of a database of Spark's own catalog ('spark'), which stays; the database may exist."""
+    """Create tables from all tables of a database of Spark's own catalog ('spark'), which stays unchanged."""
     kind = _source_type(call)
     call.refuse("parallelism", "files are copied eight at a time")
     database = call["database"]
@@ -75,13 +75,13 @@ def migrate_database(call: Call) -> Rows:
     names = call.source_tables(database)
     call.catalog.create_database(database, ignore_if_exists=True)
     failed = [name for name in names if not _migrated(call, database, name)]
-    done = len(names) - len(failed)
+    migrated = len(names) - len(failed)
     which = f": {', '.join(failed)}" if failed else ""
-    return [(f"migrate database is finished, success cnt: {done} , failed cnt: {len(failed)}{which}",)]
+    return [(f"migrate database is finished, success cnt: {migrated} , failed cnt: {len(failed)}{which}",)]
 
 
 def _migrated(call: Call, database: str, name: str) -> bool:
-    """Migrate a table of Spark's own catalog; log the error and return False if that fails."""
+    """Migrate a table of Spark's own catalog; on an error, log it and return False."""
     try:
         source = call.source_table(f"`{database}`.`{name}`")
         call.catalog.migrate(source, Identifier(database, name), options=call.options())
@@ -96,22 +96,22 @@ def _migrated(call: Call, database: str, name: str) -> bool:
     "snapshot_id BIGINT, source_snapshot_id BIGINT",
 )
 def clone(call: Call) -> Rows:
-    """Make a table a copy of another, byte by byte, at its newest or another snapshot, or bring the copy up to date."""
+    """Copy a table byte by byte, at its newest or another snapshot, or bring an existing copy up to date."""
     at: TimeTravelArguments = {"snapshot_id": call["snapshot"] or None, "tag": call.text("tag") or None}
     source, catalog = call.table(), call.catalog
     warehouse = call.text("target_warehouse")
     target = catalog if warehouse is None else FileSystemCatalog(warehouse, catalog.storage_options, catalog.options)
     name = call.identifier("target_table")
-    made = catalog.clone_table(source, target, name, **at)
-    copied, snapshot = source.snapshot(**at), made.snapshot()
+    copy = catalog.clone_table(source, target, name, **at)
+    copied, snapshot = source.snapshot(**at), copy.snapshot()
     return [(None if snapshot is None else snapshot.id, None if copied is None else copied.id)]
 
 
 def _source_type(call: Call) -> str:
     kind = str(call["source_type"]).lower()
     if kind not in (*DESCRIBED_FORMATS, *_TABLES):
-        known = ", ".join((*DESCRIBED_FORMATS, *_TABLES))
+        types = ", ".join((*DESCRIBED_FORMATS, *_TABLES))
         raise InvalidInputError(
-            f"argument 'source_type' of {call.procedure.name} is {kind!r}: it must be one of {known}"
+            f"argument 'source_type' of {call.procedure.name} is {kind!r}: it must be one of {types}"
         )
     return kind

@@ -1,7 +1,7 @@
-"""A procedure: name, parameters, result columns and function; and one call of it.
+"""A procedure (name, parameters, result columns and function) and one call of it.
 
-A function takes a `Call` and returns rows. ``CALL`` of SQL and ``paimon-spark call`` run the same functions; what only
-one of them knows is a method of `Call` that it replaces.
+The function takes a `Call` and returns rows. SQL's ``CALL`` and ``paimon-spark call`` run the same functions; each
+overrides the methods of `Call` that depend on its environment.
 """
 
 import re
@@ -21,7 +21,7 @@ from paimon_core.table import Table
 
 Rows = Sequence[tuple[Any, ...]]
 DONE: Rows = [(True,)]
-"""The rows of a procedure that has nothing to say but that it is done."""
+"""The rows of a procedure that only reports success."""
 RESULT = "result BOOLEAN"
 
 _DEFAULT_DATABASE = "default"
@@ -30,7 +30,7 @@ _PARAMETER = re.compile(r"(\[?)(\w+) ([A-Z]+)\]?")
 
 
 class TableNotFoundError(NotFoundError):
-    """A table that a call names and that does not exist; `identifier` says which."""
+    """The table ``identifier``, which a call names, does not exist."""
 
     def __init__(self, message: str, identifier: Identifier) -> None:
         super().__init__(message)
@@ -39,9 +39,9 @@ class TableNotFoundError(NotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a procedure; `type` is a type of Spark's SQL. A parameter that is not required is NULL by default.
+    """A parameter of a procedure; ``type`` is a Spark SQL type. An optional parameter is NULL by default.
 
-    Names and types are those of the Java connector.
+    Names and types agree with the Java connector.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure; `result`: the columns of its rows, as in ``CREATE TABLE``; `effect`: what it does, in a sentence."""
+    """A procedure. ``result``: its result columns, as in ``CREATE TABLE``; ``effect``: one sentence on its effect."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -70,28 +70,28 @@ class Procedure:
 
 
 def procedure(signature: str, result: str = RESULT) -> Callable[[Callable[["Call"], Rows]], Procedure]:
-    """Return a decorator that makes a procedure of a function; the first line of its docstring is the effect.
+    """Return a decorator that turns a function into a procedure; the first docstring line is the effect.
 
     Args:
         signature: ``name(parameter TYPE, [optional TYPE])``.
         result: the columns of the rows that the function returns.
     """
-    found = _SIGNATURE.fullmatch(signature)
-    assert found, signature
-    parameters = tuple(Parameter(name, kind, not optional) for optional, name, kind in _PARAMETER.findall(found[2]))
+    match = _SIGNATURE.fullmatch(signature)
+    assert match, signature
+    parameters = tuple(Parameter(name, kind, not optional) for optional, name, kind in _PARAMETER.findall(match[2]))
 
-    def made(run: Callable[["Call"], Rows]) -> Procedure:
+    def decorate(run: Callable[["Call"], Rows]) -> Procedure:
         effect = (getdoc(run) or "").partition("\n")[0]
-        return Procedure(found[1], parameters, result, effect, run)
+        return Procedure(match[1], parameters, result, effect, run)
 
-    return made
+    return decorate
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the catalog with its name, and a value for every parameter (`None`: NULL).
+    """One call: the catalog and its name, and a value for every parameter (`None`: NULL).
 
-    Connectors replace `current_database`, `opened`, `moment`, `runner` and `refresh`.
+    Connectors override `current_database`, `opened`, `moment`, `runner` and `refresh`.
     """
 
     catalog: FileSystemCatalog
@@ -100,21 +100,23 @@ class Call:
     values: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Any:
-        """Return an argument; `None`: it is not given, or NULL. InvalidInputError for NULL where one is required."""
+        """Return an argument; `None` if it is absent or NULL. Raises InvalidInputError for a required NULL."""
         value = self.values[name]
-        if value is None and any(one.required for one in self.procedure.parameters if one.name == name):
+        if value is None and any(
+            parameter.required for parameter in self.procedure.parameters if parameter.name == name
+        ):
             raise InvalidInputError(f"argument {name!r} of {self.procedure.name} must not be NULL")
         return value
 
     def text(self, name: str) -> str | None:
-        """Return a text; `None`: it is not given, NULL or blank."""
+        """Return a text argument; `None` if it is absent, NULL or blank."""
         value = self[name]
         return value if value is not None and value.strip() else None
 
     def identifier(self, name: str = "table") -> Identifier:
-        """Return the table that an argument names; the database may be left out.
+        """Return the identifier of the table that an argument names; the database is optional.
 
-        Raises InvalidInputError for a table of another catalog, and for a name of more parts.
+        Raises InvalidInputError for a table of another catalog and for a name with too many parts.
         """
         text = self[name]
         parts = split_parts(text)
@@ -124,13 +126,13 @@ class Call:
             parts = [self.current_database(), *parts]
         if len(parts) != 2:
             raise InvalidInputError(
-                f"argument {name!r} of {self.procedure.name}: {text!r} is no table of catalog {self.catalog_name!r}; "
-                "it is 'table' or 'database.table', with backticks around a part that has a dot"
+                f"argument {name!r} of {self.procedure.name}: {text!r} is not a table of catalog "
+                f"{self.catalog_name!r}; write 'table' or 'database.table', with backticks around a part with a dot"
             )
         return Identifier.parse(".".join(f"`{part}`" for part in parts))
 
     def table(self, name: str = "table") -> Table:
-        """Return the table that an argument names, or its branch. TableNotFoundError if there is none."""
+        """Return the table or branch that an argument names. Raises TableNotFoundError if it does not exist."""
         identifier = self.identifier(name)
         try:
             return self.opened(identifier)
@@ -138,39 +140,39 @@ class Call:
             raise TableNotFoundError(str(error), identifier) from None
 
     def tables(self, name: str = "table") -> Iterator[Table]:
-        """Yield the table that an argument names, or with ``database.*`` all tables of the database."""
-        database, star, rest = str(self[name]).rpartition(".*")
-        if not star or rest:
+        """Yield the table that an argument names or, for ``database.*``, all tables of the database."""
+        database, star, ending = str(self[name]).rpartition(".*")
+        if not star or ending:
             yield self.table(name)
             return
         for table in self.catalog.list_tables(database):
             yield self.opened(Identifier.parse(f"`{database}`.`{table}`"))
 
     def opened(self, identifier: Identifier) -> Table:
-        """Return a table with the options of the session. NotFoundError if there is none."""
+        """Return a table with the session's options. Raises NotFoundError if it does not exist."""
         return self.catalog.table(identifier)
 
     def millis(self, name: str) -> int | None:
-        """Return a moment in epoch milliseconds; a text is read by `moment`; `None`: it is not given."""
+        """Return a time argument in epoch milliseconds, parsing texts with `moment`; `None` without the argument."""
         value = self[name]
         if value is None or isinstance(value, int):
             return value
         if value.strip().lstrip("-").isdigit():
             return int(value)
-        found = self.moment(value)
-        if found is None:
+        millis = self.moment(value)
+        if millis is None:
             raise InvalidInputError(
                 f"argument {name!r} of {self.procedure.name}: {value!r} is neither epoch milliseconds nor a date and "
                 "time such as '2026-01-31 12:00:00'"
             )
-        return found
+        return millis
 
     def options(self, name: str = "options") -> dict[str, str]:
-        """Return the options of a text ``key=value,key=value``; a part without ``=`` belongs to the value before it."""
+        """Return the options of a text ``key=value,key=value``; a part without ``=`` continues the previous value."""
         pairs: dict[str, str] = {}
         last = None
         for part in (self.text(name) or "").split(","):
-            key, equals, value = (one.strip() for one in part.partition("="))
+            key, equals, value = (item.strip() for item in part.partition("="))
             if equals and key:
                 pairs[last := key] = value
             elif last is not None:
@@ -180,68 +182,70 @@ class Call:
         return pairs
 
     def partitions(self, table: Table, name: str = "partitions") -> list[dict[str, object]] | None:
-        """Return the partitions of a text ``p=1,q=a;p=2``, with values of the columns' types; `None`: not given."""
-        text, what = self.text(name), f"argument {name!r} of {self.procedure.name}"
+        """Return the partitions of a text ``p=1,q=a;p=2``, with values of the columns' types; `None` without one."""
+        text, argument = self.text(name), f"argument {name!r} of {self.procedure.name}"
         if text is None:
             return None
         try:
             specs = partition_specs(text)
         except ValueError as error:
-            raise InvalidInputError(f"{what}: {text!r} {error}") from None
-        return [partition_values(table.schema, spec, what, table.path) for spec in specs]
+            raise InvalidInputError(f"{argument}: {text!r} {error}") from None
+        return [partition_values(table.schema, spec, argument, table.path) for spec in specs]
 
     def refuse(self, name: str, instead: str) -> None:
-        """Raise UnsupportedError if an argument without effect here is given; `instead`: what to do."""
+        """Raise UnsupportedError if an unsupported argument is set; ``instead``: what to do."""
         if self[name] is not None:
             raise UnsupportedError(f"argument {name!r} of {self.procedure.name} is not supported: {instead}")
 
-    # ---- what connectors replace
+    # ---- methods that connectors override
 
     def source_table(self, name: str) -> SourceTable:
-        """Return a table of Spark's own catalog, which may be migrated. UnsupportedError without a session of Spark."""
+        """Return a table of Spark's own catalog to migrate. Raises UnsupportedError without a Spark session."""
         raise self._without_session(name)
 
     def source_tables(self, database: str) -> list[str]:
-        """Return the names of the tables of a database of Spark's own catalog. UnsupportedError without a session."""
+        """Return the table names of a database of Spark's own catalog. Raises UnsupportedError without a session."""
         raise self._without_session(database)
 
     def _without_session(self, name: str) -> UnsupportedError:
         return UnsupportedError(
-            f"{name!r} cannot be looked up in Spark's own catalog here: call {self.procedure.name} in a session of "
-            "Spark, or give the directory and its format"
+            f"{name!r} cannot be looked up in Spark's own catalog here: call {self.procedure.name} in a Spark session, "
+            "or pass the directory and its format"
         )
 
     def current_database(self) -> str:
-        """Return the database of a table that is named without one."""
+        """Return the database of tables that are named without a database."""
         return _DEFAULT_DATABASE
 
     def moment(self, text: str) -> int | None:
-        """Return the epoch milliseconds of a date and time in local time; `None`: the text is none."""
+        """Return the epoch milliseconds of a local date and time; `None` if the text is not a date and time."""
         try:
             return epoch_millis(text)
         except InvalidInputError:
             return None
 
     def runner(self, table: Table) -> Runner:
-        """Return the runner of tasks."""
+        """Return the runner for the tasks of a procedure."""
         return LOCAL
 
     def refresh(self) -> None:
-        """Drop what is cached of the rows of the argument ``table``, which have changed."""
+        """Drop cached rows of the table in the argument ``table``, because they have changed."""
 
 
-def checked_values(found: Procedure, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value for every parameter: the argument of its name, or `None`.
+def checked_values(called: Procedure, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value for every parameter: the argument of the same name, or `None`.
 
-    Raises InvalidInputError with the nearest name for an unknown argument, and for a missing one.
+    Raises InvalidInputError for an unknown argument, suggesting the nearest name, and for a missing argument.
     """
-    known = [one.name for one in found.parameters]
+    names = [parameter.name for parameter in called.parameters]
     for argument in arguments:
-        if argument not in known:
-            near = nearest_name(argument, known)
-            hint = f"did you mean {near!r}?" if near else f"its arguments are {found.signature}"
-            raise InvalidInputError(f"procedure {found.name!r} has no argument {argument!r}; {hint}")
-    missing = [one.name for one in found.parameters if one.required and one.name not in arguments]
+        if argument not in names:
+            near = nearest_name(argument, names)
+            hint = f"did you mean {near!r}?" if near else f"the signature is {called.signature}"
+            raise InvalidInputError(f"procedure {called.name!r} has no argument {argument!r}; {hint}")
+    missing = [
+        parameter.name for parameter in called.parameters if parameter.required and parameter.name not in arguments
+    ]
     if missing:
-        raise InvalidInputError(f"argument {missing[0]!r} is missing: {found.signature}")
-    return {**dict.fromkeys(known), **arguments}
+        raise InvalidInputError(f"argument {missing[0]!r} is missing: {called.signature}")
+    return {**dict.fromkeys(names), **arguments}

@@ -1,4 +1,4 @@
-"""All procedures by name, and the reasons of those that are refused. A new procedure is one line of `PROCEDURES`."""
+"""All procedures by name, and the reasons why some are missing. To add a procedure, add a line to `PROCEDURES`."""
 
 from collections.abc import Mapping
 
@@ -58,21 +58,21 @@ NEVER: Mapping[str, str] = {
     "create_global_index": "global indexes are not supported; to skip files, set 'file-index.bloom-filter.columns'",
     "drop_function": _REST,
     "drop_global_index": "global indexes are not supported, and no table has one",
-    "repair": f"{_METASTORE}; repair_table mends a table",
+    "repair": f"{_METASTORE}; repair_table repairs a table",
 }
-"""Procedures of the Java connector that this one does not have: the reason."""
+"""Procedures of the Java connector that are not implemented, with the reason."""
 
 
 def find_procedure(name: str, procedures: Mapping[str, Procedure] = PROCEDURES) -> Procedure:
-    """Return one of some procedures; names are case-sensitive.
+    """Return a procedure by its case-sensitive name.
 
-    Raises UnsupportedError with the reason for a procedure of the Java connector that is missing here, NotFoundError
-    with the nearest name for any other.
+    Raises UnsupportedError with the reason for a Java connector's procedure that is not implemented, NotFoundError
+    with the nearest name for any other name.
     """
     if name in procedures:
         return procedures[name]
     if name in NEVER:
-        raise UnsupportedError(f"procedure {name!r} is not possible: {NEVER[name]}")
+        raise UnsupportedError(f"procedure {name!r} is not supported: {NEVER[name]}")
     near = nearest_name(name, procedures)
     hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(procedures))}"
     raise NotFoundError(f"there is no procedure {name!r}; {hint}")

@@ -1,11 +1,11 @@
-"""Procedures that look for faults of a table, and mend them."""
+"""Procedures that verify and repair a table."""
 
 from paimon_core.procedures.procedure import Call, Rows, procedure
 
 
 @procedure("verify_table(table STRING, [deep BOOLEAN])", "kind STRING, path STRING, message STRING")
 def verify_table(call: Call) -> Rows:
-    """Look for everything that contradicts the format, with deep in the rows, too; the rows are the faults."""
+    """Find everything that contradicts the format, with deep also in the rows; each result row is a fault."""
     report = call.table().verify(bool(call["deep"]))
     return [(fault.kind, fault.path, fault.message) for fault in report.faults]
 
@@ -15,9 +15,9 @@ def verify_table(call: Call) -> Rows:
     "kind STRING, path STRING, message STRING, mended BOOLEAN, advice STRING",
 )
 def repair_table(call: Call) -> Rows:
-    """Mend what verify_table finds, as far as nothing is guessed; missing_files lets data files go that do not exist.
+    """Repair the faults of verify_table that need no guess; missing_files removes data files that do not exist.
 
-    The rows are the faults, with advice for those that stay.
+    Each result row is a fault; remaining faults have advice.
     """
     table = call.table()
     report = table.repair(
@@ -25,8 +25,8 @@ def repair_table(call: Call) -> Rows:
     )
     call.refresh()
     mended = [(fault.kind, fault.path, fault.message, True, None) for fault in report.mended]
-    left = [(one.fault.kind, one.fault.path, one.fault.message, False, one.advice) for one in report.left]
-    return [*mended, *left]
+    remaining = [(left.fault.kind, left.fault.path, left.fault.message, False, left.advice) for left in report.left]
+    return [*mended, *remaining]
 
 
 @procedure(
@@ -34,5 +34,5 @@ def repair_table(call: Call) -> Rows:
     "previous_earliest_snapshot_id BIGINT, current_earliest_snapshot_id BIGINT",
 )
 def repair_earliest_snapshot(call: Call) -> Rows:
-    """Let the history begin at a snapshot that follows a gap; only the hint EARLIEST is written."""
+    """Make a snapshot after a gap the earliest one; only the hint EARLIEST is written."""
     return [call.table().maintenance.repair_earliest_snapshot(call["snapshot_id"])]

@@ -6,7 +6,7 @@ from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 
 @procedure("create_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")
 def create_tag(call: Call) -> Rows:
-    """Give a snapshot, by default the newest, a name under which it stays readable."""
+    """Create a tag on a snapshot, by default the newest; the snapshot stays readable under this name."""
     call.table().tags.create(call["tag"], call["snapshot"], call.text("time_retained"))
     return DONE
 
@@ -16,15 +16,15 @@ def create_tag(call: Call) -> Rows:
     "tagName STRING, snapshot BIGINT, commit_time BIGINT, watermark STRING",
 )
 def create_tag_from_timestamp(call: Call) -> Rows:
-    """Give the first snapshot at or after a moment (epoch milliseconds) a name."""
-    made = call.table().tags.create(call["tag"], retained=call.text("time_retained"), timestamp=call["timestamp"])
-    watermark = None if made.snapshot.watermark is None else str(made.snapshot.watermark)
-    return [(made.name, made.snapshot.id, made.snapshot.time_millis, watermark)]
+    """Create a tag on the first snapshot at or after a time (epoch milliseconds)."""
+    tag = call.table().tags.create(call["tag"], retained=call.text("time_retained"), timestamp=call["timestamp"])
+    watermark = None if tag.snapshot.watermark is None else str(tag.snapshot.watermark)
+    return [(tag.name, tag.snapshot.id, tag.snapshot.time_millis, watermark)]
 
 
 @procedure("replace_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")
 def replace_tag(call: Call) -> Rows:
-    """Give a tag that exists another snapshot or another age."""
+    """Change the snapshot or the retention time of an existing tag."""
     call.table().tags.replace(call["tag"], call["snapshot"], call.text("time_retained"))
     return DONE
 
@@ -45,13 +45,13 @@ def delete_tag(call: Call) -> Rows:
 
 @procedure("expire_tags(table STRING, [older_than STRING])", "expired_tags STRING")
 def expire_tags(call: Call) -> Rows:
-    """Delete the tags that have reached their age, and every tag created before a moment."""
+    """Delete the tags whose retention time has passed, and every tag created before a time."""
     expired = call.table().tags.expire(call.millis("older_than"))
     return [(name,) for name in expired or ["No expired tags."]]
 
 
 @procedure("trigger_tag_automatic_creation(table STRING)")
 def trigger_tag_automatic_creation(call: Call) -> Rows:
-    """Create the tags that are due by the option 'tag.automatic-creation', as a commit does."""
+    """Create the tags that are due according to the option 'tag.automatic-creation', as a commit does."""
     trigger(call.table().store)
     return DONE

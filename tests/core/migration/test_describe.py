@@ -248,10 +248,12 @@ def test_rows_of_avro_are_counted(tmp_path):
 def test_files_of_other_kinds(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("hello")
-    with pytest.raises(InvalidInputError, match=r"notes.txt is no parquet or orc or avro file: it begins with b'hell'"):
+    with pytest.raises(
+        InvalidInputError, match=r"notes.txt is not in format parquet or orc or avro: it begins with b'hell'"
+    ):
         described(path)
     good = parquet(tmp_path / "a", {"n": [1]})
-    with pytest.raises(InvalidInputError, match="is no orc file"):
+    with pytest.raises(InvalidInputError, match="is not in format orc"):
         described(good, "orc")
     cut = tmp_path / "cut"
     cut.write_bytes(good.read_bytes()[:-10])

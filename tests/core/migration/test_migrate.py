@@ -142,7 +142,7 @@ def test_what_cannot_be_migrated(tmp_path, catalog):
     source = dataset(tmp_path / "in", DATA.select(["id"]))
     with pytest.raises(InvalidInputError, match="format is 'csv'"):
         catalog.migrate(source, "db.t", "csv")
-    with pytest.raises(InvalidInputError, match="is no avro file"):
+    with pytest.raises(InvalidInputError, match="is not in format avro"):
         catalog.migrate(source, "db.t", "avro")
     with pytest.raises(NotFoundError, match="no database 'nope'"):
         catalog.migrate(source, "nope.t")

@@ -88,7 +88,7 @@ def test_a_call_from_statement_to_result(sql):
         ("CALL sys.create_tagg('t', 'v')", "did you mean 'create_tag'"),
         ("CALL pm.compact('t')", "write CALL pm.sys.compact"),
         ("CALL sys.reassign_row_id('t')", "'row-tracking.enabled' = 'true'"),
-        ("CALL sys.repair('t')", "repair_table mends a table"),
+        ("CALL sys.repair('t')", "repair_table repairs a table"),
         ("CALL sys.create_tag('t', NULL)", "'tag' of create_tag must not be NULL"),
         ("CALL sys.create_tag('a.b.c', 'v')", "no table of catalog 'pm'"),
     ]:

@@ -305,7 +305,7 @@ def test_a_consumer_that_moves_holds_nothing_back(tmp_path):
 
 
 def test_the_page_names_every_kind_and_every_column(tmp_path):
-    page = (Path(__file__).parents[4] / "docs" / "advice.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "advice.md").read_text()
     kinds, columns = page.split("## Measures of each bucket")
     first = re.findall(r"^\| (`.*?) \|", kinds, re.MULTILINE)
     assert tuple(kind for row in first for kind in re.findall(r"`([a-z-]+)`", row)) == KINDS
