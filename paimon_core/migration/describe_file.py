@@ -27,8 +27,8 @@ def describe(io: FileIO, path: str, size: int, format: str | None = None) -> Fil
             if actual is None or format not in (None, actual.name):
                 expected = " or ".join(DESCRIBED_FORMATS) if format is None else format
                 raise InvalidInputError(
-                    f"{path} is not in format {expected}: it begins with {start!r}; give other files a name that begins "
-                    "with '_' or '.', or keep them out of the directory"
+                    f"{path} is not in format {expected}: it begins with {start!r}; give other files a name "
+                    "that begins with '_' or '.', or keep them out of the directory"
                 )
             source.seek(0)
             return actual.describe(source, path)
