@@ -1,1 +1,1 @@
-"""Operations on tables: compaction, history, changes of rows, partitions; plans of tasks, committed once."""
+"""Operations on tables: compaction, history, row changes and partitions; plans of tasks with one commit."""

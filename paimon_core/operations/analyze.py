@@ -1,4 +1,4 @@
-"""Statistics of a table and its columns, which a query optimiser asks for: one JSON file per ANALYZE (format 10.4)."""
+"""Statistics of a table and its columns for query optimisers: one JSON file per ANALYZE (format 10.4)."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _TEXTS = {"min", "max"}
 class ColumnStatistics:
     """The statistics of one column; `None`: unknown.
 
-    ``min`` and ``max`` are texts as `to_text` makes them. Lengths are bytes of a value.
+    ``min`` and ``max`` are texts in the form of `to_text`. Lengths are in bytes.
     """
 
     column_id: int
@@ -54,7 +54,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """The statistics of the rows that one snapshot shows: their number, their bytes, and columns by name."""
+    """The statistics of the rows that one snapshot shows: number of rows, bytes, and column statistics by name."""
 
     snapshot_id: int
     schema_id: int
@@ -74,12 +74,12 @@ class TableStatistics:
         columns = record.get("colStats") or {}
         if not isinstance(columns, dict) or not all(isinstance(column, dict) for column in columns.values()):
             raise CorruptedError(f"{path}: 'colStats' must be an object of objects, found {columns!r}")
-        found = {name: ColumnStatistics(**_values(column, _COLUMN_KEYS, path)) for name, column in columns.items()}
-        return cls(**_values(record, _TABLE_KEYS, path), columns=found)
+        statistics = {name: ColumnStatistics(**_values(column, _COLUMN_KEYS, path)) for name, column in columns.items()}
+        return cls(**_values(record, _TABLE_KEYS, path), columns=statistics)
 
 
 def read_statistics(store: FileStore, snapshot: Snapshot) -> TableStatistics | None:
-    """Return the statistics that hold for a snapshot, of its rows or of an earlier snapshot's; `None`: none."""
+    """Return the statistics that a snapshot refers to, for its own or earlier rows; `None` without statistics."""
     if snapshot.statistics is None:
         return None
     path = join(statistics_directory(store.root), snapshot.statistics)
@@ -87,9 +87,9 @@ def read_statistics(store: FileStore, snapshot: Snapshot) -> TableStatistics | N
 
 
 def commit_statistics(store: FileStore, statistics: TableStatistics) -> Snapshot | None:
-    """Publish statistics as a snapshot of kind ANALYZE; return it; `None`: the table has no snapshot.
+    """Publish statistics as a snapshot of kind ANALYZE and return it; `None` if the table has no snapshot.
 
-    Raises CommitConflictError if the schema is another than that of the statistics.
+    Raises CommitConflictError if the table's schema differs from the schema of the statistics.
     """
     publisher = Publisher(store)
     if store.snapshots.latest_id() is None:
@@ -101,7 +101,7 @@ def commit_statistics(store: FileStore, statistics: TableStatistics) -> Snapshot
         store.sync([path])
         return _publish(publisher, name, statistics.schema_id)
     except CommitUnknownError:
-        raise  # the snapshot may name the file
+        raise  # the snapshot may refer to the file
     except Exception:
         with best_effort("deleting statistics that were not committed"):
             store.io.delete(path)
@@ -109,13 +109,15 @@ def commit_statistics(store: FileStore, statistics: TableStatistics) -> Snapshot
 
 
 def _publish(publisher: Publisher, statistics: str, schema_id: int) -> Snapshot | None:
-    """Publish a file of statistics, by its name, as a snapshot of the same rows; `None`: there is no snapshot."""
+    """Publish the statistics file of this name in a snapshot with the same rows; `None` without a snapshot."""
     store = publisher.store
 
     def decide(base: Snapshot | None) -> Changes | None:
         latest = store.schemas.latest()
         if latest is not None and latest.id != schema_id:
-            raise publisher.conflict(f"the statistics are of schema {schema_id}, the table has schema {latest.id} now")
+            raise publisher.conflict(
+                f"the statistics belong to schema {schema_id}, but the table has schema {latest.id}"
+            )
         changes = Changes(CommitKind.ANALYZE, (), built_on_base=True, statistics=statistics)
         return None if base is None else changes
 
@@ -129,7 +131,7 @@ def to_text(value: Any, kind: DataType) -> str:
         value: a Python value: bool, int, float, Decimal, str, date, time or datetime.
         kind: the type of its column.
 
-    Raises UnsupportedError for a type whose values have no such text.
+    Raises UnsupportedError for a type without this text form.
     """
     match value:
         case bool():
@@ -147,11 +149,11 @@ def to_text(value: Any, kind: DataType) -> str:
             return f"{value:f}"
         case int() | str():
             return str(value)
-    raise UnsupportedError(f"a value of type {kind} has no text in statistics")
+    raise UnsupportedError(f"statistics have no text form for values of type {kind}")
 
 
 def from_text(text: str, kind: DataType) -> Any:
-    """Return the value of a text of `to_text`; `None` for a type without texts, or for a text that is no such value."""
+    """Return the value of a text from `to_text`; `None` for a type without text form, and for an invalid text."""
     root = kind.root if isinstance(kind, AtomicType) else ""
     try:
         match root:
@@ -175,7 +177,7 @@ def from_text(text: str, kind: DataType) -> Any:
 
 
 def _java_float(value: float) -> str:
-    """Return a number as ``Double.toString`` of Java writes it."""
+    """Return a number in the format of Java's ``Double.toString``."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -185,8 +187,8 @@ def _java_float(value: float) -> str:
 
 
 def _present(value: Any, keys: Mapping[str, str]) -> dict[str, Any]:
-    found = {key: getattr(value, name) for key, name in keys.items()}
-    return {key: item for key, item in found.items() if item is not None}
+    values = {key: getattr(value, name) for key, name in keys.items()}
+    return {key: item for key, item in values.items() if item is not None}
 
 
 def _values(record: Mapping[str, Any], keys: Mapping[str, str], path: str) -> dict[str, Any]:

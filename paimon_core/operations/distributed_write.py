@@ -1,20 +1,20 @@
 """A write by many independent tasks: every task writes files, and one commit publishes all of them.
 
-An engine runs a task twice, or stops a job at any point. Files that no committed message names are never read.
+An engine may run a task twice or stop a job at any point. Files that no committed message lists are never read.
 
 Compaction. A task that receives every row of its buckets compacts them while it writes (``WriterRole.exclusive``). A
-task cannot always know that, so `DistributedWrite.prepare`, which sees the results of all tasks, drops the compaction
+task cannot always know this, so `DistributedWrite.prepare`, which sees the results of all tasks, drops the compaction
 of every bucket that several tasks wrote to. `DistributedWrite.finish` compacts what is still due after the commit.
 
-Dynamic and postponed buckets. A key must get the same bucket in every task. So all tasks read one snapshot, which the
-job chooses before they start. The snapshot gives the buckets of keys, and the number of buckets of partitions. A new
-key's bucket follows from its hash and that snapshot alone. The commit joins what the tasks add to the index of each
-bucket. A task that receives all rows of its keys (``KeyShard``) counts them instead, and fills one bucket after the
-other.
+Dynamic and postponed buckets. A key must get the same bucket in every task. Therefore all tasks read one snapshot,
+which the job chooses before they start. The snapshot determines the buckets of existing keys, and the number of buckets
+of partitions. A new key's bucket depends only on its hash and this snapshot. The commit joins the tasks' additions to
+the index of each bucket. A task that receives all rows of its keys (``KeyShard``) counts the keys instead, and fills
+one bucket after the other.
 
 Keys that move between partitions. The result of a row depends on all other rows of its key. Tasks that do not receive
-all rows of their keys stage their rows in files that no snapshot names. `DistributedWrite.prepare` writes the staged
-rows again with a single writer.
+all rows of their keys stage their rows in files that no snapshot refers to. `DistributedWrite.prepare` writes the
+staged rows again with a single writer.
 """
 
 from collections import Counter
@@ -36,13 +36,13 @@ from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_core.write.table_write import TableWrite, WriterRole
 
 MAX_TASKS: Final = 1 << 20
-"""Most tasks of a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. So no two rows of a job share a sequence
-number, whichever tasks write to a bucket, and a task that runs again gives the same numbers."""
+"""Largest number of tasks in a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. Thus no two rows of a job share
+a sequence number, regardless of the tasks that write to a bucket, and a repeated task assigns the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskWrite:
-    """The result of one task: its messages, and the snapshot that its writer read (``None``: none)."""
+    """The result of one task: its messages, and the snapshot that its writer read (``None``: no snapshot)."""
 
     messages: tuple[CommitMessage, ...] = ()
     started_from: StartedFrom | None = None
@@ -63,13 +63,13 @@ class DistributedWrite:
     The steps of a write: `task_writer` in every task, then `prepare`, a commit of the prepared messages, and `finish`.
 
     Args:
-        store: of the table.
-        overwrite: the rows replace rows of the table.
-        user: of the commit; it names files whose order matters.
-        sharded: every task receives all rows of its keys (`WriterRole.shard`).
-        started_from: the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
-            on it; otherwise every task reads the newest one when it starts.
-        keeps_row_ids: as of `TableWrite`.
+        store: the table to write.
+        overwrite: True if the rows replace rows of the table.
+        user: the commit user, which is part of the names of files whose order matters.
+        sharded: True if every task receives all rows of its keys (`WriterRole.shard`).
+        started_from: the snapshot that all tasks read. The default is the newest snapshot if the bucket of a row
+            depends on it; otherwise every task reads the newest snapshot when it starts.
+        keeps_row_ids: see `TableWrite`.
     """
 
     store: FileStore
@@ -92,13 +92,13 @@ class DistributedWrite:
         """Return the writer of one task.
 
         Args:
-            task: number of the task, from 0; InvalidInputError from ``MAX_TASKS`` on.
-            exclusive: no other task writes to the buckets of this one.
+            task: number of the task, from 0. Raises InvalidInputError for ``MAX_TASKS`` or more.
+            exclusive: True if no other task writes to the buckets of this task.
             shard: the keys whose rows all go to this task; ``None``: rows of any key may go to any task.
         """
         if task >= MAX_TASKS:
             raise InvalidInputError(
-                f"a write may have {MAX_TASKS} tasks at most, this is number {task}: coalesce first"
+                f"a write may have at most {MAX_TASKS} tasks, but this is task {task}: coalesce first"
             )
         store = staging(self.store) if self.staged else self.store
         role = WriterRole(task, MAX_TASKS, exclusive=exclusive, shard=shard)
@@ -112,7 +112,7 @@ class DistributedWrite:
         )
 
     def prepare(self, writes: Sequence[TaskWrite]) -> PreparedWrite:
-        """Return the messages to commit from the results of all tasks; staged rows are written to buckets first."""
+        """Return the messages to commit from the results of all tasks, after writing staged rows to buckets."""
         messages = [message for write in writes for message in write.messages]
         if self.staged:
             return self._route(messages)
@@ -140,9 +140,9 @@ class DistributedWrite:
             drop_staged(self.store, staged)
 
     def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
-        """Compact and expire after the commit of ``prepared``; a batch marks its partitions as done if it is to.
+        """Compact and expire after the commit of ``prepared``; a batch marks its partitions as done if configured.
 
-        ``number``: of the commit, if it is one of a stream. ``runner``: runs the compactions.
+        ``number``: the commit's number in a stream, else `None`. ``runner``: runs the compactions.
         """
         buckets = {message.bucket_ref for message in prepared.messages}
         if number is None:
@@ -150,7 +150,7 @@ class DistributedWrite:
         after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number, runner=runner)
 
     def abort(self, writes: Sequence[TaskWrite]) -> None:
-        """Delete the files of tasks whose job will not be committed."""
+        """Delete the files of the tasks of a job that will not be committed."""
         messages = [message for write in writes for message in write.messages]
         if self.staged:
             drop_staged(self.store, messages)

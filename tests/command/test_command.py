@@ -491,7 +491,7 @@ WRONG = [
     (["consumers", "{t}", "--to", "1"], 2, "--reset"),
     (["expire", "{t}", "--older-than", "yesterday"], 1, "'yesterday' is neither"),
     (["orphans", "{t}", "--yes", "--dry-run"], 2, "leave one out"),
-    (["orphans", "{t}", "--yes", "--older-than", "2999-01-01"], 1, "a moment before the writes"),
+    (["orphans", "{t}", "--yes", "--older-than", "2999-01-01"], 1, "a time before these writes"),
     (["tail", "{t}", "--from", "soon"], 1, "not 'soon'"),
     (["options", "bukcet"], 1, "did you mean 'bucket'"),
     (["call", "expire_tag", "table={t}"], 1, "did you mean 'expire_tags'"),

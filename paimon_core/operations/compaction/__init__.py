@@ -1,1 +1,1 @@
-"""Compaction and other rewrites that change no row."""
+"""Compaction and other rewrites that do not change rows."""

@@ -1,7 +1,7 @@
-"""The work after a commit of rows: compact the buckets where it is due, then expire old snapshots.
+"""The work after a commit of rows: compact the buckets that are due, then expire old snapshots.
 
-The rows are committed by then, so nothing here makes a write fail: an error is logged, and the next write or
-`Table.compact` does the same work.
+The rows are already committed, so a failure here does not fail the write: the error is logged, and the next write or
+`Table.compact` does the work.
 """
 
 import logging
@@ -26,17 +26,18 @@ def after_commit(
     number: int | None = None,
     runner: Runner = LOCAL,
 ) -> Snapshot | None:
-    """Compact these buckets as far as it is due, then expire snapshots; return the snapshot of the compaction, if any.
+    """Compact the due buckets, then expire snapshots; return the snapshot of the compaction, or `None`.
 
     Args:
+        store: the table that was written.
         buckets: the buckets that the commit wrote to.
-        writes_changelog: False after an overwrite, for which no changelog is written.
-        number: of the commit, if its user numbers commits (see `compact_written_buckets`).
+        writes_changelog: False after an overwrite, which writes no changelog.
+        number: the commit's number if its user numbers commits (see `compact_written_buckets`), else `None`.
         runner: runs the compactions.
     """
-    made = _compacted(store, buckets, writes_changelog, number, runner) if buckets else None
+    snapshot = _compacted(store, buckets, writes_changelog, number, runner) if buckets else None
     expire_after_commit(store)
-    return made
+    return snapshot
 
 
 def _compacted(

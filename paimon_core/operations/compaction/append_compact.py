@@ -12,14 +12,14 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 @dataclass(frozen=True, slots=True)
 class AppendCompactTask(BucketFiles):
-    """A task that compacts files of one bucket into fewer ones."""
+    """A task that compacts files of one bucket into fewer files."""
 
 
 def plan_append(store: FileStore, request: PlanRequest = ALL_DUE) -> list[AppendCompactTask]:
     """Return the tasks that are due. REQUIRES: a table without a primary key.
 
     In fixed buckets, whose rows are ordered, only adjacent files are compacted together. A full request also compacts
-    fewer than ``compaction.min.file-num`` small files, and files with few deleted rows.
+    groups of fewer than ``compaction.min.file-num`` small files, and files with few deleted rows.
     """
     request = request.at_snapshot(store)
     policy = append_compaction_policy(store)
@@ -33,5 +33,5 @@ def plan_append(store: FileStore, request: PlanRequest = ALL_DUE) -> list[Append
 
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
-    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
+    """Write the new files, which are invisible until the message is committed. After an error no file remains."""
     return task.message(concatenate(store, task.bucket_ref, task.files, read_entries(store, task.vectors)))

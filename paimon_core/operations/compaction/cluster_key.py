@@ -1,10 +1,10 @@
-"""The order of clustered rows: by the values of columns, or along a curve through the ranks of the values.
+"""The order of clustered rows: by column values, or along a curve through the ranks of the values.
 
-A curve needs coordinates of one scale. So a value is replaced by its rank among cuts taken from a sample. This spreads
-every column evenly over its bits, whatever its type: a timestamp does not outweigh a flag, and texts with a common
-prefix get different coordinates. The keys are never stored; they only decide which rows are written to one file.
+A curve needs coordinates of one scale. Therefore a value is replaced by its rank among cut values from a sample. This
+spreads every column evenly over its bits, regardless of its type: a timestamp does not outweigh a flag, and texts with
+a common prefix get different coordinates. The keys are never stored; they only decide which rows share a file.
 
-Values are ordered as everywhere in Paimon (`merge.normalized_keys`), nulls first.
+Values have Paimon's usual order (`merge.normalized_keys`), nulls first.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ClusterKey:
-    """A strategy over columns. A curve needs cuts (:meth:`learned`) before it can make keys. Picklable."""
+    """A sort strategy over columns. A curve needs cuts (`learned`) before it can compute keys. Picklable."""
 
     strategy: str
     columns: tuple[str, ...]
     cuts: tuple[pa.Table, ...] = ()
-    """For each column ``2**bits - 1`` ascending values, which may repeat. The rank of a value is its coordinate."""
+    """For each column ``2**bits - 1`` ascending values, possibly repeated. A value's rank is its coordinate."""
 
     @staticmethod
     def over(schema: TableSchema, columns: Sequence[str], strategy: str) -> "ClusterKey":
-        """Return the key for columns of a table; InvalidInputError for a missing column, or one without an order."""
+        """Return the key for columns of a table. Raises InvalidInputError for a missing or unordered column."""
         if strategy not in STRATEGIES:
             raise InvalidInputError(f"order_strategy must be one of {list(STRATEGIES)}, not {strategy!r}")
         names = [f.name for f in schema.fields]
@@ -62,11 +62,11 @@ class ClusterKey:
 
     @property
     def is_ready(self) -> bool:
-        """True if keys can be made."""
+        """True if keys can be computed."""
         return self.strategy not in CURVES or bool(self.cuts)
 
     def learned(self, sample: pa.Table) -> "ClusterKey":
-        """Return the key with cuts taken from rows with the key's columns; an order by values needs no cuts."""
+        """Return the key with cuts from sample rows with the key's columns; an order by values needs no cuts."""
         if self.strategy not in CURVES:
             return self
         bits = max(1, min(_COLUMN_BITS, _KEY_BITS // len(self.columns), sample.num_rows.bit_length()))
@@ -88,9 +88,9 @@ class ClusterKey:
 
 @dataclass(frozen=True, slots=True)
 class BoundRanks:
-    """The ranks of keys among ascending bounds, as ``int64`` arrays of one element for each key.
+    """The ranks of keys among ascending bounds, as ``int64`` arrays with one element for each key.
 
-    ``smaller``: bounds smaller than the key. ``through``: bounds smaller than the key or equal to it.
+    ``smaller``: number of bounds below the key. ``through``: number of bounds below or equal to the key.
     """
 
     smaller: Positions
@@ -106,11 +106,11 @@ def bound_ranks(bounds: pa.Table, keys: pa.Table) -> BoundRanks:
     order, starts = sort_groups(_normalized_keys(both), (), both.num_rows, runs=None)
     order = np.arange(both.num_rows) if order is None else order
     is_bound = order < count
-    seen = np.cumsum(is_bound)
+    bounds_before = np.cumsum(is_bound)
     sizes = np.diff(starts, append=both.num_rows)
     smaller, through = np.empty(both.num_rows, np.int64), np.empty(both.num_rows, np.int64)
-    smaller[order] = np.repeat(seen[starts] - is_bound[starts], sizes)
-    through[order] = np.repeat(seen[starts + sizes - 1], sizes)
+    smaller[order] = np.repeat(bounds_before[starts] - is_bound[starts], sizes)
+    through[order] = np.repeat(bounds_before[starts + sizes - 1], sizes)
     return BoundRanks(smaller[count:], through[count:])
 
 
@@ -125,8 +125,8 @@ def quantiles(keys: pa.Table, count: int) -> pa.Table:
     if not keys.num_rows:
         return keys
     order = sorted_positions(keys)
-    chosen = order[np.arange(1, count + 1) * keys.num_rows // (count + 1)]
-    return keys.take(pa.array(chosen)).combine_chunks()
+    positions = order[np.arange(1, count + 1) * keys.num_rows // (count + 1)]
+    return keys.take(pa.array(positions)).combine_chunks()
 
 
 def distinct(keys: pa.Table) -> pa.Table:

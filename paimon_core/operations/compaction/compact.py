@@ -1,4 +1,4 @@
-"""Compaction of primary-key tables: one task for each bucket in which a compaction is due."""
+"""Compaction of primary-key tables: one task for each bucket that is due for compaction."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def plan_compaction(store: FileStore, request: PlanRequest = ALL_DUE) -> list[Co
 
 
 def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
-    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
+    """Write the new files, which are invisible until the message is committed. After an error no file remains."""
     vectors_before = read_entries(store, task.vectors)
     done = compact(store, task, vectors_before)
     message = CommitMessage(

@@ -1,6 +1,6 @@
-"""Compaction after a write by several writers of one bucket.
+"""Compaction after a write in which several writers wrote to one bucket.
 
-A snapshot that follows the rows compacts each bucket, as an exclusive writer would have compacted it.
+A snapshot after the rows compacts each bucket as an exclusive writer would have done.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,21 +32,22 @@ def compact_written_buckets(
     number: int | None = None,
     runner: Runner = LOCAL,
 ) -> Snapshot | None:
-    """Compact the buckets of the newest snapshot in which a compaction is due; return the COMPACT snapshot, if any.
+    """Compact the due buckets of the newest snapshot; return the COMPACT snapshot, or `None`.
 
     A table that is ``write-only`` or has no buckets is not compacted.
 
     Args:
-        store: of the table.
-        touched: the buckets.
-        writes_changelog: write the changelog of the table's producer; False after an overwrite.
-        number: of the commit, if its user numbers commits. With ``full-compaction.delta-commits`` = n, a full
-            compaction of all buckets follows if ``number % n == 0``: buckets of the commits before are due, too.
+        store: the table that was written.
+        touched: the buckets that were written.
+        writes_changelog: True to write the changelog of the table's producer; False after an overwrite.
+        number: the commit's number if its user numbers commits, else `None`. With ``full-compaction.delta-commits``
+            = n, a full compaction of all buckets follows if ``number % n == 0``, because earlier commits' buckets are
+            also due.
         runner: runs the compactions.
 
-    Raises the errors of the commit; all rows are committed before. Memory: two compactions, whatever the bucket sizes.
+    Raises the errors of the commit; the rows are already committed. Memory: two compactions, for any bucket sizes.
     """
-    touched = {at for at in touched if at.bucket >= 0}  # others are routed later
+    touched = {at for at in touched if at.bucket >= 0}  # postponed buckets are routed later
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
     full = runs_full_compaction(store.options, number)
@@ -58,24 +59,24 @@ def compact_written_buckets(
 def _plan(store: FileStore, request: PlanRequest, *, full: bool) -> list[BucketFiles]:
     keyed = bool(store.schema.primary_keys)  # only files with keys are upgraded
     vectors = vectors_by_bucket(store, request.snapshot) if keyed else {}
-    found = live_files(store, request, with_stats=keyed)
+    live = live_files(store, request, with_stats=keyed)
     due = _is_due_with_key(store) if keyed else _is_due_without_key(store)
     return [
         BucketFiles(*bucket, tuple(files), vectors.get(bucket.ref, ()))
-        for bucket, files in found.items()
+        for bucket, files in live.items()
         if full or due(files)
     ]
 
 
 def _is_due_with_key(store: FileStore) -> Callable[[Sequence[DataFileMeta]], bool]:
-    """Return a function that knows if the policy would compact these files: then no task begins for nothing."""
+    """Return a predicate: True if the policy would compact these files, so that no task starts in vain."""
     policy, levels = UniversalCompaction.of(store.options), num_levels(store.options)
     clock = local_millis(store.now())
     return lambda files: policy.pick(Levels.of(files, store.schema.key_arrow, levels), clock) is not None
 
 
 def _is_due_without_key(store: FileStore) -> Callable[[Sequence[DataFileMeta]], bool]:
-    if store.traits.deletion_vectors:  # the policy asks how many rows of each file are deleted
+    if store.traits.deletion_vectors:  # the policy needs the number of deleted rows of each file
         return lambda files: True
     policy = append_compaction_policy(store)
     return lambda files: bool(policy.ordered(files, full=False))
@@ -106,9 +107,9 @@ def _compact_keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_ch
 def _compact_appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
     compaction = InlineAppend(store, task.location, task.files)
     try:
-        done = compaction.run((), full=full)
+        message = compaction.run((), full=full)
     except BaseException:
         compaction.abort()
         raise
     compaction.release()
-    return done.message(task.location)
+    return message.message(task.location)

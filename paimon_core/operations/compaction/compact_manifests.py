@@ -1,4 +1,4 @@
-"""Compaction of manifests: the newest snapshot, published again with as few manifests as possible."""
+"""Compact manifests: publish the newest snapshot again with as few manifests as possible."""
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.publisher import Publisher
@@ -13,7 +13,7 @@ from paimon_core.store.file_store import FileStore
 
 
 def compact_manifests(store: FileStore) -> Snapshot | None:
-    """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""
+    """Merge the manifests of the newest snapshot into a few large ones, in a COMPACT; `None` if nothing changes."""
     always = {MANIFEST_FULL_COMPACTION_THRESHOLD_SIZE.key: "1 b", MANIFEST_MERGE_MIN_COUNT.key: "1"}
     publisher = Publisher(store.with_options(always))
 
@@ -25,7 +25,7 @@ def compact_manifests(store: FileStore) -> Snapshot | None:
 
 
 def manifests_to_compact(store: FileStore, snapshot: Snapshot) -> bool:
-    """Return True if a full merge would change manifests: several are small, or one has entries of deleted files."""
+    """Return True if a full merge would change manifests: several are small, or one has deleted files' entries."""
     target, metas = store.options.value(MANIFEST_TARGET_FILE_SIZE), manifest_metas(store, snapshot)
     small = sum(meta.file_size < target for meta in metas)
     return small > 1 or (len(metas) > 1 and any(meta.num_deleted_files for meta in metas))

@@ -29,20 +29,21 @@ from paimon_core.types.system_fields import VALUE_KIND
 from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.table_write import TableWrite
 
-_ATTEMPTS = 5  # if other compactions route the rows every time, no further attempt is needed
+_ATTEMPTS = 5  # if other compactions route the rows each time, no further attempt is needed
 
 
 def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snapshot | None:
-    """Route the postponed rows of partitions that match ``choice`` (bound) to buckets; ``None``: there are none.
+    """Route the postponed rows of partitions that match ``choice`` (bound; ``None``: all) to buckets.
 
-    The files of a writer are replayed in the order they were made. The buckets they are routed to are compacted if due.
-    Rows that another compaction routes meanwhile are left to it. Return the last snapshot made.
+    The files of a writer are replayed in creation order. The target buckets are compacted if due. Rows that another
+    compaction routes at the same time are left to it. Return the last new snapshot, or ``None`` without postponed rows.
 
     Raises OutOfRangeError if every snapshot expired before its rows were read, CorruptedError for a file that is
-    missing while its snapshot exists. After an error no file is left, but for CommitUnknownError. Memory: one writer.
+    missing although its snapshot exists. After an error, except CommitUnknownError, no new file remains. Memory: one
+    writer.
     """
     publisher = Publisher(store)
-    made = None
+    last = None
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
             messages = _route_postponed(store, choice)
@@ -54,10 +55,10 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
             break
         with publisher.publishing(messages):
             snapshot, obsolete = commit_compactions(publisher, messages)
-        made = snapshot or made
+        last = snapshot or last
         if not obsolete:
             break
-    return made
+    return last
 
 
 def _route_postponed(store: FileStore, choice: Predicate | None) -> list[CommitMessage]:
@@ -89,7 +90,7 @@ def _replay(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> l
 def waiting_rows(
     store: FileStore, bucket: BucketRef, files: Sequence[DataFileMeta]
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-    """Yield the rows of files in bucket -2 as they were written, with their kinds as texts.
+    """Yield the rows of files in bucket -2 as they were written, with their row kinds as texts.
 
     The kinds are ``None`` if a column of the rows holds them (``rowkind.field``).
     """
@@ -104,7 +105,7 @@ def waiting_rows(
 def _as_compaction(message: CommitMessage) -> CommitMessage:
     """Return the message as a compaction: its new files become compacted ones.
 
-    Files that the writer wrote and replaced itself were never part of the table, and are left out.
+    Files that the writer wrote and replaced itself were never part of the table and are left out.
     """
     new = {file.file_name: file for file in message.new_files}
     replaced = [file for file in message.compact_before if new.pop(file.file_name, None) is None]

@@ -1,4 +1,4 @@
-"""Compaction of a table of any kind: plan the tasks, have a runner run them, commit once."""
+"""Compact a table of any kind: plan the tasks, run them with a runner, commit once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,35 +31,35 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 def compact_table(
     store: FileStore, request: CompactionRequest, *, runner: Runner = LOCAL, progress: Progress | None = None
 ) -> Snapshot | None:
-    """Compact a table and commit once as COMPACT; return the last snapshot, ``None``: nothing was due.
+    """Compact a table and commit once as COMPACT; return the last snapshot, ``None`` if nothing was due.
 
-    Postponed rows are routed to buckets first. If others replaced files of a bucket meanwhile (and may have deleted
-    them with their snapshot), the bucket is planned and compacted again, in another commit. A bucket that others keep
-    replacing is left to them.
+    Postponed rows are routed to buckets first. If another commit replaces files of a bucket at the same time (and
+    expiry may already have deleted the old files), the bucket is planned and compacted again in another commit. A
+    bucket that other processes keep replacing is left to them.
 
     Args:
-        store: the table.
-        request: what to compact; its order is not used.
+        store: the table to compact.
+        request: the files to compact; its sort order is ignored.
         runner: runs the tasks.
-        progress: called after every task with the bytes done and the bytes in all.
+        progress: called after every task with the bytes done and the total bytes; ``None``: no progress reports.
 
-    Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if snapshots expire
-    faster than they are planned. After an error no file is left, but for CommitUnknownError.
+    Raises CorruptedError for a file that is missing although its snapshot exists, OutOfRangeError if snapshots expire
+    faster than they are planned. After an error, except CommitUnknownError, no new file remains.
     """
     check_writable(store.schema)
     planned, routed = _plan_request(store, request), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         routed = compact_postponed(store, planned.partitions)
     plan, run = _plan_and_run(store)
-    made, _ = run_plan(store, plan, run, planned, runner=runner, progress=progress)
-    return made or routed
+    snapshot, _ = run_plan(store, plan, run, planned, runner=runner, progress=progress)
+    return snapshot or routed
 
 
 def plan_table(store: FileStore, request: CompactionRequest) -> tuple[Sequence[CompactionTask], int]:
     """Return the tasks that `compact_table` would run now, and the number of postponed files.
 
-    The tasks that follow when postponed rows have got their buckets are not among them. Arguments and errors are those
-    of `compact_table`; nothing is changed.
+    Tasks that become due only after postponed rows are routed are not included. Arguments and errors: see
+    `compact_table`. Nothing is changed.
     """
     check_writable(store.schema)
     planned = _plan_request(store, request).at_snapshot(store)
@@ -68,13 +68,13 @@ def plan_table(store: FileStore, request: CompactionRequest) -> tuple[Sequence[C
     plan, _ = _plan_and_run(store)
     postponed = 0
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        found = live_entries(store, planned.snapshot, partition=planned.partitions)
-        postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
+        entries = live_entries(store, planned.snapshot, partition=planned.partitions)
+        postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in entries.live)
     return plan(store, planned), postponed
 
 
 def _plan_request(store: FileStore, request: CompactionRequest) -> PlanRequest:
-    """Return the request with its partitions as a predicate, and its buckets as the buckets that have files."""
+    """Return the plan request: partitions become a predicate, bucket numbers the buckets that have files."""
     predicate = bound_filter(request.filter, store.schema.fields)
     partitions = _choice(store, request.partitions, predicate)
     return PlanRequest(request.full, partitions, _numbered(store, partitions, request.buckets))
@@ -83,44 +83,44 @@ def _plan_request(store: FileStore, request: CompactionRequest) -> PlanRequest:
 def _choice(
     store: FileStore, partitions: Sequence[Mapping[str, object]] | None, filter: Predicate | None
 ) -> Predicate | None:
-    """Return a predicate for the chosen partitions, without those that expire soon if an option wants that."""
-    chosen = partition_choice(store, partitions, filter)
+    """Return a predicate for the selected partitions, without partitions due for expiry if an option excludes them."""
+    partition_filter = partition_choice(store, partitions, filter)
     if not store.options.value(COMPACTION_SKIP_EXPIRED_PARTITIONS):
-        return chosen
-    return conjunction([one for one in (chosen, partitions_not_due(store)) if one is not None])
+        return partition_filter
+    return conjunction([part for part in (partition_filter, partitions_not_due(store)) if part is not None])
 
 
 def _numbered(store: FileStore, partitions: Predicate | None, numbers: Sequence[int] | None) -> Buckets | None:
-    """Return the buckets of these numbers that have files; `None`: all buckets.
+    """Return the buckets with these numbers that have files; `None`: all buckets.
 
-    Raises InvalidInputError for a table without a fixed number of buckets, and for a number beyond that.
+    Raises InvalidInputError for a table without a fixed number of buckets, and for a number out of range.
     """
     if numbers is None:
         return None
     if bucket_mode(store.schema) is not BucketMode.HASH_FIXED:
         raise InvalidInputError(
-            f"{store.root} has no fixed number of buckets ('bucket' = {store.schema.bucket}), so that none can be "
-            "chosen: choose partitions"
+            f"{store.root} has no fixed number of buckets ('bucket' = {store.schema.bucket}), so buckets cannot be "
+            "selected: select partitions"
         )
-    snapshot, wanted = store.snapshots.latest(), set(numbers)
-    found: set[BucketRef] = set()
+    snapshot, requested = store.snapshots.latest(), set(numbers)
+    refs: set[BucketRef] = set()
     most = store.schema.bucket
     if snapshot is not None:
         with raise_if_expired(store, snapshot):
             for entries in live_in_parts(store, snapshot, partition=partitions, with_stats=False):
                 most = max([most, *(entry.total_buckets for entry in entries)])
-                found |= {entry.bucket_ref for entry in entries if entry.bucket in wanted}
-    if not wanted or min(wanted) < 0 or max(wanted) >= most:
+                refs |= {entry.bucket_ref for entry in entries if entry.bucket in requested}
+    if not requested or min(requested) < 0 or max(requested) >= most:
         raise InvalidInputError(
-            f"{store.root} has the buckets 0 to {most - 1}, asked were {'none' if not wanted else sorted(wanted)[:20]}"
+            f"{store.root} has the buckets 0 to {most - 1}, got {'none' if not requested else sorted(requested)[:20]}"
         )
-    return found
+    return refs
 
 
 def _plan_and_run(
     store: FileStore,
 ) -> tuple[Callable[[FileStore, PlanRequest], Sequence[CompactionTask]], Callable[[FileStore, Any], CommitMessage]]:
-    """Return the functions that plan and run the tasks of the kind of the table."""
+    """Return the functions that plan and run the tasks for the table's kind."""
     if store.traits.keyed:
         return plan_compaction, run_task
     if store.traits.data_evolution:

@@ -1,4 +1,4 @@
-"""Space-filling curves: one number for several coordinates, such that points close on the curve are close in space.
+"""Space-filling curves: one number for several coordinates, so that points close on the curve are close in space.
 
 Vectorised over points. A coordinate is a ``uint64`` array of numbers below ``2**bits``; ``bits`` times the number of
 coordinates is at most 64. Both curves visit every cell exactly once. Adjacent cells of the Hilbert curve are adjacent
@@ -18,11 +18,11 @@ def z_order(coordinates: Sequence[U64], bits: int) -> U64:
 
     The highest bit of the first coordinate comes first.
     """
-    one = np.uint64(1)
+    unit = np.uint64(1)
     position = np.zeros(len(coordinates[0]), np.uint64)
     for level in range(bits - 1, -1, -1):
         for values in coordinates:
-            position = (position << one) | ((values >> np.uint64(level)) & one)
+            position = (position << unit) | ((values >> np.uint64(level)) & unit)
     return position
 
 

@@ -1,8 +1,8 @@
-"""Sorting of more rows than memory holds: distribute them to key ranges on local disk, and sort each range.
+"""Sort more rows than fit in memory: distribute them to key ranges on local disk, and sort each range.
 
-Bounds from a sample divide the keys into ranges that fit into memory. Every bound is also a range of one key, which
-needs no sorting. So a key may repeat any number of times, and every other range is smaller than its input. A range that
-is still too large is distributed again.
+Bounds from a sample divide the keys into ranges that fit in memory. Every bound is also a range of a single key, which
+needs no sorting. Thus a key may repeat any number of times, and every other range is smaller than its input. A range
+that is still too large is distributed again.
 """
 
 import itertools
@@ -21,14 +21,14 @@ from paimon_core.read.external_merge import spill_codec
 
 SAMPLE_ROWS = 1 << 17
 _SAMPLE_BYTES = 64 << 20
-_SHARE = 4  # of the buffer: rows, the same rows in order, their normalized keys, and rows being written
+_SHARE = 4  # parts of the buffer: rows, the same rows sorted, their normalized keys, and rows being written
 _LARGEST_SHARE = 512 << 20  # far below the 2 GiB that a text column can hold in one chunk
 _BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class SortLimits:
-    """The limits of a sort: bytes of rows sorted at once, range files open at once, and the codec of these files."""
+    """The limits of a sort: bytes of rows to sort at once, number of open range files, and the files' codec."""
 
     bytes: int
     files: int = 128
@@ -36,7 +36,7 @@ class SortLimits:
 
     @staticmethod
     def of(options: Options) -> "SortLimits":
-        """Return the limits by the table's options: ``write-buffer-size`` bounds the memory of all steps together."""
+        """Return the limits from the table's options; ``write-buffer-size`` bounds the memory of all steps together."""
         return SortLimits(
             max(1, min(options.value(WRITE_BUFFER_SIZE) // _SHARE, _LARGEST_SHARE)),
             options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES),
@@ -45,7 +45,7 @@ class SortLimits:
 
 
 def sample_rows(tables: Iterable[pa.Table], total: int) -> pa.Table:
-    """Return about SAMPLE_ROWS of ``total`` rows, chosen at random; fewer if the rows are long.
+    """Return a random sample of about `SAMPLE_ROWS` of ``total`` rows, or fewer if the rows are long.
 
     The sample is the same in every run. REQUIRES: at least one table.
     """
@@ -74,9 +74,9 @@ def sort_stream(
     Args:
         tables: the rows.
         total: the approximate number of rows.
-        key: with its cuts, if it is a curve.
-        sample: returns some of the rows, with the key columns at least; called only if the rows exceed the limit.
-        limits: of memory and files.
+        key: the sort key; a curve must have its cuts.
+        sample: returns sample rows with at least the key columns; called only if the rows exceed the limit.
+        limits: the limits of memory and files.
     """
     source = iter(tables)
     buffered: list[pa.Table] = []
@@ -89,7 +89,7 @@ def sort_stream(
     else:
         yield from _sorted_tables(buffered, key)
         return
-    # somewhat more ranges than needed, because samples are not exact
+    # slightly more ranges than necessary, because a sample is not exact
     rows = sum(table.num_rows for table in buffered)
     parts = 2 + int(1.5 * size / max(1, rows) * total / limits.bytes)
     bounds = distinct(quantiles(key.of(sample()), max(1, min(parts, (limits.files - 1) // 2))))
@@ -136,7 +136,7 @@ def _sampler(spilled: _Range) -> Callable[[], pa.Table]:
 
 
 def _release_in_order(buffered: list[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the tables in order, and release each one."""
+    """Yield the tables in order, releasing the memory of each one."""
     buffered.reverse()
     while buffered:
         yield buffered.pop()
@@ -145,9 +145,9 @@ def _release_in_order(buffered: list[pa.Table]) -> Iterator[pa.Table]:
 def _distribute(
     tables: Iterable[pa.Table], key: ClusterKey, bounds: pa.Table, directory: Path, limits: SortLimits
 ) -> list[_Range]:
-    """Write every row to the file of its range; return the ranges that got rows, in key order.
+    """Write every row to the file of its range; return the non-empty ranges in key order.
 
-    With n bounds there are ``2n + 1`` ranges: rows equal to bound i go to range ``2i + 1``, all others to an even one.
+    With n bounds there are ``2n + 1`` ranges: rows equal to bound i go to range ``2i + 1``, all others to even ranges.
     """
     ranges: dict[int, _Range] = {}
     try:

@@ -1,4 +1,4 @@
-"""Rewriting of the files with deleted rows, so that no deletion vector is left."""
+"""Rewrite files with deleted rows, so that no deletion vector remains."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,10 +23,10 @@ def materialize_vectors(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Rewrite the files that have deletion vectors, in one commit; `None`: there are none.
+    """Rewrite the files that have deletion vectors in one commit; return `None` if no file has one.
 
-    Without a primary key, each file with deleted rows is written again without them. With a primary key, all files of a
-    bucket that has vectors are compacted. Arguments and errors are those of `compact_table`.
+    Without a primary key, each file with deleted rows is rewritten without them. With a primary key, all files of a
+    bucket with vectors are compacted. Arguments and errors: see `compact_table`.
     """
     check_writable(store.schema)
     request = PlanRequest(True, partition_choice(store, partitions, filter))
@@ -36,7 +36,7 @@ def materialize_vectors(
 
 
 def plan_keyed(store: FileStore, request: PlanRequest) -> list[CompactTask]:
-    """Return a full compaction of each bucket that has vectors. REQUIRES: a table with a primary key."""
+    """Return a full compaction of each bucket with vectors. REQUIRES: a table with a primary key."""
     request = request.at_snapshot(store)
     buckets = set(vectors_by_bucket(store, request.snapshot))
     if request.buckets is not None:
@@ -45,7 +45,7 @@ def plan_keyed(store: FileStore, request: PlanRequest) -> list[CompactTask]:
 
 
 def plan_append(store: FileStore, request: PlanRequest) -> list[AppendCompactTask]:
-    """Return a task for each file that has a vector. REQUIRES: a table without a primary key."""
+    """Return a task for each file with a vector. REQUIRES: a table without a primary key."""
     request = request.at_snapshot(store)
     entries = vector_entries(store, request.snapshot)
     if not entries:

@@ -1,7 +1,7 @@
-"""Rescaling: rewrite partitions whose number of buckets is not the one that the table has now.
+"""Rescale: rewrite partitions whose number of buckets differs from the table's current number.
 
 Changing the option ``bucket`` changes no file. A partition with rows keeps the number of buckets it was written with,
-and new rows are refused until it is rewritten. Each partition is rewritten by a commit of its own.
+and refuses new rows until it is rewritten. Each partition is rewritten in a separate commit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.table_write import TableWrite
 
-_ATTEMPTS = 5  # attempts for a partition that others change each time
+_ATTEMPTS = 5  # attempts for a partition that other commits keep changing
 
 
 def rescale(
@@ -47,20 +47,20 @@ def rescale(
     progress: Progress | None = None,
     runner: Runner = LOCAL,
 ) -> Snapshot | None:
-    """Rewrite the partitions that have another number of buckets than the option ``bucket`` says.
+    """Rewrite the partitions whose number of buckets differs from the option ``bucket``.
 
-    Rows do not change, and no changelog is written for them. Return the last snapshot made, ``None``: there is no such
-    partition. Memory: one read and one writer, in each task.
+    Rows do not change, and no changelog is written for them. Return the last new snapshot, or ``None`` if no partition
+    differs. Memory: one read and one writer in each task.
 
     Args:
-        store: of the table.
+        store: the table to rescale.
         partitions: the partitions to rewrite, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
-        progress: called after every partition with the bytes done and the bytes in all.
-        runner: runs a task for each new bucket of a partition; this process reads a partition once, and needs no task.
+        filter: a bound predicate on partition columns; ``None``: all partitions.
+        progress: called after every partition with the bytes done and the total bytes; ``None``: no progress reports.
+        runner: runs a task for each new bucket of a partition. The local runner instead reads a partition once.
 
-    Raises InvalidInputError for a table without a fixed number of buckets, CommitConflictError if others changed a
-    partition in every attempt, OutOfRangeError if its snapshot had also expired. Partitions done before stay done.
+    Raises InvalidInputError for a table without a fixed number of buckets, CommitConflictError if other commits changed
+    a partition in every attempt, OutOfRangeError if its snapshot had also expired. Finished partitions stay rescaled.
     """
     check_writable(store.schema)
     if store.schema.bucket <= 0:
@@ -68,20 +68,20 @@ def rescale(
             f"{store.root} has no fixed number of buckets (its option 'bucket' is {store.schema.bucket}): there is "
             "nothing to rescale"
         )
-    chosen = partition_choice(store, partitions, filter)
+    partition_filter = partition_choice(store, partitions, filter)
     sizes: dict[bytes, int] = {}
-    others = set()
-    for entry in retry_on_conflict(partial(_live, store, chosen), _ATTEMPTS):
+    outdated = set()
+    for entry in retry_on_conflict(partial(_live, store, partition_filter), _ATTEMPTS):
         sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
         if entry.total_buckets != store.schema.bucket:
-            others.add(entry.partition)
-    total, done, made = sum(sizes[partition] for partition in others), 0, None
-    for partition in sorted(others, key=store.partition_path):
-        made = retry_on_conflict(partial(_rewrite, store, partition, runner), _ATTEMPTS) or made
-        done += sizes[partition]
+            outdated.add(entry.partition)
+    total, bytes_done, snapshot = sum(sizes[partition] for partition in outdated), 0, None
+    for partition in sorted(outdated, key=store.partition_path):
+        snapshot = retry_on_conflict(partial(_rewrite, store, partition, runner), _ATTEMPTS) or snapshot
+        bytes_done += sizes[partition]
         if progress is not None:
-            progress(done, total)
-    return made
+            progress(bytes_done, total)
+    return snapshot
 
 
 def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
@@ -96,15 +96,15 @@ def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | N
     where = partitions_predicate(store, {partition})
     producer, settings = store.traits.changelog_producer, {WRITE_ONLY.key: "false"}
     hidden = store.traits.hides_level_0 or (store.traits.keyed and producer in ("lookup", "full-compaction"))
-    if hidden:  # an overwrite does not show such rows
+    if hidden:  # an overwrite would not show these rows
         run_plan(store, plan_compaction, run_task, PlanRequest(full=True, partitions=where), runner=runner)
     if producer == "full-compaction":
-        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
+        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next full compaction would emit each row as new
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
     if hidden and _hidden(store, snapshot, where):
-        raise CommitConflictError(f"{store.partition_path(partition) or store.root} is written to all the time")
+        raise CommitConflictError(f"{store.partition_path(partition) or store.root} is being written continuously")
     store = store.with_options(settings)
     splits = TableScan(store, snapshot, where).plan().splits
     if runner is LOCAL:
@@ -120,7 +120,7 @@ def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | N
 
 @dataclass(frozen=True, slots=True)
 class RescaleTask(InCountedBucket):
-    """A task that writes one bucket of a partition anew, and the splits that hold its rows."""
+    """A task that writes one new bucket of a partition, with the splits that hold its rows."""
 
     partition: bytes
     bucket: int
@@ -129,7 +129,7 @@ class RescaleTask(InCountedBucket):
 
     @property
     def size(self) -> int:
-        """The bytes of the files that the task reads."""
+        """The total bytes of the files that the task reads."""
         return sum(file.file_size for split in self.splits for file in split.files)
 
     @property
@@ -141,14 +141,14 @@ class RescaleTask(InCountedBucket):
 def plan_rescale(partition: bytes, count: int, splits: Sequence[DataSplit]) -> list[RescaleTask]:
     """Return a task for each of the `count` new buckets that may get rows.
 
-    A bucket is ``h % n``, for an `h` that does not depend on `n`. So a row of bucket `b` of `n` goes to a bucket that
-    equals `b` modulo ``gcd(n, count)``. A task reads no other bucket.
+    A bucket is ``h % n``, where ``h`` does not depend on ``n``. Therefore a row of bucket ``b`` of ``n`` moves to a
+    bucket that equals ``b`` modulo ``gcd(n, count)``, and a task reads no other buckets.
     """
     tasks = []
     for bucket in range(count):
-        own = tuple(split for split in splits if _may_hold(split, bucket, count))
-        if own:
-            tasks.append(RescaleTask(partition, bucket, count, own))
+        splits_of_bucket = tuple(split for split in splits if _may_hold(split, bucket, count))
+        if splits_of_bucket:
+            tasks.append(RescaleTask(partition, bucket, count, splits_of_bucket))
     return tasks
 
 
@@ -159,18 +159,18 @@ def _may_hold(split: DataSplit, bucket: int, count: int) -> bool:
 
 
 def _run_rescale(where: Predicate | None, planned: Snapshot, store: FileStore, task: RescaleTask) -> CommitMessage:
-    """Write the rows of one new bucket; the message is empty if there are none."""
+    """Write the rows of one new bucket; the message is empty if the bucket gets no rows."""
     with raise_if_expired(store, planned):
-        found = rewritten(store, where, task.splits, task.bucket)
-    return found[0] if found else CommitMessage(*task.location)
+        messages = rewritten(store, where, task.splits, task.bucket)
+    return messages[0] if messages else CommitMessage(*task.location)
 
 
 def rewritten(
     store: FileStore, where: Predicate | None, splits: Sequence[DataSplit], bucket: int | None = None
 ) -> list[CommitMessage]:
-    """Write the rows of splits, only those of one new bucket if it is given; return the messages.
+    """Write the rows of splits, or only the rows of one new ``bucket``; return the messages.
 
-    Raises TableChangedError if the rows may have columns that ``store.schema`` does not know.
+    Raises TableChangedError if the rows may have columns that ``store.schema`` does not have.
     """
     schema, read = store.schema, TableRead(store, store.schema.fields, where)
     key = list(schema.bucket_keys)
@@ -179,14 +179,14 @@ def rewritten(
         for split in splits:
             for batch in read.to_batches(split):
                 if bucket is not None:
-                    found = buckets(batch.select(key), schema.bucket, store.bucket_function)
-                    batch = batch.filter(pa.array(found == bucket))
+                    row_buckets = buckets(batch.select(key), schema.bucket, store.bucket_function)
+                    batch = batch.filter(pa.array(row_buckets == bucket))
                 writer.write(batch)
         return writer.prepare_commit()
 
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
-    """Return True if there are rows that no reader has seen yet, or that no changelog has."""
+    """Return True if there are rows that reads do not show yet or that are not in the changelog yet."""
     with raise_if_expired(store, snapshot):
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.traits.changelog_producer == "full-compaction"

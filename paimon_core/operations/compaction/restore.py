@@ -1,7 +1,7 @@
-"""An old moment as a new snapshot, which loses no snapshot in between (behaviour 7.13).
+"""Restore an old snapshot as a new one, without losing the snapshots in between (behaviour 7.13).
 
-The rows of the moment are written again. Its files cannot come back by name: expiry deletes a file once the snapshot
-that removed it expires, whatever newer snapshots say.
+The rows of the old snapshot are written again. Its files cannot be added again under the same names: expiry deletes a
+file when the snapshot that removed it expires, even if newer snapshots refer to the file.
 """
 
 from collections import defaultdict
@@ -27,14 +27,15 @@ _ATTEMPTS = 5
 
 
 def restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
-    """Make the rows of ``target`` those of a new snapshot; return the newest snapshot before, and the newest one now.
+    """Publish the rows of ``target`` as a new snapshot; return the previous and the new newest snapshot.
 
-    These are the rows that a batch read of ``target`` shows, with the columns of now. Partitions with the same files
-    stay as they are; without another one no snapshot is made. The others are overwritten in one commit, which streams
-    do not show. Cost: the rows of these partitions are read and written, here.
+    These are the rows that a batch read of ``target`` shows, with the current columns. Partitions with the same files
+    stay as they are; if all are the same, no snapshot is created. The other partitions are overwritten in one commit,
+    which streams skip. Cost: this process reads and writes the rows of these partitions.
 
-    Raises InvalidInputError without a snapshot, UnsupportedError for a table whose rows have ids or wait for buckets,
-    CommitConflictError if others change the rows in every attempt, OutOfRangeError if ``target`` expires meanwhile.
+    Raises InvalidInputError for a table without snapshots, UnsupportedError for a table with row ids or postponed
+    buckets, CommitConflictError if other commits change the rows in every attempt, OutOfRangeError if ``target``
+    expires during the call.
     """
     check_writable(store.schema)
     if store.options.value(ROW_TRACKING_ENABLED):
@@ -43,7 +44,7 @@ def restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         )
     if store.schema.bucket == -2:
         raise UnsupportedError(
-            f"{store.root} cannot be restored as a new snapshot: its rows would wait for their buckets, unseen. Use "
+            f"{store.root} cannot be restored as a new snapshot: its rows would be invisible in postponed buckets. Use "
             "rollback_to"
         )
     return retry_on_conflict(partial(_restore, store, target), _ATTEMPTS)
@@ -55,14 +56,18 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to restore")
     for snapshot in (target, base):
         check_knows_columns(store, snapshot)
-    then, now = (_contents(store, snapshot) for snapshot in (target, base))
-    differing = {partition for partition in then.keys() | now.keys() if then.get(partition) != now.get(partition)}
+    old_contents, new_contents = (_contents(store, snapshot) for snapshot in (target, base))
+    differing = {
+        partition
+        for partition in old_contents.keys() | new_contents.keys()
+        if old_contents.get(partition) != new_contents.get(partition)
+    }
     if not differing:
         return base, base
     where = None if store.schema.is_cross_partition else partitions_predicate(store, differing)
     settings = {WRITE_ONLY.key: "false"}
     if store.traits.changelog_producer == "full-compaction":
-        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
+        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next full compaction would emit each row as new
     writing = store.with_options(settings)
     messages = rewritten(writing, where, TableScan(store, target, where).plan().splits)
     publisher = Publisher(writing)
@@ -72,11 +77,11 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def _contents(store: FileStore, snapshot: Snapshot) -> dict[bytes, set[object]]:
-    """Return the identities of the files, and the names of the files of deletion vectors, of each partition."""
-    found: dict[bytes, set[object]] = defaultdict(set)
+    """Return, for each partition, the identities of its data files and the names of its deletion vector files."""
+    contents: dict[bytes, set[object]] = defaultdict(set)
     with raise_if_expired(store, snapshot):
         for entry in live_entries(store, snapshot, with_stats=False).live:
-            found[entry.partition].add(entry.identity)
+            contents[entry.partition].add(entry.identity)
         for index in vector_entries(store, snapshot):
-            found[index.partition].add(index.file_name)
-    return found
+            contents[index.partition].add(index.file_name)
+    return contents

@@ -1,4 +1,4 @@
-"""File indexes for the data files that lack some: the files stay, and their entries are replaced in one COMPACT."""
+"""Write missing file indexes: the data files stay, and one COMPACT replaces their manifest entries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _TASK_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class RewriteIndexTask(BucketFiles):
-    """A task that makes the indexes of some files of one bucket."""
+    """A task that writes the indexes of some files of one bucket."""
 
 
 def rewrite_file_index(
@@ -35,19 +35,19 @@ def rewrite_file_index(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Give each data file the indexes that the options of the table ask for, in one commit; `None`: no file lacks one.
+    """Write the missing indexes of data files in one commit; return `None` if no file lacks an index.
 
-    Arguments and errors are those of `compact_table`.
+    The table's options determine the indexes. Arguments and errors: see `compact_table`.
     """
     request = PlanRequest(True, partition_choice(store, partitions, filter))
     return run_plan(store, plan_indexes, run, request, runner=runner, progress=progress)[0]
 
 
 def plan_indexes(store: FileStore, request: PlanRequest) -> list[RewriteIndexTask]:
-    """Return tasks for the files that lack an index; files are read by the task only.
+    """Return tasks for the files that lack an index; only the tasks read the files.
 
-    A file of level 0 with rows that may be as new as those of a later file stays as it is: its new entry would come
-    after that file, and other rows would win. A compaction gives it its indexes.
+    A level-0 file whose rows may be as new as the rows of a later file is left out: its new entry would follow the
+    later file, and other rows would win. A compaction will write its indexes.
     """
     request = request.at_snapshot(store)
     if not any(indexed(store.options)):
@@ -57,33 +57,33 @@ def plan_indexes(store: FileStore, request: PlanRequest) -> list[RewriteIndexTas
         ref = BucketRef(bucket.partition, bucket.bucket)
         due = _movable(store, files)
         lacking = parallel_map(partial(lacks_indexes, store, ref), due)
-        chosen = [file for file, lacks in zip(due, lacking, strict=True) if lacks]
-        tasks += [RewriteIndexTask(*bucket, group) for group in _groups(chosen)]
+        selected = [file for file, lacks in zip(due, lacking, strict=True) if lacks]
+        tasks += [RewriteIndexTask(*bucket, group) for group in _groups(selected)]
     return tasks
 
 
 def run(store: FileStore, task: RewriteIndexTask) -> CommitMessage:
-    """Write the index files; no reader sees them until the message is committed. After an error no file is left."""
-    made: list[tuple[DataFileMeta, DataFileMeta]] = []
+    """Write the index files, which are invisible until the message is committed. After an error no file remains."""
+    replaced: list[tuple[DataFileMeta, DataFileMeta]] = []
     try:
         for file in task.files:
             indexed_file = with_indexes(store, task.bucket_ref, file)
             if indexed_file is not file:
-                made.append((file, indexed_file))
+                replaced.append((file, indexed_file))
     except BaseException:
-        with best_effort("deleting the files of a failed rewriting of indexes"):
-            delete_written_files(store, [_message(task, made)])
+        with best_effort("deleting the files of a failed index rewrite"):
+            delete_written_files(store, [_message(task, replaced)])
         raise
-    return _message(task, made)
+    return _message(task, replaced)
 
 
-def _message(task: RewriteIndexTask, made: Sequence[tuple[DataFileMeta, DataFileMeta]]) -> CommitMessage:
-    before, after = tuple(old for old, _ in made), tuple(new for _, new in made)
+def _message(task: RewriteIndexTask, replaced: Sequence[tuple[DataFileMeta, DataFileMeta]]) -> CommitMessage:
+    before, after = tuple(old for old, _ in replaced), tuple(new for _, new in replaced)
     return CommitMessage(*task.location, compact_before=before, compact_after=after)
 
 
 def _movable(store: FileStore, files: Sequence[DataFileMeta]) -> list[DataFileMeta]:
-    """Return the files whose entries may move behind all others of the bucket."""
+    """Return the files whose entries may move behind all other entries of the bucket."""
     if not store.schema.primary_keys:
         return list(files)
     fixed = set(later_ties([file for file in files if not file.level], store.schema.key_arrow))
@@ -91,7 +91,7 @@ def _movable(store: FileStore, files: Sequence[DataFileMeta]) -> list[DataFileMe
 
 
 def _groups(files: Sequence[DataFileMeta]) -> Iterator[tuple[DataFileMeta, ...]]:
-    """Yield the files, in order, in groups for one task each."""
+    """Yield the files in order, in one group for each task."""
     group: list[DataFileMeta] = []
     size = 0
     for file in files:

@@ -1,9 +1,9 @@
-"""Clustering of append tables: sort the rows of a partition by columns, or along a curve, into new files.
+"""Cluster append tables: sort the rows of a partition by columns, or along a curve, into new files.
 
-Rows that match a filter on these columns are then in few files, and statistics prune the others. Every partition is a
-task. A task may be divided into key ranges, to run in several processes. The result is committed as a compaction, which
-replaces exactly the files that were read. So rows that others append meanwhile stay as they are, and an overwrite of
-the partition meanwhile is a conflict.
+Rows that match a filter on these columns are then in few files, and statistics prune the rest. Every partition is a
+task, which may be divided into key ranges to run in several processes. The result is committed as a compaction that
+replaces exactly the files that were read. Thus rows appended at the same time stay as they are, and a concurrent
+overwrite of the partition is a conflict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 @dataclass(frozen=True, slots=True)
 class SortCompactTask(BucketFiles):
-    """A partition to sort, or one of its key ranges: the rows whose keys have ``part`` bounds at or below them."""
+    """A partition to sort, or one of its key ranges: the rows with ``part`` bounds at or below their keys."""
 
     key: ClusterKey = field(kw_only=True)
     bounds: pa.Table | None = None
@@ -42,12 +42,12 @@ class SortCompactTask(BucketFiles):
 
     @property
     def parts(self) -> int:
-        """The number of tasks that share the files."""
+        """The number of tasks into which the partition is divided."""
         return 1 if self.bounds is None else self.bounds.num_rows + 1
 
     @property
     def size(self) -> int:
-        """The bytes of the files, divided by the number of parts."""
+        """The total bytes of the files, divided by the number of parts."""
         return sum(f.file_size for f in self.files) // self.parts
 
     @property
@@ -60,21 +60,21 @@ def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str 
     """Return the key to sort by.
 
     Args:
-        store: of the table.
-        order_by: names of columns; ``None``: those of the option ``clustering.columns``.
+        store: the table to sort.
+        order_by: column names; ``None``: the option ``clustering.columns``.
         strategy: "order", "zorder", "hilbert", or "auto": order for one column, zorder for up to four, else hilbert.
-            ``None``: order for ``order_by``, else that of the option ``clustering.strategy``.
+            ``None``: order for ``order_by``, else the option ``clustering.strategy``.
 
-    Raises InvalidInputError for columns that the table does not have, or that have no order.
+    Raises InvalidInputError for columns that the table does not have or that have no order.
     """
     clustering: tuple[str, ...] = store.options.value(CLUSTERING_COLUMNS)
     columns = clustering if order_by is None else order_by
-    chosen = strategy or (store.options.value(CLUSTERING_STRATEGY) if order_by is None else "order")
+    curve = strategy or (store.options.value(CLUSTERING_STRATEGY) if order_by is None else "order")
     if not columns:
-        raise InvalidInputError("no columns to be sorted by: give order_by, or set 'clustering.columns'")
-    if chosen.lower() == "auto":
-        chosen = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
-    return ClusterKey.over(store.schema, columns, chosen.lower())
+        raise InvalidInputError("no columns to sort by: pass order_by, or set 'clustering.columns'")
+    if curve.lower() == "auto":
+        curve = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
+    return ClusterKey.over(store.schema, columns, curve.lower())
 
 
 def plan_sort(
@@ -82,17 +82,17 @@ def plan_sort(
 ) -> list[SortCompactTask]:
     """Return the tasks for the requested partitions.
 
-    Cost of a division: one read of the key's columns now, and every part reads all files of its partition. It pays if
-    sorting and encoding take more time than reading.
+    Cost of a division: one read of the key columns during planning, and every part reads all files of its partition. It
+    pays off if sorting and encoding take more time than reading.
 
     Args:
-        store: of the table.
-        key: to sort by.
-        request: the partitions to sort; all of them are sorted as a whole.
-        parts: maximum number of tasks to divide a partition into.
-        part_size: minimum size of a part, in bytes, approximately.
+        store: the table to sort.
+        key: the key to sort by.
+        request: the partitions to sort, each as a whole.
+        parts: maximum number of tasks into which a partition is divided.
+        part_size: approximate minimum size of a part in bytes.
 
-    Raises InvalidInputError for a table with a primary key or fixed buckets, whose rows have an order already.
+    Raises InvalidInputError for a table with a primary key or fixed buckets, whose rows already have an order.
     """
     _check_sortable(store)
     request = request.at_snapshot(store)
@@ -108,20 +108,20 @@ def _check_sortable(store: FileStore) -> None:
     check_writable(store.schema)
     if store.traits.data_evolution:
         raise InvalidInputError(
-            f"{store.root} cannot be sorted: with 'data-evolution.enabled' the order of rows is that of their ids"
+            f"{store.root} cannot be sorted: with 'data-evolution.enabled' rows are ordered by their ids"
         )
     if bucket_mode(store.schema) is not BucketMode.BUCKET_UNAWARE:
         raise InvalidInputError(
-            f"{store.root} cannot be sorted: only tables without a primary key and with bucket = -1 can, the order of "
-            "rows in all others is given"
+            f"{store.root} cannot be sorted: sorting needs a table without a primary key and with bucket = -1, because "
+            "other tables determine the order of rows"
         )
 
 
 def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
-    """Sort and write; no reader sees the files until the message is committed. After an error no file is left.
+    """Sort and write new files, which are invisible until the message is committed. After an error no file remains.
 
-    The messages of all parts of a partition belong into one commit, through `join_parts`: the first part names the
-    replaced files. Memory: about ``write-buffer-size``; rows beyond it are spilled to local disk.
+    The messages of all parts of a partition must be joined by `join_parts` and committed together, because only the
+    first part lists the replaced files. Memory: about ``write-buffer-size``; further rows are spilled to local disk.
     """
     check_no_newer(store, task.files)
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
@@ -142,21 +142,21 @@ def sort_table(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Sort partitions and commit once; return the last snapshot, ``None``: there is no row.
+    """Sort partitions and commit once; return the last snapshot, ``None`` if there are no rows.
 
-    A partition is divided among the runner's processes if every part makes a file of the target size. A partition that
-    others rewrite meanwhile is sorted again.
+    A partition is divided among the runner's processes if every part fills a file of the target size. A partition that
+    is rewritten at the same time is sorted again.
 
     Args:
-        store: of the table.
-        key: to sort by.
+        store: the table to sort.
+        key: the key to sort by.
         partitions: the partitions to sort, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
+        filter: a bound predicate on partition columns; ``None``: all partitions.
         runner: runs the tasks.
-        progress: called after every task with the bytes done and the bytes in all.
+        progress: called after every task with the bytes done and the total bytes; ``None``: no progress reports.
 
-    Raises InvalidInputError as `plan_sort`, CommitConflictError with the partitions that others rewrote every time
-    (these are as the others left them), CorruptedError and OutOfRangeError as `run_plan`.
+    Raises InvalidInputError as `plan_sort`; CommitConflictError, naming the partitions, if other commits rewrote
+    partitions in every attempt (these partitions stay unsorted); CorruptedError and OutOfRangeError as `run_plan`.
     """
     _check_sortable(store)
     request = PlanRequest(partitions=partition_choice(store, partitions, filter))
@@ -164,27 +164,27 @@ def sort_table(
     def plan(store: FileStore, request: PlanRequest) -> list[SortCompactTask]:
         return plan_sort(store, key, request, parts=runner.parts, part_size=target_size(store))
 
-    made, obsolete = run_plan(store, plan, run, request, runner=runner, progress=progress, join=join_parts)
+    snapshot, obsolete = run_plan(store, plan, run, request, runner=runner, progress=progress, join=join_parts)
     if obsolete:
         paths = [store.partition_path(message.partition) or store.root for message in obsolete]
         raise CommitConflictError(
-            f"{', '.join(paths)} could not be sorted: others rewrote it again and again meanwhile; "
-            "sort it when they have finished"
+            f"{', '.join(paths)} could not be sorted, because other commits rewrote it in every attempt: sort it again "
+            "when they have finished"
         )
-    return made
+    return snapshot
 
 
 def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     """Join the messages of parts into one for each partition, in the order of the parts.
 
-    The rows of the files get sequence numbers in that order too. Raises CorruptedError if rows would be lost or
-    duplicated: a part is missing, or was run twice.
+    The rows of the files get sequence numbers in the same order. Raises CorruptedError if rows would be lost or
+    duplicated because a part is missing or was run twice.
     """
-    whole: dict[BucketRef, CommitMessage] = {}
+    joined: dict[BucketRef, CommitMessage] = {}
     for message in messages:
         at = message.bucket_ref
-        earlier = whole.get(at)
-        whole[at] = (
+        earlier = joined.get(at)
+        joined[at] = (
             message
             if earlier is None
             else replace(
@@ -195,7 +195,7 @@ def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
                 compact_seconds=earlier.compact_seconds + message.compact_seconds,
             )
         )
-    for message in whole.values():
+    for message in joined.values():
         before = rows_left(message.compact_before, message.compact_deleted_indexes)
         after = sum(f.row_count for f in message.compact_after)
         if before not in (after, None):
@@ -203,7 +203,7 @@ def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
                 f"sorting would replace {before} rows by {after}: commit the messages of all tasks of one plan, each "
                 "once; the table was not changed"
             )
-    return [_numbered(message) for message in whole.values()]
+    return [_numbered(message) for message in joined.values()]
 
 
 def _numbered(message: CommitMessage) -> CommitMessage:
@@ -226,7 +226,7 @@ def _divide(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCom
 
 
 def _sample(store: FileStore, task: SortCompactTask) -> pa.Table:
-    """Return some of the rows of the task, with the columns of its key."""
+    """Return a sample of the task's rows, with the columns of its key."""
     fields = [store.schema.field(name) for name in task.key.columns]
     return sample_rows(_rows(store, task, fields), task.rows)
 

@@ -1,7 +1,7 @@
 """Staged rows: tasks that cannot route rows to buckets store them, and the commit routes them.
 
 In a cross-partition table the result of a row depends on all other rows of its key. If several tasks may receive rows
-of one key, they write their rows, in order, to files that no snapshot ever names.
+of one key, they write their rows, in order, to files that no snapshot ever refers to.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from paimon_core.write.table_write import TableWrite
 
 
 def staging(store: FileStore) -> FileStore:
-    """Return the table for writers of staged rows: it has no partitions, and a single bucket that nobody reads.
+    """Return a table for writers of staged rows: without partitions, and with a single bucket that is never read.
 
-    The messages of these writers are for `route_staged` and `drop_staged`, never for a commit.
+    The messages of these writers are for `route_staged` and `drop_staged`; they must never be committed.
     """
     options = {BUCKET.key: str(POSTPONED), POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "false"}
     return store.with_schema(replace(store.schema.copy(options), partition_keys=()))
 
 
 def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMessage]) -> list[CommitMessage]:
-    """Write staged rows with a writer, in the order of the tasks; return the writer's messages.
+    """Write staged rows with a writer, in task order; return the writer's messages.
 
     Args:
         writer: the only writer of the job.
-        store: of the table.
+        store: the table to write.
         staged: the messages of all tasks.
     """
     staging_table = staging(store)

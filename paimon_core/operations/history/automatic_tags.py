@@ -1,4 +1,4 @@
-"""Creation and expiry of tags after commits (behaviour 7.12)."""
+"""Create and expire tags after commits (behaviour 7.12)."""
 
 import logging
 
@@ -22,9 +22,9 @@ _NONE = "none"
 
 
 def tag_after_commit(store: FileStore) -> None:
-    """Create the tags that are due by the options, then delete those past their age. Never fails: errors are logged.
+    """Create due tags, then delete tags whose retention time has passed. Never fails: errors are logged.
 
-    Cost: without ``tag.automatic-creation`` a listing of the tags, with it also their files and the newest snapshot.
+    Cost: a listing of the tags; with ``tag.automatic-creation`` also reading their files and the newest snapshot.
     """
     try:
         create_due_tags(store)
@@ -39,7 +39,7 @@ def tag_after_commit(store: FileStore) -> None:
 
 
 def create_due_tags(store: FileStore) -> list[Tag]:
-    """Create the tags that are due by ``tag.automatic-creation``, and return them; delete those that are too many."""
+    """Create the tags that are due by ``tag.automatic-creation`` and return them; delete the oldest surplus tags."""
     newest = store.snapshots.latest()
     mode = store.options.value(TAG_AUTOMATIC_CREATION)
     if newest is None or mode == _NONE:
@@ -49,13 +49,13 @@ def create_due_tags(store: FileStore) -> list[Tag]:
     rule = AutomaticTags.of(store.options)
     assert rule is not None, mode
     tags = store.tags.list()
-    made = _tag_periods(store, rule, newest, tags)
-    _delete_oldest(store, rule.automatic(store.tags.list() if made else tags))
-    return made
+    created = _tag_periods(store, rule, newest, tags)
+    _delete_oldest(store, rule.automatic(store.tags.list() if created else tags))
+    return created
 
 
 def trigger(store: FileStore) -> list[Tag]:
-    """Create the tags that are due now. Raises InvalidInputError for a table whose tags are not automatic."""
+    """Create the tags that are due now. Raises InvalidInputError for a table without automatic tags."""
     if store.options.value(TAG_AUTOMATIC_CREATION) == _NONE:
         raise InvalidInputError(
             f"{store.root} has no automatic tags: set the option {TAG_AUTOMATIC_CREATION.key!r} to 'process-time', "
@@ -65,12 +65,12 @@ def trigger(store: FileStore) -> list[Tag]:
 
 
 def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot, tags: list[Tag]) -> list[Tag]:
-    """Create the tag of each period that has ended since the newest of the automatic ``tags``, if snapshots exist.
+    """Create a tag for each period that has ended since the newest automatic tag in ``tags``, if it has a snapshot.
 
-    Times do not decrease from one snapshot to the next, so the first snapshot that is due is found by bisection.
+    Times do not decrease from one snapshot to the next, so a binary search finds the first due snapshot.
     """
     automatic, following = rule.automatic(tags), rule.following(tags)
-    last, made = (automatic[-1].snapshot.id if automatic else 0), []
+    last, created = (automatic[-1].snapshot.id if automatic else 0), []
     time = rule.time_of(newest)
     while time is not None and newest.id > last and rule.is_due(time, following):
         ids = [number for number in store.snapshots.ids() if last < number <= newest.id]
@@ -81,15 +81,15 @@ def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot, tags: 
         assert found is not None
         begin = rule.tagged(found, following)
         try:
-            made.append(TableTags(store).create_automatic(rule.name(begin), snapshot))
-        except OutOfRangeError:  # it expired meanwhile: the next one is tagged
+            created.append(TableTags(store).create_automatic(rule.name(begin), snapshot))
+        except OutOfRangeError:  # it has just expired: tag the next one
             continue
         last, following = snapshot.id, begin + rule.period
-    return made
+    return created
 
 
 def _first_due(store: FileStore, rule: AutomaticTags, ids: list[int], following: int | None) -> Snapshot | None:
-    """Return the first of some snapshots that is due for a tag, without those that expire meanwhile."""
+    """Return the first of the snapshots that is due for a tag, ignoring snapshots that expire during the search."""
     low, high, best = 0, len(ids), None
     while low < high:
         middle = (low + high) // 2
@@ -103,7 +103,7 @@ def _first_due(store: FileStore, rule: AutomaticTags, ids: list[int], following:
 
 
 def _tag_batch(store: FileStore, newest: Snapshot) -> list[Tag]:
-    """Give the tag of today's batch writes, or of the configured name, the newest snapshot."""
+    """Point the tag of today's batch writes, or the tag with the configured name, at the newest snapshot."""
     if newest.commit_identifier != BATCH_COMMIT_IDENTIFIER:
         return []
     name, tags = store.options.value(TAG_BATCH_CUSTOMIZED_NAME) or batch_tag_name(newest), TableTags(store)
@@ -114,7 +114,7 @@ def _tag_batch(store: FileStore, newest: Snapshot) -> list[Tag]:
 
 
 def _delete_oldest(store: FileStore, tags: list[Tag]) -> None:
-    """Delete the oldest of some tags, so that ``tag.num-retained-max`` are left."""
+    """Delete the oldest of the tags, so that ``tag.num-retained-max`` tags remain."""
     most = store.options.value(TAG_NUM_RETAINED_MAX)
     if most is not None and len(tags) > most:
         delete_tags(store, tags[: -most or None])

@@ -1,18 +1,18 @@
-"""Deletion of tags, and of the files that only they need (behaviour 7.12).
+"""Delete tags and the files that only these tags need (behaviour 7.12).
 
-While a tagged snapshot exists, only the tag's own file is deleted: the expiry of the snapshot deletes the others. For
-tags whose snapshots have expired the order of the steps is that of expiry (decision 10):
+While a tagged snapshot exists, only the tag's own file is deleted; the expiry of the snapshot deletes the other files.
+For tags whose snapshots have expired, the steps have the same order as in expiry (decision 10):
 
-1. Read the manifest lists and index manifests that the tags name.
-2. Delete the files of the tags. A crash from here on leaves files that nothing names, never a name without its file.
-3. Read the names that anything alive refers to, once for all tags: `referenced_names`.
-4. Read every manifest of the tags once, and delete what the tags need and step 3 has not found.
+1. Read the manifest lists and index manifests that the tags refer to.
+2. Delete the files of the tags. A crash from here on leaves unreferenced files, never a reference to a missing file.
+3. Read all names that live metadata refers to, once for all tags: `referenced_names`.
+4. Read every manifest of the tags once, and delete the tags' files that are not among the names of step 3.
 
-A tag needs the data files that its manifests add more often than they delete them. Files that they add and delete as
-often went with the snapshot that deleted them, or go with a tag before it. Changelog files went with the tagged
-snapshot, or go with its changelog. A changelog without changelog files shows the data files that were written, so step
-3 finds whatever its manifest lists add. Where nothing else needs such a file, the changelog's expiry deletes it, or the
-removal of orphan files after that.
+A tag needs the data files that its manifests add more often than they delete. Files with as many adds as deletes were
+deleted with the snapshot that deleted them, or are deleted with an earlier tag. Changelog files were deleted with the
+tagged snapshot, or are deleted with its changelog. A changelog without changelog files shows the written data files, so
+step 3 includes all files that its manifest lists add. If nothing else needs one of these files, the changelog's expiry
+deletes it, or later the removal of orphan files.
 """
 
 import logging
@@ -56,20 +56,20 @@ from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
 
 Found = TypeVar("Found")
-_READ_AHEAD = 4  # manifests that are loaded while others are decoded
+_READ_AHEAD = 4  # manifests that are loaded while earlier ones are decoded
 _log = logging.getLogger(__name__)
 
 
 def delete_tags(store: FileStore, tags: Sequence[Tag]) -> int:
-    """Delete tags, and the files that no snapshot, tag, changelog or branch needs any more; return their number.
+    """Delete tags, and the files that no snapshot, tag, changelog or branch still needs; return the number of files.
 
-    The files of the tags themselves do not count. A metadata file of a deleted tag that cannot be read is logged, and
-    the files that only it names stay until orphan files are removed. Cost, unless all tagged snapshots exist: all
-    metadata of snapshots, tags and branches are read once, whatever the number of deleted tags. Memory: 10 bytes for
-    each entry of a manifest, and the paths of the files to delete.
+    The files of the tags themselves do not count. An unreadable metadata file of a deleted tag is logged, and the files
+    that only it refers to stay until orphan files are removed. Cost, unless all tagged snapshots exist: all metadata of
+    snapshots, tags and branches is read once, regardless of the number of deleted tags. Memory: 10 bytes for each
+    manifest entry, and the paths of the files to delete.
 
-    Raises CorruptedError if metadata of anything that stays cannot be read, OutOfRangeError if snapshots vanish faster
-    than they are read; then the tags are deleted, and no other file.
+    Raises CorruptedError if metadata that stays cannot be read, OutOfRangeError if snapshots expire faster than they
+    are read; in both cases the tags are deleted, but no other file.
     """
     snapshots = list({tag.snapshot.fingerprint: tag.snapshot for tag in tags}.values())
     exist = parallel_map(partial(is_in_timeline, store), snapshots)
@@ -88,19 +88,19 @@ def delete_tags(store: FileStore, tags: Sequence[Tag]) -> int:
 
 
 def delete_files_of(store: FileStore, snapshot: Snapshot) -> int:
-    """Delete what `delete_tags` would, of a snapshot whose tag was deleted or replaced before; return their number."""
+    """Delete the files that `delete_tags` would delete for a snapshot whose tag is gone; return their number."""
     return 0 if is_in_timeline(store, snapshot) else _delete_unneeded(store, _Metadata.read(store, [snapshot]))
 
 
 def success_file_of(store: FileStore, name: str) -> str:
-    """Return the path of the file that says that a tag is there, for the option ``tag.create-success-file``."""
+    """Return the path of a tag's success file, for the option ``tag.create-success-file``."""
     return join(store.tags.path(name).rpartition("/")[0], "tag-success-file", f"{name}_SUCCESS")
 
 
 def is_in_timeline(store: FileStore, snapshot: Snapshot) -> bool:
     """Return True if the snapshot has not expired, and no rollback has given its id to another snapshot."""
-    found = store.snapshots.find(snapshot.id)
-    return found is not None and found.fingerprint == snapshot.fingerprint
+    existing = store.snapshots.find(snapshot.id)
+    return existing is not None and existing.fingerprint == snapshot.fingerprint
 
 
 def _delete(store: FileStore, paths: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ def _delete(store: FileStore, paths: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """The manifests that the snapshots of deleted tags name, of all and of each; and all their files but data files."""
+    """The manifests of the snapshots of deleted tags, together and per snapshot, and all their files but data files."""
 
     manifests: Mapping[str, ManifestFileMeta]
     of_snapshots: Sequence[Sequence[str]]
@@ -123,7 +123,9 @@ class _Metadata:
         sizes |= {s.delta_manifest_list: s.delta_manifest_list_size for s in snapshots}
         manifests: dict[str, ManifestFileMeta] = {}
         lists: dict[str, list[str]] = {}
-        for name, metas in _read_all(store, list(sizes), lambda one: store.manifests.read_list(one, sizes[one])):
+        for name, metas in _read_all(
+            store, list(sizes), lambda list_name: store.manifests.read_list(list_name, sizes[list_name])
+        ):
             manifests |= {meta.file_name: meta for meta in metas or () if meta.file_name not in manifests}
             lists[name] = [manifests[meta.file_name].file_name for meta in metas or ()]  # one object for all lists
         indexes = list({s.index_manifest: None for s in snapshots if s.index_manifest is not None})
@@ -138,7 +140,7 @@ class _Metadata:
 def _read_all(
     store: FileStore, names: Sequence[str], read: Callable[[str], Found], threads: int | None = None
 ) -> Iterator[tuple[str, Found | None]]:
-    """Yield the names of metadata files, and what ``read`` returns of each; `None`: the file cannot be read."""
+    """Yield the name of each metadata file and the result of ``read``; `None` if the file cannot be read."""
 
     def one(name: str) -> Found | None:
         with _log_unreadable(store):
@@ -162,53 +164,53 @@ def _log_unreadable(store: FileStore) -> Iterator[None]:
 
 
 def _delete_unneeded(store: FileStore, metadata: _Metadata) -> int:
-    """Delete the files of deleted tags that nothing alive refers to; return their number."""
+    """Delete the files of deleted tags that no live metadata refers to; return their number."""
     alive = ReferencedNames(store, LOCAL)
     try:
-        known = alive.read()
+        needed = alive.read()
     except CorruptedError as error:
         raise CorruptedError(
-            f"the files that deleted tags of {store.root} name stay, for it is unknown which of them others need "
-            f"({error}); once others can be read, the removal of orphan files deletes what nothing needs"
+            f"the files of deleted tags of {store.root} stay, because it is unknown which of them are still needed "
+            f"({error}); once the remaining metadata is readable, remove_orphan_files deletes the unneeded ones"
         ) from error
-    unneeded = ~contains(known, name_hashes(list(metadata.others)))
+    unneeded = ~contains(needed, name_hashes(list(metadata.others)))
     others = dict(compress(metadata.others.items(), unneeded.tolist()))
-    paths = DeletionPlan({}, _data_files(store, metadata, alive, known) | others).paths(store, ())
+    paths = DeletionPlan({}, _data_files(store, metadata, alive, needed) | others).paths(store, ())
     delete_files(store, paths)
     return len(paths)
 
 
-def _data_files(store: FileStore, metadata: _Metadata, alive: ReferencedNames, known: Hashes) -> Paths:
-    """Return the data files, and those beside them, that are live in a deleted tag and not ``known``."""
+def _data_files(store: FileStore, metadata: _Metadata, alive: ReferencedNames, needed: Hashes) -> Paths:
+    """Return the data files (with their extra files) that are live in a deleted tag and not in ``needed``."""
     names: dict[str, ManifestNames] = {}
     paths: Paths = {}
-    wanted = [name for name in metadata.manifests if _has_unknown(alive.of_manifest(name), known)]
+    manifests_to_read = [name for name in metadata.manifests if _has_unknown(alive.of_manifest(name), needed)]
 
     def load(name: str) -> bytes:
         return store.manifests.load(name, metadata.manifests[name].file_size)
 
-    for name, data in _read_all(store, wanted, load, _READ_AHEAD):
+    for name, data in _read_all(store, manifests_to_read, load, _READ_AHEAD):
         with _log_unreadable(store):
             if data is not None:
-                names[name] = _unknown(store, metadata.manifests[name], data, known, paths)
+                names[name] = _unknown(store, metadata.manifests[name], data, needed, paths)
     live = union(live_names([names[name] for name in several if name in names]) for several in metadata.of_snapshots)
     return dict(compress(paths.items(), contains(live, name_hashes(list(paths))).tolist()))
 
 
-def _has_unknown(names: ManifestNames | None, known: Hashes) -> bool:
-    return names is None or not bool(contains(known, names.hashes).all())
+def _has_unknown(names: ManifestNames | None, needed: Hashes) -> bool:
+    return names is None or not bool(contains(needed, names.hashes).all())
 
 
-def _unknown(store: FileStore, meta: ManifestFileMeta, data: bytes, known: Hashes, paths: Paths) -> ManifestNames:
-    """Return the names in a manifest that are not ``known``; add the paths of those that it adds to ``paths``."""
+def _unknown(store: FileStore, meta: ManifestFileMeta, data: bytes, needed: Hashes, paths: Paths) -> ManifestNames:
+    """Return the names in a manifest that are not in ``needed``; add the paths of added files to ``paths``."""
     parts = [names_in(())[1]]  # a manifest may have no entries
     for entries in store.manifests.decode_batches(meta, data, with_stats=False):
-        origins, found = names_in(entries)
-        unknown = ~contains(known, found.hashes)
-        parts.append(found.where(unknown))
-        for at in np.flatnonzero(unknown & (found.signs > 0)).tolist():
+        origins, names = names_in(entries)
+        unknown = ~contains(needed, names.hashes)
+        parts.append(names.where(unknown))
+        for at in np.flatnonzero(unknown & (names.signs > 0)).tolist():
             entry, index = origins[at]
             name = file_names(entry.file)[index]
-            if name not in paths:  # a manifest that was merged from others repeats their entries
+            if name not in paths:  # a merged manifest repeats the entries of its sources
                 paths[name] = store.deletable_paths(entry.bucket_ref, entry.file)[index : index + 1]
     return ManifestNames(np.concatenate([p.hashes for p in parts]), np.concatenate([p.signs for p in parts]))

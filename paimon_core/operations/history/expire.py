@@ -1,4 +1,4 @@
-"""Tags, and expiry of partitions, consumers, snapshots and changelogs: after a commit, or on request."""
+"""Create tags and expire partitions, consumers, snapshots and changelogs, after a commit or on request."""
 
 import logging
 from dataclasses import replace
@@ -21,10 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
-    """Create tags and expire by the table's options, after a commit. Cost: a few small reads if nothing is due.
+    """Create tags and expire as the table's options require, after a commit. Cost: a few small reads if nothing is due.
 
-    At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires, unless a
-    ``dedicated`` job of maintenance calls this. Never fails: an error is logged, and the next commit tries again.
+    At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires unless a ``dedicated``
+    maintenance job calls this function. Never fails: an error is logged, and the next commit tries again.
     """
     if store.options.value(WRITE_ONLY) and not dedicated:
         return
@@ -67,12 +67,13 @@ def expire_table(
     Memory: bounded by steps of ``snapshot.expire.limit``.
 
     Args:
-        store: of the table.
-        older_than: epoch milliseconds; snapshots before it are due. ``None``: by the options.
-        retain_max: most snapshots to keep; ``None``: by the options. It also lowers a larger least number of theirs.
-        retain_min: least snapshots to keep; ``None``: by the options.
-        max_deletes: most snapshots to expire, the oldest ones; ``None``: all that are due.
-        dry_run: only return the ids of what would expire; of changelogs, only of those that exist now.
+        store: the table to expire.
+        older_than: epoch milliseconds; snapshots before this time are due. ``None``: use the options.
+        retain_max: largest number of snapshots to keep; ``None``: use the options. It also lowers a larger minimum that
+            the options set.
+        retain_min: smallest number of snapshots to keep; ``None``: use the options.
+        max_deletes: largest number of snapshots to expire, oldest first; ``None``: all that are due.
+        dry_run: True to only return the ids that would expire; for changelogs, only ids that exist now.
     """
     now, options = store.now(), store.options
     given = snapshot_retention(options, now)
@@ -82,10 +83,10 @@ def expire_table(
     retention = replace(given, least=least, most=most, older_than=older)
     total, earliest = Expired(), None
     if max_deletes is not None and max_deletes < 1:
-        raise InvalidInputError(f"max_deletes is 1 or more, not {max_deletes}")
+        raise InvalidInputError(f"max_deletes must be 1 or more, not {max_deletes}")
     while max_deletes is None or len(total.snapshots) < max_deletes:
-        left = given.limit if max_deletes is None else min(given.limit, max_deletes - len(total.snapshots))
-        step = expire_snapshots(store, replace(retention, limit=left), dry_run=dry_run, earliest=earliest)
+        limit = given.limit if max_deletes is None else min(given.limit, max_deletes - len(total.snapshots))
+        step = expire_snapshots(store, replace(retention, limit=limit), dry_run=dry_run, earliest=earliest)
         if not step.snapshots:
             break
         total, earliest = total + step, step.snapshots[-1] + 1

@@ -1,4 +1,4 @@
-"""Expiry of changelogs that outlived their snapshots (behaviour 7.11)."""
+"""Expire changelogs that outlived their snapshots (behaviour 7.11)."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.
 
     The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
-    consumer has not read yet are kept. After an error the table is as `expire_snapshots` says.
+    consumer has not read are kept. For the state after an error see `expire_snapshots`.
     """
     changelogs = store.changelogs
     earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
@@ -63,8 +63,8 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
     """Return the files to delete with these changelogs.
 
-    If a changelog has no changelog files, the written data files were its changes: then these are deleted, if a later
-    snapshot deleted them. ``after``: the oldest snapshot, if no changelog remains; files that it deleted count too.
+    If a changelog has no changelog files, the written data files are its changes. These files are deleted if a later
+    snapshot deleted them. ``after``: the oldest snapshot if no changelog remains, whose deleted files then also count.
     """
     others: Paths = {}
     for changelog in expiring:
@@ -76,4 +76,4 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot |
 
 
 def _times(changelogs: Changelogs, ids: range) -> Iterator[int | None]:
-    return (None if found is None else found.time_millis for found in map(changelogs.find, ids))
+    return (None if changelog is None else changelog.time_millis for changelog in map(changelogs.find, ids))

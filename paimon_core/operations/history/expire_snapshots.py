@@ -1,8 +1,8 @@
-"""Expiry of snapshots, and of the files that only they need (behaviour 7.10).
+"""Expire snapshots and the files that only they need (behaviour 7.10).
 
-First the plan: which files to delete. Then the snapshots are deleted, oldest first, and their files after them. So a
-late reader finds its snapshot expired, never a snapshot without its files. A crash leaves files that no snapshot names.
-Two expiries at the same time delete the same files twice, or each a part of them.
+First plan the files to delete. Then delete the snapshots, oldest first, and after them their files. Thus a late reader
+finds its snapshot expired, never a snapshot without its files. A crash leaves files without a reference. Two concurrent
+expiries delete the same files twice, or a part of the files each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The result of an expiry: ids of snapshots, ids of changelogs that outlived theirs, and the number of files."""
+    """The result of an expiry: ids of snapshots, ids of changelogs that outlived snapshots, and the number of files."""
 
     snapshots: tuple[int, ...] = ()
     changelogs: tuple[int, ...] = ()
@@ -53,17 +53,17 @@ def expire_snapshots(
 ) -> Expired:
     """Expire the oldest snapshots that are due, up to the limit of one step; return their ids.
 
-    Snapshots from the first one on that a consumer has not read yet are kept, and files that tags, other branches or
-    changelogs need.
+    All snapshots from the first one that a consumer has not read are kept, and so are files that tags, other branches
+    or changelogs need.
 
     Args:
-        store: of the table.
-        retention: the snapshots to keep.
-        dry_run: only return what would expire.
-        earliest: id of the first snapshot to expire, as if those before it had expired; ``None``: the oldest one.
+        store: the table to expire.
+        retention: the rules for the snapshots to keep.
+        dry_run: True to only return the snapshots that would expire.
+        earliest: id of the first snapshot to expire, as if earlier ones had expired; ``None``: the oldest snapshot.
 
     Raises CorruptedError (nothing changed) if needed metadata cannot be read. Raises OSError of the storage: before
-    the first snapshot is deleted, nothing has changed; after that, files may be left that no snapshot names.
+    the first snapshot is deleted, nothing has changed; after that, unreferenced files may remain.
     """
     latest = store.snapshots.latest_id()
     if latest is None or latest - retention.least < 1:  # ids count from 1
@@ -71,7 +71,7 @@ def expire_snapshots(
     ids, end = _due(store, retention, latest, earliest)
     expiring = list(_found(store, ids))
     after = store.snapshots.find(end) if expiring else None
-    if after is None:  # or another expiry deletes it now, and all before it
+    if after is None:  # or another expiry is deleting it and all snapshots before it
         return Expired()
     keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
     tags = store.tags.list()
@@ -100,9 +100,9 @@ def expire_snapshots(
 
 
 def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> list[Snapshot]:
-    """Delete the snapshots, the oldest first, while a newer one exists; return those that were deleted.
+    """Delete the snapshots, oldest first, while a newer one exists; return the deleted snapshots.
 
-    A rollback may make any of them the newest snapshot of the table meanwhile. That one stays, or is put back.
+    A concurrent rollback may make one of them the newest snapshot of the table. This snapshot stays, or is put back.
     """
     removed: list[Snapshot] = []
     for snapshot, following in pairwise([*expiring, after]):
@@ -111,7 +111,7 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
         store.io.delete(store.snapshots.path(snapshot.id))
         removed.append(snapshot)
     if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:
-        target = store.snapshots.hinted()  # which a rollback writes first
+        target = store.snapshots.hinted()  # a rollback writes the hint first
         for newest in (snapshot for snapshot in removed if snapshot.id == target):
             store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
             removed = removed[: removed.index(newest)]
@@ -123,8 +123,8 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
 def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
     """Return the ids of the snapshots to expire, and the id of the snapshot that follows them.
 
-    A hint decides whether any snapshot is due. A listing decides which ones, because no older snapshot may remain: it
-    would lose files that it needs. ``earliest``: as in `expire_snapshots`.
+    A hint is enough to decide whether any snapshot is due. A listing then finds all due snapshots, because an older
+    snapshot that remained would lose files that it needs. ``earliest``: see `expire_snapshots`.
     """
     begin = store.snapshots.earliest_id() if earliest is None else earliest
     if begin is None or begin > latest - retention.least:
@@ -143,7 +143,7 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, 
     """Return the files to delete with these snapshots; ``after``: the snapshot that follows the last of them.
 
     With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
-    are the changes: then these are kept, with the manifests that list them.
+    are the changes, so these files are kept, together with the manifests that list them.
     """
     written = keeps_changes and store.traits.changelog_producer == "none"
     others: Paths = {}
@@ -165,7 +165,7 @@ def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
 
 
 def _is_after(store: FileStore, after: Snapshot) -> bool:
-    """Return True if ``after`` still comes after the expired snapshots: nobody rolled back to one of these."""
+    """Return True if ``after`` still follows the expired snapshots, so that no rollback went back to one of them."""
     existing = store.snapshots.find(after.id)
     return existing == after or (existing is None and (store.snapshots.latest_id() or 0) > after.id)
 
@@ -177,12 +177,13 @@ def _unread(store: FileStore) -> int | None:
 
 
 def _times(store: FileStore, ids: range) -> Iterator[int | None]:
-    """Yield the commit times (epoch milliseconds); ``None``: the snapshot has expired.
+    """Yield the commit times (epoch milliseconds); ``None`` for an expired snapshot.
 
-    The first one is read alone: in a table that is expired often, it is mostly too young, and the others are not read.
+    The first snapshot is read on its own: in a table with frequent expiry it is usually too new, and no other snapshot
+    needs to be read.
     """
-    found = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
-    return (None if snapshot is None else snapshot.time_millis for snapshot in found)
+    snapshots = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
+    return (None if snapshot is None else snapshot.time_millis for snapshot in snapshots)
 
 
 def _found(store: FileStore, ids: Sequence[int]) -> Iterator[Snapshot]:

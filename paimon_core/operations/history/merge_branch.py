@@ -1,4 +1,4 @@
-"""Merging of branches: the files that one branch of a table has added become files of another one, too."""
+"""Merge branches: add the files that one branch of a table has added to another branch."""
 
 from collections.abc import Sequence
 
@@ -17,15 +17,15 @@ _ADDING = (CommitKind.APPEND, CommitKind.ANALYZE)
 
 
 def merge_branch(source: FileStore, target: FileStore, *, dry_run: bool = False) -> int:
-    """Add the files that only ``source`` has to ``target``, in one commit; return their number, 0: there are none.
+    """Add the files that only ``source`` has to ``target`` in one commit; return their number.
 
-    Both are branches of one table without a primary key, and share the files from then on. Both must have only added
-    rows since the newest snapshot that they share, or since the first one: so a file that the target lacks was never
-    in it, and no row is added twice. ``dry_run``: only check, and return the number.
+    Both are branches of one table without a primary key, which share the files afterwards. Both must have only added
+    rows since the newest snapshot that they share, or since their first one. Thus a file that the target lacks was
+    never in it, and no row is added twice. ``dry_run``: True to only check and return the number.
 
     Raises UnsupportedError for a table with a primary key or with row ids, and for a branch that has replaced files;
-    InvalidInputError for other columns, buckets or partitions, and for a history that has expired in part. Nothing is
-    changed then.
+    InvalidInputError for different columns, buckets or partitions, and for a partly expired history. After an error
+    nothing has changed.
     """
     source, target = _at_newest_schema(source), _at_newest_schema(target)
     check_writable(target.schema)
@@ -53,44 +53,44 @@ def merge_branch(source: FileStore, target: FileStore, *, dry_run: bool = False)
 
 
 def _at_newest_schema(store: FileStore) -> FileStore:
-    """Return the branch with its own schema, whichever schema the table was opened with."""
+    """Return the branch with its own newest schema, regardless of the schema that the table was opened with."""
     schema = store.schemas.latest()
     return store if schema is None else store.with_schema(schema)
 
 
 def _check_tables(source: FileStore, target: FileStore) -> None:
-    """Raise UnsupportedError for a table of another kind, InvalidInputError for branches that differ in their rows."""
+    """Raise UnsupportedError for an unsupported kind of table, InvalidInputError for branches with different rows."""
     for store in (source, target):
         if bool(store.schema.primary_keys) or store.options.value(ROW_TRACKING_ENABLED):
-            what = "a primary key" if store.schema.primary_keys else "row ids"
+            feature = "a primary key" if store.schema.primary_keys else "row ids"
             raise UnsupportedError(
-                f"branch {store.branch!r} of {store.root} has {what}: files of such a table cannot be shared by a "
-                "merge; read the rows of the branch and write them to the other one"
+                f"branch {store.branch!r} of {store.root} has {feature}, so a merge cannot share its files: read the "
+                "rows of the branch and write them to the other one"
             )
-    ours, theirs = source.schema, target.schema
-    same = (ours.fields, ours.partition_keys, ours.bucket, ours.bucket_keys) == (
-        *(theirs.fields, theirs.partition_keys, theirs.bucket, theirs.bucket_keys),
+    source_schema, target_schema = source.schema, target.schema
+    same = (source_schema.fields, source_schema.partition_keys, source_schema.bucket, source_schema.bucket_keys) == (
+        *(target_schema.fields, target_schema.partition_keys, target_schema.bucket, target_schema.bucket_keys),
     )
     if not same:
         raise InvalidInputError(
             f"branches {source.branch!r} and {target.branch!r} of {source.root} differ in columns, partitions or "
-            "buckets: give both the same schema"
+            "buckets: alter one of them to the schema of the other"
         )
 
 
 def _check_schemas(source: FileStore, target: FileStore, ids: set[int]) -> None:
-    """Raise InvalidInputError if the id of a schema of the files means other columns in the target."""
-    known = set(target.schemas.ids())
+    """Raise InvalidInputError if a schema id of the files has different columns in the target."""
+    target_ids = set(target.schemas.ids())
     for number in sorted(ids):
-        if number not in known or source.schemas.get(number).fields != target.schemas.get(number).fields:
+        if number not in target_ids or source.schemas.get(number).fields != target.schemas.get(number).fields:
             raise InvalidInputError(
                 f"files of branch {source.branch!r} of {source.root} have schema {number}, which branch "
-                f"{target.branch!r} does not have, or with other columns: the branches were altered apart"
+                f"{target.branch!r} lacks or has with other columns: the branches were altered independently"
             )
 
 
 def _check_history(source: FileStore, newest: Snapshot, target: FileStore, base: Snapshot | None) -> None:
-    """Raise an error if a branch has done more than add rows since the snapshot that both share."""
+    """Raise an error if a branch has changed more than adding rows since the snapshot that both share."""
     shared = _shared(source, target)
     for store, end in ((source, newest), (target, base)):
         indexes = None if shared is None else shared.index_manifest
@@ -98,8 +98,8 @@ def _check_history(source: FileStore, newest: Snapshot, target: FileStore, base:
             snapshot = store.snapshots.find(number)
             if snapshot is None:
                 raise InvalidInputError(
-                    f"snapshot {number} of branch {store.branch!r} of {store.root} has expired, so nobody knows which "
-                    "files the branches had in common: read the rows of the branch and write them to the other one"
+                    f"snapshot {number} of branch {store.branch!r} of {store.root} has expired, so the common files "
+                    "of the branches are unknown: read the rows of the branch and write them to the other one"
                 )
             if snapshot.commit_kind not in _ADDING or snapshot.index_manifest != indexes:
                 raise UnsupportedError(
@@ -110,11 +110,11 @@ def _check_history(source: FileStore, newest: Snapshot, target: FileStore, base:
 
 
 def _shared(source: FileStore, target: FileStore) -> Snapshot | None:
-    """Return the newest snapshot with which one branch begins and that the other one has; `None`: they share none."""
-    found = []
-    for one, other in ((source, target), (target, source)):
-        oldest = one.snapshots.earliest()
-        same = None if oldest is None else other.snapshots.find(oldest.id)
+    """Return the newest snapshot that is the first of one branch and that the other one has; `None` without one."""
+    shared = []
+    for first, second in ((source, target), (target, source)):
+        oldest = first.snapshots.earliest()
+        same = None if oldest is None else second.snapshots.find(oldest.id)
         if oldest is not None and same is not None and same.fingerprint == oldest.fingerprint:
-            found.append(oldest)
-    return max(found, key=lambda snapshot: snapshot.id, default=None)
+            shared.append(oldest)
+    return max(shared, key=lambda snapshot: snapshot.id, default=None)

@@ -1,20 +1,20 @@
-"""Orphan files: files in a table's directories that nothing alive refers to (behaviour 7.14).
+"""Remove orphan files: files in a table's directories that no live metadata refers to (behaviour 7.14).
 
-Crashes, failed writes, rollbacks and deleted branches leave them. The order of the steps makes the removal safe beside
-writers, compactions and expiries:
+Crashes, failed writes, rollbacks and deleted branches leave orphan files. The order of the steps makes the removal safe
+while writers, compactions and expiries are active:
 
 1. List the files that were last modified before ``older_than``.
-2. Read the names that anything alive refers to: `referenced_names`. A file that was committed after step 1 is among
-   them. In the other order, a file committed between the two would be taken for an orphan.
-3. Read the names once more, only what is new since, and delete the listed files without a name. So a commit that is
-   published while step 2 reads the metadata of a large table is respected, too.
+2. Read all names that live metadata refers to: `referenced_names`. This includes files committed after step 1. In the
+   reverse order, a file committed between the two steps would look like an orphan.
+3. Read the names again (only new metadata), and delete the listed files without a reference. Thus a commit that is
+   published while step 2 reads the metadata of a large table is also respected.
 
-A commit that is published after step 3 names files that its writers wrote before: none of them is listed if the write
-began after ``older_than``. So ``older_than`` must be before the beginning of each write that is still running, which
-a day ago, the default, is in practice. Clocks of the store count. While a numbered commit is open (an intent without
-known outcome, younger than a day), a later ``older_than`` counts as a day ago.
+A commit published after step 3 refers to files written earlier. Step 1 listed none of them if the write began after
+``older_than``. Therefore ``older_than`` must be before the start of every running write; the default, a day ago, is in
+practice. The store's clock counts. While an idempotent commit is open (an intent without known outcome, younger than a
+day), a later ``older_than`` counts as a day ago.
 
-The removal changes no file that is named, and begins from the listing: killed at any call, it can be run again.
+The removal touches no referenced file and starts from the listing, so it can be killed and run again at any point.
 """
 
 import logging
@@ -43,7 +43,7 @@ from paimon_core.store.layout import index_directory, is_bucket_name, manifest_d
 _log = logging.getLogger(__name__)
 _DAY = timedelta(days=1) // timedelta(milliseconds=1)
 _TEMPORARY = re.compile(r"\..+\.tmp")
-_DIRECTORIES, _PATHS = 64, 1000  # of one task
+_DIRECTORIES, _PATHS = 64, 1000  # per task
 _OWN_FILES = {"snapshot": "snapshot-", "changelog": "changelog-"}
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
 _LISTED = pa.schema([("directory", pa.int64()), ("name", pa.string()), ("size", pa.int64())])
@@ -51,7 +51,7 @@ _LISTED = pa.schema([("directory", pa.int64()), ("name", pa.string()), ("size", 
 
 @dataclass(frozen=True, slots=True)
 class OrphanFiles:
-    """Files that nothing refers to: a table with the columns ``path`` and ``size`` (bytes)."""
+    """Unreferenced files: a table with the columns ``path`` and ``size`` (bytes)."""
 
     files: pa.Table
 
@@ -65,7 +65,7 @@ class OrphanFiles:
 
     @property
     def bytes(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         total = pc.sum(self.files.column("size")).as_py()
         return int(total or 0)
 
@@ -77,7 +77,7 @@ class OrphanFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Directories:
-    """Directories to search, and which of them may be removed once they are empty, with their parents.
+    """Directories to search; ``removable``: True for directories to remove, with their parents, once they are empty.
 
     ``unfinished``: old files of interrupted writes in the directories of partitions.
     """
@@ -90,53 +90,53 @@ class _Directories:
 def remove_orphan_files(
     store: FileStore, older_than: int | None = None, *, dry_run: bool = False, runner: Runner = LOCAL
 ) -> OrphanFiles:
-    """Delete the files that nothing refers to, and directories of data that become empty; return the files.
+    """Delete unreferenced files, and data directories that become empty; return the files.
 
-    The files are in the directories of data, manifests, indexes and statistics, and unfinished files beside snapshots,
-    schemas, tags, consumers and buckets. Files outside of the table's directory stay: other tables may have files
-    there. Memory: about 100 bytes per old file, and 10 per entry of a manifest.
+    The search covers the directories of data, manifests, indexes and statistics, and unfinished files next to
+    snapshots, schemas, tags, consumers and buckets. Files outside the table's directory stay, because other tables may
+    have files there. Memory: about 100 bytes for each old file and 10 bytes for each manifest entry.
 
     Args:
-        store: of the table; all its branches are respected.
-        older_than: epoch milliseconds; younger files stay. `None`: a day ago. REQUIRES: no running write began before.
-        dry_run: delete nothing.
+        store: the table to clean; all its branches are respected.
+        older_than: epoch milliseconds; newer files stay. `None`: a day ago. REQUIRES: no running write began earlier.
+        dry_run: True to delete nothing.
         runner: lists directories, reads manifests and deletes files.
 
-    Raises InvalidInputError if ``older_than`` is not in the past. Raises CorruptedError (nothing changed) if needed
-    metadata cannot be read, OutOfRangeError if snapshots vanish faster than they are read.
+    Raises InvalidInputError if ``older_than`` is not in the past; CorruptedError (nothing changed) if needed metadata
+    cannot be read; OutOfRangeError if snapshots expire faster than they are read.
     """
     now = store.now()
     if older_than is not None and older_than > now:
         raise InvalidInputError(
-            f"older_than is {older_than}, and it is {now} now: files that are being written are not named yet, so give "
-            "a moment before the writes that are running began"
+            f"older_than is {older_than}, but the time is {now}: files of running writes are not referenced yet, so "
+            "use a time before these writes began"
         )
     limit = _limit(store, now, older_than)
     directories = _data_directories(store, limit)
-    listed, counts = _old_files(store, directories.paths, limit, runner)
+    old_files, counts = _old_files(store, directories.paths, limit, runner)
     unfinished = [file for branch in _roots(store) for file in _unfinished(store, branch, limit)]
     unfinished += [*directories.unfinished, *leftover_files(store, limit)]
     names = ReferencedNames(store, runner)
-    hashes = name_hashes(listed.column("name").to_pylist())
-    listed = listed.filter(pa.array(~np.isin(hashes, names.read())))
-    if not dry_run and listed.num_rows:
-        hashes = name_hashes(listed.column("name").to_pylist())
-        listed = listed.filter(pa.array(~np.isin(hashes, names.read())))
-    found = OrphanFiles(_with_paths(listed, directories.paths, unfinished))
+    hashes = name_hashes(old_files.column("name").to_pylist())
+    old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))
+    if not dry_run and old_files.num_rows:
+        hashes = name_hashes(old_files.column("name").to_pylist())
+        old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))
+    orphans = OrphanFiles(_with_paths(old_files, directories.paths, unfinished))
     if not dry_run:
-        _delete(store, found.paths, runner)
-        left = counts - np.bincount(listed.column("directory").to_numpy(), minlength=len(counts))
-        _remove_empty(store, directories, left.tolist())
-    return found
+        _delete(store, orphans.paths, runner)
+        remaining = counts - np.bincount(old_files.column("directory").to_numpy(), minlength=len(counts))
+        _remove_empty(store, directories, remaining.tolist())
+    return orphans
 
 
 def _limit(store: FileStore, now: int, older_than: int | None) -> int:
-    """Return the moment from which on files are too young (epoch ms)."""
+    """Return the time (epoch ms) from which files are too new to be removed."""
     limit = now - _DAY if older_than is None else older_than
     opened = [newest_open(store.io, root) for root in _roots(store)]
     if limit > now - _DAY and any(when is not None and when > now - _DAY for when in opened):
         _log.warning(
-            "a numbered commit to %s is open: files younger than a day are not removed", hide_secrets(store.root)
+            "an idempotent commit to %s is open: files younger than a day are not removed", hide_secrets(store.root)
         )
         return now - _DAY
     return limit
@@ -147,21 +147,23 @@ def _roots(store: FileStore) -> list[str]:
 
 
 def _data_directories(store: FileStore, limit: int) -> _Directories:
-    """Return the directories of all buckets of the table, and those of metadata files."""
+    """Return the directories of all buckets of the table and of its metadata files."""
     level = [join(store.root, store.options.value(DATA_FILE_PATH_DIRECTORY) or "")]
-    listed, unfinished = _listed(store, level), []
+    statuses, unfinished = _listed(store, level), []
     for _ in store.schema.partition_keys:
-        listed = _listed(store, [one.path for one in listed if one.is_directory and "=" in one.name])
-        unfinished += [one for one in listed if _is_unfinished(one, limit)]
-    buckets = [one for one in listed if one.is_directory and is_bucket_name(one.name)]
-    metadata = [of(store.root) for of in (manifest_directory, index_directory, statistics_directory)]
+        statuses = _listed(store, [status.path for status in statuses if status.is_directory and "=" in status.name])
+        unfinished += [status for status in statuses if _is_unfinished(status, limit)]
+    buckets = [status for status in statuses if status.is_directory and is_bucket_name(status.name)]
+    metadata = [
+        directory_of(store.root) for directory_of in (manifest_directory, index_directory, statistics_directory)
+    ]
     paths = [*(bucket.path for bucket in buckets), *metadata]
     removable = [*(bucket.modified_ms < limit for bucket in buckets), *(False for _ in metadata)]
     return _Directories(paths, removable, unfinished)
 
 
 def _listed(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
-    return [one for listing in parallel_map(store.io.list, directories, _threads(store)) for one in listing]
+    return [status for listing in parallel_map(store.io.list, directories, _threads(store)) for status in listing]
 
 
 def _threads(store: FileStore) -> int | None:
@@ -169,23 +171,23 @@ def _threads(store: FileStore) -> int | None:
 
 
 def _is_unfinished(file: FileStatus, limit: int) -> bool:
-    """Return True for an old file of a write that was interrupted before the file got its name."""
+    """Return True for an old file of a write that was interrupted before it renamed the file."""
     return _TEMPORARY.fullmatch(file.name) is not None and not file.is_directory and file.modified_ms < limit
 
 
 def _old_files(
     store: FileStore, directories: Sequence[str], limit: int, runner: Runner
 ) -> tuple[pa.Table, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Return the files below a limit with the index of their directory, and the number of entries per directory."""
+    """Return the files older than a limit with their directory's index, and the number of entries per directory."""
     numbers = range(0, len(directories), _DIRECTORIES)
     parts = [(start, directories[start : start + _DIRECTORIES], limit) for start in numbers]
-    found = list(runner.map(store, _list_old, parts))
-    counts = np.array([count for _, several in found for count in several], np.int64)
-    return pa.concat_tables([table for table, _ in found]), counts
+    results = list(runner.map(store, _list_old, parts))
+    counts = np.array([count for _, several in results for count in several], np.int64)
+    return pa.concat_tables([table for table, _ in results]), counts
 
 
 def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[pa.Table, list[int]]:
-    """List directories, numbered from a start; return the files older than a limit, and the numbers of entries."""
+    """List directories, numbered from a start; return the files older than a limit and the numbers of entries."""
     first, directories, limit = part
     tables, counts = [_LISTED.empty_table()], []
     for number, entries in enumerate(parallel_map(store.io.list, directories, _threads(store)), first):
@@ -197,25 +199,25 @@ def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[p
 
 
 def _unfinished(store: FileStore, root: str, limit: int) -> Iterator[FileStatus]:
-    """Yield old files of interrupted writes beside the metadata of a branch.
+    """Yield old files of interrupted writes next to the metadata of a branch.
 
-    In the directories of snapshots and changelogs, these are all files but snapshots, changelogs and hints.
+    In the directories of snapshots and changelogs, these are all files except snapshots, changelogs and hints.
     """
     for name, prefix in _OWN_FILES.items():
         for file in store.io.list(join(root, name)):
-            own = file.name.removeprefix(prefix).isdigit() or file.name in ("EARLIEST", "LATEST")
-            if not own and not file.is_directory and file.modified_ms < limit:
+            is_final = file.name.removeprefix(prefix).isdigit() or file.name in ("EARLIEST", "LATEST")
+            if not is_final and not file.is_directory and file.modified_ms < limit:
                 yield file
     for name in ("schema", "tag", "tag/tag-success-file", "consumer"):
         yield from (file for file in store.io.list(join(root, name)) if _is_unfinished(file, limit))
 
 
-def _with_paths(listed: pa.Table, directories: Sequence[str], unfinished: Sequence[FileStatus]) -> pa.Table:
-    """Return the paths and sizes of listed files, and of unfinished ones."""
-    parents = pa.array([join(path, "x")[:-1] for path in directories], pa.string()).take(listed.column("directory"))
-    paths = pc.binary_join_element_wise(parents, listed.column("name"), "")
+def _with_paths(old_files: pa.Table, directories: Sequence[str], unfinished: Sequence[FileStatus]) -> pa.Table:
+    """Return the paths and sizes of old and of unfinished files."""
+    parents = pa.array([join(path, "x")[:-1] for path in directories], pa.string()).take(old_files.column("directory"))
+    paths = pc.binary_join_element_wise(parents, old_files.column("name"), "")
     more = pa.table([[file.path for file in unfinished], [file.size for file in unfinished]], schema=_FILES)
-    return pa.concat_tables([pa.table([paths, listed.column("size")], schema=_FILES), more])
+    return pa.concat_tables([pa.table([paths, old_files.column("size")], schema=_FILES), more])
 
 
 def _delete(store: FileStore, paths: Sequence[str], runner: Runner) -> None:
@@ -230,8 +232,8 @@ def _delete_all(store: FileStore, paths: Sequence[str]) -> int:
     return len(paths)
 
 
-def _remove_empty(store: FileStore, directories: _Directories, left: Sequence[int]) -> None:
+def _remove_empty(store: FileStore, directories: _Directories, remaining: Sequence[int]) -> None:
     """Remove old bucket directories without entries, then the directories of partitions that become empty."""
-    for path, removable, count in zip(directories.paths, directories.removable, left, strict=True):
+    for path, removable, count in zip(directories.paths, directories.removable, remaining, strict=True):
         if removable and not count:
             remove_empty_directories(store, path)

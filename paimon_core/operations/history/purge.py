@@ -1,4 +1,4 @@
-"""Removal of all rows and of all history, and of files that do not exist from a table's metadata."""
+"""Remove all rows and all history of a table, or remove missing files from its metadata."""
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.overwrite_partitions import replace_files
@@ -19,12 +19,12 @@ from paimon_core.store.file_store import FileStore
 
 
 def purge(store: FileStore, runner: Runner = LOCAL) -> OrphanFiles:
-    """Remove all rows, branches, tags, consumers, changelogs and old snapshots; return the files that nothing named.
+    """Remove all rows, branches, tags, consumers, changelogs and old snapshots; return the unreferenced files.
 
-    One snapshot without rows is left. Writers must rest meanwhile: what they write is removed with the rest. A second
-    call finishes the work of one that was interrupted.
+    One snapshot without rows remains. REQUIRES: no writer is active, because concurrent writes are removed, too. A
+    second call finishes an interrupted one.
 
-    Raises InvalidInputError (nothing changed) if an option names a branch.
+    Raises InvalidInputError (nothing changed) if an option refers to a branch.
     """
     store.io.check_can_commit()
     branches, consumers = TableBranches(store), Consumers(store.io, store.branch_root)
@@ -45,9 +45,9 @@ def purge(store: FileStore, runner: Runner = LOCAL) -> OrphanFiles:
 
 
 def remove_missing_files(store: FileStore, *, dry_run: bool = False) -> list[str]:
-    """Remove the data files that do not exist from the newest snapshot, in one OVERWRITE; return their names, sorted.
+    """Remove missing data files from the newest snapshot in one OVERWRITE; return their names, sorted.
 
-    Their rows are lost, as they were before; other rows become readable again. ``dry_run``: only return the names.
+    Their rows were already lost; the other rows become readable again. ``dry_run``: True to only return the names.
     """
     snapshot = store.snapshots.latest()
     if snapshot is None:
@@ -63,14 +63,14 @@ def remove_missing_files(store: FileStore, *, dry_run: bool = False) -> list[str
         outside = {f.file_name for f in files if f.external_path and store.io.exists(store.file_path(ref, f))}
         return [file.file_name for file in files if file.file_name not in existing | outside]
 
-    names = sorted(name for found in parallel_map(missing, buckets.items()) for name in found)
+    names = sorted(name for names_of_bucket in parallel_map(missing, buckets.items()) for name in names_of_bucket)
     if names and not dry_run:
         _remove(store, frozenset(names))
     return names
 
 
 def _remove(store: FileStore, names: frozenset[str]) -> None:
-    """Remove the data files of these names from the table, as far as they are live. REQUIRES: they do not exist."""
+    """Remove the live data files with these names from the table. REQUIRES: the files do not exist."""
     publisher = Publisher(store)
 
     def decide(base: Snapshot | None) -> Changes | None:

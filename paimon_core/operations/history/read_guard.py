@@ -1,4 +1,4 @@
-"""A tag that protects the files of a planned read from expiry (``scan.plan-auto-tag-for-read.time-retained``)."""
+"""Protect the files of a planned read from expiry with a tag (``scan.plan-auto-tag-for-read.time-retained``)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +16,20 @@ PREFIX = "batch-read-"
 
 
 def protect_read(store: FileStore, snapshot: Snapshot | None) -> Tag | None:
-    """Tag the snapshot of a read for the time that the option names; `None`: the option is not set, or no need to.
+    """Tag the snapshot of a read for the time in the option; `None` if the option is not set or no tag is needed.
 
-    The tag goes with its age, as other tags after a commit. Raises OutOfRangeError if the snapshot expires meanwhile,
-    OSError if the storage cannot be written.
+    Like other tags, the tag is deleted after a commit once its retention time has passed. Raises OutOfRangeError if the
+    snapshot has just expired, OSError if the storage cannot be written.
     """
     age = store.options.value(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED)
-    if age is None or snapshot is None or not is_in_timeline(store, snapshot):  # a tag has its files already
+    if age is None or snapshot is None or not is_in_timeline(store, snapshot):  # a tag already keeps its files
         return None
     return TableTags(store).create(f"{PREFIX}{snapshot.id}-{store.new_name()[:8]}", snapshot.id, age)
 
 
 @contextmanager
 def protected_read(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
-    """Protect the snapshot of a read that ends with the block: the tag is deleted then, if it is still there."""
+    """Protect the snapshot of a read during the block; afterwards delete the tag if it still exists."""
     tag = protect_read(store, snapshot)
     try:
         yield

@@ -1,12 +1,12 @@
-"""The names of all files that anything alive refers to, as hashes: snapshots, tags and changelogs of all branches.
+"""Collect the names of all files that snapshots, tags and changelogs of all branches refer to, as hashes.
 
-A name is a hash of 8 bytes, so that a table with millions of files fits in memory. If two names have the same hash, the
-unneeded file stays. Names of files are unique in a table, so directories do not count.
+A name is a hash of 8 bytes, so that a table with millions of files fits in memory. If two names have the same hash, an
+unneeded file stays. File names are unique in a table, so directories do not matter.
 
-No state is read at one moment, so the order of the reads matters: branches, then of each branch snapshots, tags and
-changelogs. A tag or changelog that was created for a snapshot that has expired since is read after that snapshot. If
-anything that was listed vanishes before it is read, or a branch appears meanwhile, everything is listed again: a later
-snapshot, another tag or another branch may name the same files.
+The metadata is not read atomically, so the order of the reads matters: branches, then the snapshots, tags and
+changelogs of each branch. A tag or changelog created for a snapshot that has expired since is read after that snapshot.
+If a listed object disappears before it is read, or a branch appears, everything is listed again: a later snapshot,
+another tag or another branch may refer to the same files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ from paimon_core.store.file_store import FileStore
 
 Hashes = npt.NDArray[np.uint64]
 _TRIES = 10
-_GROUP = 16  # manifests of one task
-_WAITING = 1 << 20  # hashes of a union that wait to be sorted
+_GROUP = 16  # manifests per task
+_WAITING = 1 << 20  # number of hashes that a union collects before it sorts them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class ManifestNames:
 
     @property
     def added(self) -> Hashes:
-        """The names that are added."""
+        """The hashes of added files."""
         return self.hashes[self.signs > 0]
 
-    def where(self, wanted: npt.NDArray[np.bool_]) -> "ManifestNames":
-        """Return only the names at which ``wanted`` is true."""
-        return ManifestNames(self.hashes[wanted], self.signs[wanted])
+    def where(self, mask: npt.NDArray[np.bool_]) -> "ManifestNames":
+        """Return the names at which ``mask`` is true."""
+        return ManifestNames(self.hashes[mask], self.signs[mask])
 
 
 def names_in(entries: Sequence[ManifestEntry]) -> tuple[list[tuple[ManifestEntry, int]], ManifestNames]:
-    """Return the names in entries of a manifest, and for each name its entry and its index in `file_names`."""
+    """Return the names in manifest entries, and for each name its entry and its index in `file_names`."""
     origins = [(entry, index) for entry in entries for index in range(1 + len(entry.file.extra_files))]
     hashes = name_hashes([name for entry in entries for name in file_names(entry.file)])
     return origins, ManifestNames(hashes, np.array([1 if entry.kind == ADD else -1 for entry, _ in origins], np.int8))
@@ -65,37 +65,37 @@ def live_names(manifests: Sequence[ManifestNames]) -> Hashes:
     """Return the names that the manifests of a snapshot add more often than they delete them."""
     if not manifests:
         return np.empty(0, np.uint64)
-    hashes, where = np.unique(np.concatenate([one.hashes for one in manifests]), return_inverse=True)
-    counts = np.bincount(where, np.concatenate([one.signs for one in manifests]), len(hashes))
+    hashes, where = np.unique(np.concatenate([names.hashes for names in manifests]), return_inverse=True)
+    counts = np.bincount(where, np.concatenate([names.signs for names in manifests]), len(hashes))
     return hashes[counts > 0]
 
 
 def union(parts: Iterable[Hashes]) -> Hashes:
-    """Return the distinct values of all parts, sorted. Memory: a few times the result, whatever the number of parts."""
-    known, waiting, count = np.empty(0, np.uint64), list[Hashes](), 0
+    """Return the distinct values of all parts, sorted. Memory: a few times the result, for any number of parts."""
+    distinct, waiting, count = np.empty(0, np.uint64), list[Hashes](), 0
     for part in parts:
         waiting.append(part)
         count += len(part)
-        if count > len(known) + _WAITING:
-            known, waiting, count = np.unique(np.concatenate([known, *waiting])), [], 0
-    return np.unique(np.concatenate([known, *waiting]))
+        if count > len(distinct) + _WAITING:
+            distinct, waiting, count = np.unique(np.concatenate([distinct, *waiting])), [], 0
+    return np.unique(np.concatenate([distinct, *waiting]))
 
 
-def contains(known: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
-    """Return an array that is true at each hash that is among ``known``, which is sorted."""
-    if not len(known):
+def contains(sorted_hashes: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Return a mask that is true at each hash that is in ``sorted_hashes``."""
+    if not len(sorted_hashes):
         return np.zeros(len(hashes), np.bool_)
-    return np.equal(known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)], hashes)
+    return np.equal(sorted_hashes[np.minimum(np.searchsorted(sorted_hashes, hashes), len(sorted_hashes) - 1)], hashes)
 
 
 def file_names(file: DataFileMeta) -> tuple[str, ...]:
-    """Return the name of a data file and those of the files beside it."""
+    """Return the name of a data file and the names of its extra files."""
     return (file.file_name, *file.extra_files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Timeline:
-    """The snapshots, changelogs and tags of a branch; of the tags only those whose snapshots have expired."""
+    """The snapshots and changelogs of a branch, and its tags whose snapshots have expired."""
 
     branch: str
     snapshots: Sequence[Snapshot]
@@ -104,10 +104,10 @@ class _Timeline:
 
     @property
     def whole(self) -> list[Snapshot]:
-        """Return the snapshots from which, with the files added since, all files of this timeline follow.
+        """Return the snapshots to read in full; together with later added files they cover all files of the timeline.
 
-        These are the first and the last one, those after a gap, and tagged ones. The last one follows from the others;
-        it is read because readers depend on it most.
+        These are the first and the last snapshot, snapshots after a gap, and tagged ones. The last snapshot would
+        follow from the others; it is read because readers depend on it most.
         """
         first = [
             s for before, s in zip((None, *self.snapshots), self.snapshots, strict=False) if not _follows(before, s)
@@ -121,9 +121,9 @@ class _Timeline:
 
     @property
     def changed_lists(self) -> list[str]:
-        """Return the manifest lists of changes and of changelog files: the files that they add are needed.
+        """Return the manifest lists of changes and of changelog files, whose added files are needed.
 
-        The changelog files of a tagged snapshot expire with the snapshot.
+        The changelog files of a tagged snapshot expire with the snapshot, so they are not included.
         """
         files = [name for s in (*self.snapshots[1:], *self.changelogs) for name in _present(s.changelog_manifest_list)]
         return [*(snapshot.delta_manifest_list for snapshot in self.snapshots), *files]
@@ -135,23 +135,23 @@ class _Timeline:
 
     @property
     def optional_lists(self) -> list[str]:
-        """Return the manifest lists that are needed as far as they exist.
+        """Return the manifest lists that are needed if they exist.
 
-        By the first ones, changelogs without changelog files keep the files that were written; expiry deletes a part of
-        these. The last one is of the oldest snapshot, which may be made of a tag: a branch, or a rollback.
+        The first ones belong to changelogs without changelog files, which keep the written files; expiry deletes a part
+        of them. The last one belongs to the oldest snapshot, which a branch or a rollback may have created from a tag.
         """
         written = [name for s in self.changelogs if s.changelog_manifest_list is None for name in _state_lists(s)]
         return [*written, *(name for s in self.snapshots[:1] for name in _present(s.changelog_manifest_list))]
 
     @property
     def list_sizes(self) -> dict[str, int | None]:
-        """Return the bytes of the manifest lists by their names; `None`: the writer gave no size."""
-        found: dict[str, int | None] = {}
+        """Return the sizes in bytes of the manifest lists by name; `None` if the writer did not record the size."""
+        sizes: dict[str, int | None] = {}
         for s in (*self.snapshots, *self.tagged, *self.changelogs):
-            found[s.base_manifest_list] = s.base_manifest_list_size
-            found[s.delta_manifest_list] = s.delta_manifest_list_size
-            found |= dict.fromkeys(_present(s.changelog_manifest_list), s.changelog_manifest_list_size)
-        return found
+            sizes[s.base_manifest_list] = s.base_manifest_list_size
+            sizes[s.delta_manifest_list] = s.delta_manifest_list_size
+            sizes |= dict.fromkeys(_present(s.changelog_manifest_list), s.changelog_manifest_list_size)
+        return sizes
 
 
 def _follows(before: Snapshot | None, after: Snapshot) -> bool:
@@ -166,7 +166,7 @@ def name_hashes(names: Sequence[str]) -> Hashes:
 
 @dataclass(slots=True)
 class ReferencedNames:
-    """The names that a table's metadata refer to. `read` may be called again: it reads only what is new since."""
+    """The names that a table's metadata refers to. A repeated `read` only reads new metadata."""
 
     store: FileStore
     runner: Runner
@@ -178,8 +178,8 @@ class ReferencedNames:
     def read(self) -> Hashes:
         """Return the hashes of all names, sorted and distinct.
 
-        Raises CorruptedError if metadata of anything alive is missing or unreadable, or a branch has no schema: then it
-        is unknown which files are needed. OutOfRangeError if snapshots vanish during each of 10 attempts.
+        Raises CorruptedError if live metadata is missing or unreadable, or a branch has no schema, because the needed
+        files are then unknown; OutOfRangeError if snapshots disappear during each of 10 attempts.
         """
         before: set[str] = set()
         for _ in range(_TRIES):
@@ -190,38 +190,38 @@ class ReferencedNames:
             if not missing:
                 return self._hashes(timelines)
             again = sorted(missing & before)
-            if again:  # those that name it were listed after it was found missing
+            if again:  # its referrers were listed after it was found missing
                 raise CorruptedError(
-                    f"{self.store.manifests.path(again[0])} is missing, and a snapshot, tag or changelog of "
-                    f"{self.store.root} names it: it is unknown which files are needed. Delete one or restore the other"
+                    f"{self.store.manifests.path(again[0])} is missing, but a snapshot, tag or changelog of "
+                    f"{self.store.root} refers to it, so the needed files are unknown. Restore it or delete the other"
                 )
             before = missing
         raise OutOfRangeError(
-            f"snapshots of {self.store.root} vanished {_TRIES} times while being read: somebody rolls the table back "
-            "or expires it; try again when that is done"
+            f"snapshots of {self.store.root} disappeared {_TRIES} times while being read, because of a rollback or an "
+            "expiry: try again when that is done"
         )
 
     def of_manifest(self, name: str) -> ManifestNames | None:
-        """Return the names in a manifest; `None`: `read` had no need to read it."""
+        """Return the names in a manifest; `None` if `read` did not have to read it."""
         return self._entries.get(name)
 
     def _timelines(self) -> list[_Timeline] | None:
-        """Return all timelines; ``None``: something vanished meanwhile (see the module)."""
+        """Return all timelines; ``None`` if a listed object disappeared (see the module)."""
         store = self.store
         branches = [MAIN, *list_branches(store.io, store.root)]
-        found = []
+        timelines = []
         for branch in branches:
             timeline = self._timeline(branch)
             if timeline is None:
                 return None
-            found.append(timeline)
-        return found if branches == [MAIN, *list_branches(store.io, store.root)] else None
+            timelines.append(timeline)
+        return timelines if branches == [MAIN, *list_branches(store.io, store.root)] else None
 
     def _timeline(self, branch: str) -> _Timeline | None:
-        """Return what a branch names; ``None``: something vanished meanwhile.
+        """Return the timeline of a branch; ``None`` if a listed object disappeared.
 
-        A branch without a schema is being created or deleted, or a call was killed on the way. While it is created, the
-        tag or snapshot that it is made from names all that it needs.
+        A branch without a schema is being created or deleted, or this was interrupted by a crash. During its creation,
+        the tag or snapshot that it is created from refers to all its files.
         """
         io, root = self.store.io, branch_root(self.store.root, branch)
         snapshots, tags, changelogs = Snapshots(io, root), Tags(io, root), Changelogs(io, root)
@@ -233,18 +233,18 @@ class ReferencedNames:
         logs = list(parallel_map(changelogs.find, numbers))
         if None in existing or None in tagged or None in logs:
             return None
-        known = {s.fingerprint for s in existing if s is not None}
+        fingerprints = {s.fingerprint for s in existing if s is not None}
         return _Timeline(
             branch,
             [s for s in existing if s is not None],
-            [s for s in tagged if s is not None and s.fingerprint not in known],
+            [s for s in tagged if s is not None and s.fingerprint not in fingerprints],
             [s for s in logs if s is not None],
         )
 
     # ---- reading
 
     def _load(self, timelines: Sequence[_Timeline]) -> set[str]:
-        """Read what the timelines need and was not read before; return the names of needed files that are missing."""
+        """Read the new metadata that the timelines need; return the names of missing metadata files."""
         sizes = {name: size for timeline in timelines for name, size in timeline.list_sizes.items()}
         missing = self._load_lists({name for timeline in timelines for name in timeline.needed_lists}, sizes)
         self._load_lists({name for timeline in timelines for name in timeline.optional_lists}, sizes)
@@ -290,16 +290,16 @@ class ReferencedNames:
                     raise
                 return None
 
-        found = dict(zip(new, parallel_map(read, new), strict=True))
-        self._indexes.update({name: files for name, files in found.items() if files is not None})
-        return {name for name, files in found.items() if files is None}
+        names_of_index = dict(zip(new, parallel_map(read, new), strict=True))
+        self._indexes.update({name: files for name, files in names_of_index.items() if files is not None})
+        return {name for name, files in names_of_index.items() if files is None}
 
     def _load_entries(self, metas: Sequence[ManifestFileMeta]) -> set[str]:
         new = [(m.file_name, m.file_size) for m in metas if m.file_name not in self._entries]
         groups = [new[start : start + _GROUP] for start in range(0, len(new), _GROUP)]
         missing = set()
-        for group, found in zip(groups, self.runner.map(self.store, _read_names, groups), strict=True):
-            for (name, _), names in zip(group, found, strict=True):
+        for group, results in zip(groups, self.runner.map(self.store, _read_names, groups), strict=True):
+            for (name, _), names in zip(group, results, strict=True):
                 if names is None:
                     missing.add(name)
                 else:
@@ -320,7 +320,7 @@ class ReferencedNames:
         return union(chain([name_hashes(list(names))], self._of_files(timelines)))
 
     def _of_files(self, timelines: Sequence[_Timeline]) -> Iterator[Hashes]:
-        """Yield the hashes of the data and changelog files that are needed, some of them more than once."""
+        """Yield the hashes of the needed data and changelog files, with repetitions."""
         for timeline in timelines:
             changed = self._manifests((*timeline.changed_lists, *timeline.optional_lists))
             for name in {meta.file_name for meta in changed} & self._entries.keys():
@@ -331,7 +331,7 @@ class ReferencedNames:
 
 
 def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[ManifestNames | None]:
-    """Return the names in manifests, each given by its name and size; ``None``: the manifest is missing."""
+    """Return the names in each manifest (name, size); ``None`` for a missing manifest."""
 
     def load(manifest: tuple[str, int]) -> bytes | None:
         try:

@@ -1,4 +1,4 @@
-"""Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
+"""Roll back: make an older snapshot the newest one again (behaviour 7.13)."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,35 +18,35 @@ from paimon_core.store.current_schema import publish_current_schema
 from paimon_core.store.file_store import FileStore
 
 _POLL_SECONDS = 0.05
-_GUARD = timedelta(hours=1)  # a tag that a crash leaves goes with its age
+_GUARD = timedelta(hours=1)  # retention time of the tag, in case a crash leaves it behind
 
 
 def rollback_target(store: FileStore, version: int | str) -> Snapshot:
-    """Return the snapshot of an id, or of a tag's name. A tag wins over a snapshot of the same number.
+    """Return the snapshot with an id or a tag's name. A tag takes precedence over a snapshot id.
 
-    Raises NotFoundError for a name that is no tag, OutOfRangeError for an id that does not exist.
+    Raises NotFoundError for a name that is not a tag, OutOfRangeError for an id that does not exist.
     """
     if isinstance(version, int):
         return store.snapshots.get(version)
-    found = TimeTravel(version=version).resolve(store.snapshots, store.tags)
-    if found is None:
+    target = TimeTravel(version=version).resolve(store.snapshots, store.tags)
+    if target is None:
         raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
-    return found
+    return target
 
 
 def newest_at(store: FileStore, millis: int) -> Snapshot:
     """Return the newest snapshot committed at or before ``millis`` (epoch ms).
 
-    Raises OutOfRangeError if all snapshots are newer, NotFoundError if there is no snapshot.
+    Raises OutOfRangeError if all snapshots are newer, NotFoundError for a table without snapshots.
     """
-    found = TimeTravel(timestamp_millis=millis).resolve(store.snapshots, store.tags)
-    if found is None:
+    target = TimeTravel(timestamp_millis=millis).resolve(store.snapshots, store.tags)
+    if target is None:
         raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
-    return found
+    return target
 
 
 def newest_with_watermark(store: FileStore, watermark: int) -> Snapshot:
-    """Return the newest snapshot whose watermark is at most ``watermark``. Raises NotFoundError if there is none."""
+    """Return the newest snapshot with a watermark of at most ``watermark``. Raises NotFoundError without one."""
     for snapshot in reversed(list(store.snapshots.all())):
         if snapshot.watermark not in (None, NO_WATERMARK) and snapshot.watermark <= watermark:
             return snapshot
@@ -59,30 +59,31 @@ def target_of(
     timestamp: datetime | str | int | None = None,
     watermark: int | None = None,
 ) -> Snapshot:
-    """Return the snapshot of the one argument that is given: the functions above say which.
+    """Return the snapshot that the single argument other than `None` selects: see the functions above.
 
-    Raises InvalidInputError for none or several, and as these functions.
+    Raises InvalidInputError if no argument or several are set, and the errors of these functions.
     """
-    given = [one for one in (version, timestamp, watermark) if one is not None]
-    if len(given) != 1:
-        raise InvalidInputError(f"one moment is needed, a snapshot or tag, a timestamp or a watermark; found {given}")
+    choices = [choice for choice in (version, timestamp, watermark) if choice is not None]
+    if len(choices) != 1:
+        raise InvalidInputError(f"pass exactly one of a snapshot or tag, a timestamp and a watermark, not {choices}")
     if timestamp is not None:
         return newest_at(store, epoch_millis(timestamp))
     if watermark is not None:
         return newest_with_watermark(store, watermark)
-    assert version is not None  # one is given
+    assert version is not None  # exactly one is set
     return rollback_target(store, version)
 
 
 def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
-    """Delete all snapshots, changelogs and tags after ``target``; return the newest snapshot before, and ``target``.
+    """Delete all snapshots, changelogs and tags after ``target``; return the previous newest snapshot, and ``target``.
 
-    The schema does not change, unless the table was replaced since, or a ``REPLACE TABLE`` died before its rows were
-    there: then the old schema is published again. Data files of the deleted snapshots stay until orphan files are
-    removed. A tagged snapshot that has expired becomes a snapshot again. Commits that began on ``target`` during the
-    call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes the work.
+    The schema does not change, unless the table was replaced since, or a ``REPLACE TABLE`` was interrupted before its
+    rows were committed; then the old schema is published again. Data files of the deleted snapshots stay until orphan
+    files are removed. A tagged snapshot that has expired becomes a snapshot again. Commits that started from ``target``
+    during the call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes
+    the work.
 
-    Raises InvalidInputError if there is no snapshot, OutOfRangeError if ``target`` has expired and has no tag,
+    Raises InvalidInputError for a table without snapshots, OutOfRangeError if ``target`` has expired and has no tag,
     CommitConflictError if another rollback removes it.
     """
     store.io.check_can_commit()
@@ -97,7 +98,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
             snapshots.point_to(ids[-1])  # not to the target, which another rollback has removed
         raise
     snapshots.point_to(newest.id)
-    if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
+    if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, restored by this or by an interrupted call
         snapshots.write_hint("EARLIEST", target.id)
     store.changelogs.remove_after(target.id)
     for tag in store.tags.list():
@@ -121,7 +122,7 @@ def _roll_back(store: FileStore, target: Snapshot) -> Snapshot:
 
 @contextmanager
 def _protected(store: FileStore, target: Snapshot) -> Iterator[None]:
-    """Tag the target during the block, so that an expiry at the same time keeps its files.
+    """Tag the target during the block, so that a concurrent expiry keeps its files.
 
     Raises OutOfRangeError if the target has expired and has no tag.
     """
@@ -132,7 +133,7 @@ def _protected(store: FileStore, target: Snapshot) -> Iterator[None]:
     try:
         if tag.snapshot.fingerprint != target.fingerprint:
             raise OutOfRangeError(
-                f"snapshot {target.id} of {store.branch_root} was rolled back by another call: look at the snapshots"
+                f"snapshot {target.id} of {store.branch_root} was rolled back by another call: check the snapshots"
             )
         yield
     finally:
@@ -143,7 +144,7 @@ def _protected(store: FileStore, target: Snapshot) -> Iterator[None]:
 def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
     """Make the target a snapshot again if it has expired and a tag keeps its files.
 
-    ``replaces``: a snapshot of another history that has the id is replaced.
+    ``replaces``: True to replace a snapshot of another history with the same id.
 
     Raises CommitConflictError if another rollback has removed the target and its tag.
     """
@@ -162,17 +163,18 @@ def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
 
 
 def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:
-    """Delete snapshots, the newest first: so a commit whose base still exists is listed, or began later."""
+    """Delete snapshots, newest first, so that a commit whose base still exists is listed or began later."""
     for number in reversed(ids):
         store.io.delete(store.snapshots.path(number))
     store.sync(store.snapshots.path(number) for number in ids)
 
 
 def _without_old_history(store: FileStore, target: Snapshot) -> Snapshot:
-    """Wait until no snapshot is left that was built on a deleted one; return the newest snapshot.
+    """Wait until no snapshot built on a deleted one remains; return the newest snapshot.
 
-    A committer that finds its base deleted deletes its own snapshot. Only after a while is it taken to be dead: if both
-    deleted the file, the later call could hit the file of a new commit under the same name.
+    A committer that finds its base deleted deletes its own snapshot. The rollback deletes the snapshot only after a
+    while, when the committer must be dead: if both deleted the file, the later delete could hit a new commit's file
+    with the same name.
     """
     deadline = time.monotonic() + ORPHAN_SECONDS
     while True:

@@ -1,8 +1,8 @@
-"""The files that only expired snapshots need: find them, and delete them.
+"""Find and delete the files that only expired snapshots need.
 
-A deleted data file is still needed by tags between the snapshot that added it and the one that deleted it. If any such
-tag exists, the nearest tag below the deleting snapshot is one. Other branches may need it too, because they share its
-directory. Metadata, indexes and changelog files are deleted unless a kept snapshot, tag or branch names them.
+Tags between the snapshot that added a data file and the snapshot that deleted it still need the file. If there is one,
+the nearest tag below the deleting snapshot also needs it. Other branches may need the file, too, because they share its
+directory. Metadata, indexes and changelog files are deleted unless a kept snapshot, tag or branch refers to them.
 """
 
 import logging
@@ -31,14 +31,14 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import is_bucket_name, statistics_directory
 
 Paths = dict[str, Sequence[str]]
-"""The paths of each file by its name, with those of files that are deleted with it."""
+"""The paths to delete for each file name, including files that are deleted together with the file."""
 _log = logging.getLogger(__name__)
 _DELTAS = 4  # snapshots whose entries are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedFile:
-    """A data file, or an index file of one by itself, and the id of the snapshot that deleted it."""
+    """A data file, or only an index file of a data file, and the id of the snapshot that deleted it."""
 
     entry: ManifestEntry
     at: int
@@ -52,40 +52,40 @@ class DeletionPlan:
     others: Paths
 
     def paths(self, store: FileStore, needed: Collection[str]) -> list[str]:
-        """Return the paths to delete, without the files named in ``needed``, and with the indexes beside data files.
+        """Return the paths to delete, including index files of data files, except files named in ``needed``.
 
-        Files outside of the table's directory are left out with a warning, unless an option allows their root.
+        Files outside the table's directory are left out with a warning, unless an option allows their root.
         """
         data = [deleted.entry for name, deleted in self.data.items() if name not in needed]
-        found: list[Sequence[str]] = [store.deletable_paths(e.bucket_ref, e.file) for e in data]
-        found += [several for name, several in self.others.items() if name not in needed]
-        outside = sum(not several for several in found)
+        paths: list[Sequence[str]] = [store.deletable_paths(e.bucket_ref, e.file) for e in data]
+        paths += [several for name, several in self.others.items() if name not in needed]
+        outside = sum(not several for several in paths)
         if outside:
             _log.warning(
-                "%d files of %s are outside of its directory and are not deleted: to have such files deleted, name "
-                "their roots in the option %r",
+                "%d files of %s are outside its directory and are not deleted: to delete them, add their roots to the "
+                "option %r",
                 outside,
                 hide_secrets(store.root),
                 DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,
             )
-        return [path for several in found for path in several]
+        return [path for several in paths for path in several]
 
 
 def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
     """Return the data files that consecutive snapshots delete, by name.
 
-    Manifests that an interrupted expiry has already deleted are ignored. ``spare_appended``: leave out the files that
-    writers flushed, because these files are the changelog.
+    Manifests that an interrupted expiry has already deleted are ignored. ``spare_appended``: True to leave out the
+    files that writers flushed, because these files are the changelog.
     """
     deleted: dict[str, DeletedFile] = {}
 
     def entries(snapshot: Snapshot) -> list[ManifestEntry]:
         return _entries(store, snapshot.delta_manifest_list, strict=False)
 
-    for snapshot, found in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
-        for entry in found:
+    for snapshot, entries_of_snapshot in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
+        for entry in entries_of_snapshot:
             if entry.kind == ADD:
-                again = deleted.pop(entry.file.file_name, None)  # moved to another level, or given other indexes
+                again = deleted.pop(entry.file.file_name, None)  # upgraded to another level, or with new indexes
                 deleted |= {} if again is None else _replaced_indexes(again, entry.file)
             elif not spare_appended or entry.file.file_source == FileSource.COMPACT:
                 deleted[entry.file.file_name] = DeletedFile(entry, snapshot.id)
@@ -93,14 +93,14 @@ def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appe
 
 
 def _replaced_indexes(deleted: DeletedFile, again: DataFileMeta) -> dict[str, DeletedFile]:
-    """Return the index files of a deleted data file that the same file, added again, no longer names."""
+    """Return the index files of a deleted data file that the file no longer has when it is added again."""
     entry = deleted.entry
     dropped = [name for name in entry.file.extra_files if name not in again.extra_files]
     return {name: DeletedFile(replace(entry, file=entry.file.extra_file(name)), deleted.at) for name in dropped}
 
 
 def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """Return the changelog files of a snapshot, and the metadata files that name them. ``strict``: `metadata_files`."""
+    """Return the changelog files of a snapshot and the metadata files that list them. ``strict``: `metadata_files`."""
     name = snapshot.changelog_manifest_list
     if name is None:
         return {}
@@ -112,52 +112,54 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
 def metadata_files(store: FileStore, snapshot: Snapshot, *, strict: bool = True) -> Paths:
     """Return the files that a snapshot refers to, except data and changelog files.
 
-    ``strict``: raise CorruptedError for a missing file. Otherwise missing files are ignored: an interrupted expiry has
-    deleted them, or a changelog does not need them.
+    ``strict``: True to raise CorruptedError for a missing file, False to ignore missing files, which an interrupted
+    expiry has deleted or a changelog does not need.
     """
     return data_lists(store, snapshot, strict=strict) | indexes(store, snapshot, strict=strict)
 
 
 def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """Return the base and delta manifest lists of a snapshot, and their manifests. ``strict``: `metadata_files`."""
+    """Return the base and delta manifest lists of a snapshot and their manifests. ``strict``: see `metadata_files`."""
     lists = snapshot.base_manifest_list, snapshot.delta_manifest_list
-    return {name: path for one in lists for name, path in _listed(store, one, strict=strict).items()}
+    return {
+        name: path for manifest_list in lists for name, path in _listed(store, manifest_list, strict=strict).items()
+    }
 
 
 def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """Return the index manifest of a snapshot, its indexes, and its statistics. ``strict``: `metadata_files`."""
-    found = {} if snapshot.statistics is None else statistics_file(store, snapshot.statistics)
+    """Return the index manifest of a snapshot, its indexes and its statistics. ``strict``: see `metadata_files`."""
+    files = {} if snapshot.statistics is None else statistics_file(store, snapshot.statistics)
     if snapshot.index_manifest is not None:
-        found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
+        files[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
         with _ignore_missing(missing=not strict):
-            found |= index_files(store, snapshot.index_manifest)
-    return found
+            files |= index_files(store, snapshot.index_manifest)
+    return files
 
 
 def index_files(store: FileStore, index_manifest: str) -> Paths:
-    """Return the indexes that an index manifest names."""
-    return {one.file_name: store.deletable_index_paths(one) for one in store.manifests.read_index(index_manifest)}
+    """Return the index files of an index manifest."""
+    return {index.file_name: store.deletable_index_paths(index) for index in store.manifests.read_index(index_manifest)}
 
 
 def statistics_file(store: FileStore, name: str) -> Paths:
-    """Return the file of a snapshot's statistics."""
+    """Return the statistics file of this name."""
     return {name: [join(statistics_directory(store.root), name)]}
 
 
 def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
     """Return the tagged snapshots that can share metadata with the snapshots ``first <= id < end``.
 
-    These are the tags in the range, and the nearest one before it. A file shared with an older tag is shared with that
-    one too; a file shared with a younger tag, with snapshot ``end``.
+    These are the tags in the range and the nearest tag before it. A file shared with an older tag is also shared with
+    this nearest tag; a file shared with a newer tag is also shared with snapshot ``end``.
     """
     before = sorted((tag.snapshot for tag in tags if tag.snapshot.id < end), key=lambda snapshot: snapshot.id)
     return before[max(0, bisect_left([s.id for s in before], first + 1) - 1) :]
 
 
 def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) -> set[str]:
-    """Return the names of planned files that are still needed: data files by tags, all files by other branches.
+    """Return the names of planned files that tags (data files) or other branches (all files) still need.
 
-    Raises CorruptedError if a tag or branch cannot be read, so that its files are unknown.
+    Raises CorruptedError if a tag or branch cannot be read, because its files are then unknown.
     """
     names = _tagged(store, plan.data, tags)
     for branch in (MAIN, *list_branches(store.io, store.root)):
@@ -168,9 +170,9 @@ def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) 
 
 
 def delete_files(store: FileStore, paths: Sequence[str]) -> None:
-    """Delete all files that can be deleted, in parallel; then raise the first OSError, if any.
+    """Delete files in parallel, continuing after errors; then raise the first OSError, if any.
 
-    With ``snapshot.clean-empty-directories`` remove the directories of buckets and partitions that become empty.
+    With ``snapshot.clean-empty-directories``, also remove directories of buckets and partitions that become empty.
     """
 
     def delete(path: str) -> OSError | None:
@@ -191,7 +193,7 @@ def delete_files(store: FileStore, paths: Sequence[str]) -> None:
 
 
 def remove_empty_directories(store: FileStore, bucket: str) -> None:
-    """Remove the directory of a bucket and those of its partition, as far as they are empty."""
+    """Remove the directory of a bucket and the directories of its partition if they are empty."""
     for _ in range(len(store.schema.partition_keys) + 1):
         if not store.io.delete_empty_directory(bucket):
             return
@@ -199,37 +201,37 @@ def remove_empty_directories(store: FileStore, bucket: str) -> None:
 
 
 def _tagged(store: FileStore, deleted: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:
-    """Return the names of deleted files that are live in the nearest tag below their deletion.
+    """Return the names of deleted files that are live in the nearest tag below the deleting snapshot.
 
-    If that tag does not have the file, no older tag has it.
+    If this tag does not have the file, no older tag has it.
     """
     ordered = sorted(tags, key=lambda tag: tag.snapshot.id)
     ids = [tag.snapshot.id for tag in ordered]
     by_tag: dict[int, list[DeletedFile]] = defaultdict(list)
-    for one in deleted.values():
-        by_tag[bisect_left(ids, one.at) - 1].append(one)
+    for deleted_file in deleted.values():
+        by_tag[bisect_left(ids, deleted_file.at) - 1].append(deleted_file)
     by_tag.pop(-1, None)
     names: set[str] = set()
-    for index, ones in by_tag.items():
+    for index, deleted_files_of_tag in by_tag.items():
         with _explain_unreadable(store, f"tag {ordered[index].name!r}"):
-            names |= _live_names(store, ordered[index].snapshot, ones)
+            names |= _live_names(store, ordered[index].snapshot, deleted_files_of_tag)
     return names
 
 
 def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
     """Return the names of files that another branch needs.
 
-    These are the live files of its oldest snapshot and of tags whose snapshots expired, all files added since, and
-    their metadata. Changelog files of tags expire with their snapshots, so those of the oldest snapshot, which may be
-    made of a tag, may be missing.
+    These are the live files of its oldest snapshot and of tags whose snapshots have expired, all files added since, and
+    their metadata. Changelog files of tagged snapshots expire with the snapshots. The oldest snapshot may come from a
+    tag, so its changelog files may be missing.
     """
     snapshots = list(Snapshots(store.io, root).all())
-    listed = {s.delta_manifest_list for s in snapshots}
-    expired = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in listed]
+    delta_lists = {s.delta_manifest_list for s in snapshots}
+    expired = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in delta_lists]
     changelogs = list(Changelogs(store.io, root).all())
     deleted, names = list(plan.data.values()), set[str]()
-    for whole in (*snapshots[:1], *expired):
-        names |= _live_names(store, whole, deleted)
+    for full_state in (*snapshots[:1], *expired):
+        names |= _live_names(store, full_state, deleted)
     for timeline, strict in ((snapshots, True), (expired, True), (changelogs, False)):
         for snapshot in timeline:
             names |= metadata_files(store, snapshot, strict=strict).keys()
@@ -244,9 +246,9 @@ def _live_names(store: FileStore, snapshot: Snapshot, deleted: Sequence[DeletedF
     """Return the names of a snapshot's live files, and of their index files, in the buckets of deleted files."""
     if not deleted:
         return set()
-    buckets = {one.entry.bucket_ref for one in deleted}
-    found = live_entries(store, snapshot, buckets=buckets, with_stats=False)
-    return _names(found.live)
+    buckets = {deleted_file.entry.bucket_ref for deleted_file in deleted}
+    live = live_entries(store, snapshot, buckets=buckets, with_stats=False)
+    return _names(live.live)
 
 
 def _names(entries: Iterable[ManifestEntry]) -> set[str]:
@@ -255,16 +257,16 @@ def _names(entries: Iterable[ManifestEntry]) -> set[str]:
 
 
 def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry]:
-    found: list[ManifestEntry] = []
+    entries: list[ManifestEntry] = []
     for meta in _metas(store, name, strict=strict):
         with _ignore_missing(missing=not strict):
-            found += store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
-    return found
+            entries += store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
+    return entries
 
 
 def _listed(store: FileStore, name: str, *, strict: bool) -> Paths:
     names = [name, *(meta.file_name for meta in _metas(store, name, strict=strict))]
-    return {one: [store.manifests.path(one)] for one in names}
+    return {name_: [store.manifests.path(name_)] for name_ in names}
 
 
 def _metas(store: FileStore, name: str, *, strict: bool) -> list[ManifestFileMeta]:
@@ -283,12 +285,12 @@ def _ignore_missing(*, missing: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _explain_unreadable(store: FileStore, what: str) -> Iterator[None]:
-    """Explain a CorruptedError of the block, which reads the files that ``what`` needs."""
+def _explain_unreadable(store: FileStore, owner: str) -> Iterator[None]:
+    """Explain a CorruptedError of the block, which reads the files that ``owner`` needs."""
     try:
         yield
     except CorruptedError as error:
         raise CorruptedError(
-            f"nothing of {store.root} can expire: {what} cannot be read, so the files it needs are unknown ({error}). "
-            "Delete it, or restore its files"
+            f"nothing of {store.root} can expire: {owner} cannot be read, so its files are unknown ({error}). Delete "
+            "it, or restore its files"
         ) from error

@@ -1,4 +1,4 @@
-"""The group `Table.branches`: further timelines over the same data files (behaviour 7.17)."""
+"""The methods of `Table.branches`: further timelines over the same data files (behaviour 7.17)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -54,24 +54,23 @@ class TableBranches:
         ignore_if_exists: bool = False,
         dry_run: bool = False,
     ) -> None:
-        """Create a branch: without rows, or with the rows of a tag.
+        """Create a branch, empty or with the rows of a tag or snapshot.
 
         Args:
-            name: not blank, not only digits, and not ``main``.
+            name: the name of the branch, not blank, not only digits, and not ``main``.
             tag: the tag to start from; `None`: the branch has no snapshot.
-            snapshot_id: the snapshot to start from. It gets the tag ``branch-<name>``, by which every engine keeps its
-                files; the tag goes with the branch.
-            ignore_if_exists: True: leave a branch that exists as it is.
-            dry_run: only check that it is possible.
+            snapshot_id: the snapshot to start from; `None`: see ``tag``. The snapshot gets the tag ``branch-<name>``,
+                so that every engine keeps its files; the tag is deleted with the branch.
+            ignore_if_exists: True to leave an existing branch as it is.
+            dry_run: True to only check that this is possible.
 
-        A branch appears in one step on a store that can rename. On others a crash may leave a part of it, without the
-        first schema, and another call completes the branch. Raises AlreadyExistsError for a branch that exists,
-        NotFoundError for a tag that does not exist, InvalidInputError for a bad name and for a tag and a snapshot
-        together.
+        On a store that can rename, the branch appears atomically. On other stores a crash may leave a branch without
+        its first schema, and another call completes it. Raises AlreadyExistsError for an existing branch, NotFoundError
+        for a missing tag, InvalidInputError for an invalid name and for a tag together with a snapshot.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
-            raise InvalidInputError("a branch starts from a tag or from a snapshot: give tag or snapshot_id")
+            raise InvalidInputError("a branch starts from a tag or from a snapshot: pass either tag or snapshot_id")
         if self._is_whole(name):
             if ignore_if_exists:
                 return
@@ -98,38 +97,36 @@ class TableBranches:
     def delete(self, name: str, *, dry_run: bool = False) -> None:
         """Delete a branch. Data files that only the branch has stay until orphan files are removed.
 
-        `dry_run`: only check that it is possible.
-        Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
-        option ``scan.fallback-branch``.
+        ``dry_run``: True to only check that this is possible. Raises NotFoundError for a branch that does not exist,
+        InvalidInputError for ``main`` and for the branch in the option ``scan.fallback-branch``.
         """
         self.check_deletable(name)
         if dry_run:
             return
-        main, own = self._main(), self._own_tag(name)
-        if own is not None:  # a call that goes on after a crash could not know whose tag it was
-            main.tags.delete(own.name)
-            main.sync([main.tags.path(own.name)])
+        main, own_tag = self._main(), self._own_tag(name)
+        if own_tag is not None:  # first, because a call after a crash could not know whose tag it was
+            main.tags.delete(own_tag.name)
+            main.sync([main.tags.path(own_tag.name)])
         directory = branch_root(main.root, name)
         empty_trash(main.io, _parent(directory))
         drop_directory(main.io, directory)
-        if own is not None:
-            delete_files_of(main, own.snapshot)
+        if own_tag is not None:
+            delete_files_of(main, own_tag.snapshot)
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
-        """Rename a branch to ``target``, in one step. `dry_run`: only check that it is possible.
+        """Rename a branch to ``target`` atomically. ``dry_run``: True to only check that this is possible.
 
-        Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken, UnsupportedError for a
-        store that cannot rename a directory in one step, as object stores cannot.
+        Raises NotFoundError for a branch that does not exist, AlreadyExistsError if the new name exists,
+        UnsupportedError for a store without atomic renames of directories, such as an object store.
         """
         self.check(name)
         check_branch_name(target)
         if target in self.list():
-            raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
+            raise AlreadyExistsError(f"branch {target!r} of {self.store.root} already exists: choose another name")
         if not self.store.io.renames_atomically:
             raise UnsupportedError(
                 f"branch {name!r} of {self.store.root} cannot be renamed to {target!r}: the store cannot rename a "
-                "directory in one step, so that readers, writers and a crash would meet half a branch; create a branch "
-                "from a snapshot or a tag, and delete this one"
+                "directory atomically. Create a branch from a snapshot or a tag, and delete this one"
             )
         if dry_run:
             return
@@ -138,16 +135,15 @@ class TableBranches:
         self._main().io.rename_directory(branch_root(root, name), branch_root(root, target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
-        """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
+        """Fast-forward ``main`` to a branch, whose snapshots and tags replace those of ``main`` from its oldest one on.
 
-        Snapshots, schemas and tags of ``main`` from there on are lost. Older snapshots stay if the branch could follow
-        them: they reach up to its first one, and it has their schemas. So do tags whose schemas it has. Not atomic:
-        after a crash ``main`` is at an older snapshot, at one of the branch, or at none, and another call finishes the
-        work. Writers must rest meanwhile.
-        `dry_run`: only check that it is possible.
+        Snapshots, schemas and tags of ``main`` from there on are lost. Older snapshots stay if they reach up to the
+        branch's first snapshot and the branch has their schemas; older tags stay if the branch has their schemas. Not
+        atomic: after a crash ``main`` is at an older snapshot, at a snapshot of the branch, or empty, and another call
+        finishes the work. REQUIRES: no writer is active. ``dry_run``: True to only check that this is possible.
 
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots and for
-        one whose creation was interrupted.
+        a branch whose creation was interrupted.
         """
         self.check(name)
         branch, main = self._branch(name), self._main()
@@ -183,16 +179,16 @@ class TableBranches:
     # ---- inside
 
     def merge(self, name: str, target: str = MAIN, *, dry_run: bool = False) -> int:
-        """Add the rows that branch ``name`` has got to ``target``, by their files; return the number of files.
+        """Add the new files of branch ``name``, with their rows, to ``target``; return the number of files.
 
         For tables without a primary key, whose branches have only added rows since the snapshot that they share. The
-        branches share the files from then on. `dry_run`: only check, and return the number of files.
+        branches share the files afterwards. ``dry_run``: True to only check and return the number of files.
 
-        Raises NotFoundError for a branch that does not exist, InvalidInputError for one branch with itself, and as
-        `merge_branch`.
+        Raises NotFoundError for a branch that does not exist, InvalidInputError if both are the same branch, and the
+        errors of `merge_branch`.
         """
-        for one in {name, target} - {MAIN}:
-            self.check(one)
+        for branch in {name, target} - {MAIN}:
+            self.check(branch)
         if name == target:
             raise InvalidInputError(f"branch {name!r} of {self.store.root} cannot be merged into itself")
         return merge_branch(self._branch(name), self._branch(target), dry_run=dry_run)
@@ -204,7 +200,7 @@ class TableBranches:
         return replace(self.store, branch=name)
 
     def check_deletable(self, name: str) -> None:
-        """Raise InvalidInputError or NotFoundError, as `delete`, for a branch that cannot be deleted."""
+        """Raise InvalidInputError or NotFoundError, as `delete` does, for a branch that cannot be deleted."""
         self.check(name)
         if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
             raise InvalidInputError(
@@ -212,53 +208,59 @@ class TableBranches:
             )
 
     def _is_whole(self, name: str) -> bool:
-        """Return True if a branch exists, and is more than what a crash left of its creation.
+        """Return True if a branch exists and its creation is complete.
 
-        Creation writes the table's first schema last; only a branch in use has snapshots that no tag of it has.
+        Creation writes the table's first schema last; only a branch in use has snapshots without a tag in the branch.
         """
         if name not in self.list():
             return False
         branch = self._branch(name)
-        begun = {tag.snapshot.id for tag in branch.tags.list()}
-        return branch.schemas.ids()[:1] == self.store.schemas.ids()[:1] or not begun.issuperset(branch.snapshots.ids())
+        tagged_ids = {tag.snapshot.id for tag in branch.tags.list()}
+        return branch.schemas.ids()[:1] == self.store.schemas.ids()[:1] or not tagged_ids.issuperset(
+            branch.snapshots.ids()
+        )
 
     def _own_tag(self, branch: str, name: str | None = None) -> Tag | None:
-        """Return the tag of the snapshot that a branch was created from; `None`: it has none.
+        """Return the tag of the snapshot that a branch was created from, or `None`.
 
-        ``name``: the name of the branch that the tag has; `None`: its own.
+        ``name``: the branch name in the tag's name; `None`: the name of the branch.
         """
         tag = tag_of_branch(name or branch)
-        ours, theirs = self._main().tags.find(tag), self._branch(branch).tags.find(tag)
-        same = ours is not None and theirs is not None and ours.snapshot.fingerprint == theirs.snapshot.fingerprint
-        return ours if same else None
+        main_tag, branch_tag = self._main().tags.find(tag), self._branch(branch).tags.find(tag)
+        same = (
+            main_tag is not None
+            and branch_tag is not None
+            and main_tag.snapshot.fingerprint == branch_tag.snapshot.fingerprint
+        )
+        return main_tag if same else None
 
     def _rename_own_tag(self, name: str, target: str) -> None:
-        """Give the own tag of a branch, if any, the name of another branch; goes on where a crash ended a call."""
-        main, branch, own = self._main(), self._branch(name), self._own_tag(name)
-        if own is not None:
-            TableTags(main).create_lasting(tag_of_branch(target), own.snapshot)
-            branch.tags.replace(replace(own, name=tag_of_branch(target)))
-            main.tags.delete(own.name)
+        """Rename the tag of a branch's start to another branch's name; continue an interrupted call."""
+        main, branch, own_tag = self._main(), self._branch(name), self._own_tag(name)
+        if own_tag is not None:
+            TableTags(main).create_lasting(tag_of_branch(target), own_tag.snapshot)
+            branch.tags.replace(replace(own_tag, name=tag_of_branch(target)))
+            main.tags.delete(own_tag.name)
         renamed, old = self._own_tag(name, target), branch.tags.find(tag_of_branch(name))
         if renamed is not None and old is not None and renamed.snapshot.fingerprint == old.snapshot.fingerprint:
             branch.tags.delete(old.name)
 
     def check(self, name: str) -> None:
         """Raise NotFoundError for a branch that does not exist, InvalidInputError for ``main``."""
-        known = self.list()
+        names = self.list()
         if name == MAIN:
             raise InvalidInputError(
-                f"{MAIN!r} is the table {self.store.root} itself: name a branch; there are {known or 'none'}"
+                f"{MAIN!r} is the table {self.store.root} itself: name a branch; there are {names or 'none'}"
             )
-        if name not in known:
+        if name not in names:
             raise NotFoundError(
-                f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, known)}"
+                f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, names)}"
             )
 
     def _publish(self, name: str, directory: str, source: Tag | None) -> None:
-        """Make the directory of a new branch, in one step if the store can rename.
+        """Create the directory of a new branch, atomically if the store can rename.
 
-        Raises AlreadyExistsError if another call has made the branch.
+        Raises AlreadyExistsError if another call has created the branch.
         """
         io = self._main().io
         if not io.renames_atomically:
@@ -283,20 +285,20 @@ class TableBranches:
             raise
 
     def _is_begun(self, name: str, source: Tag | None) -> bool:
-        """Return True if all that exists of a branch is what `_fill` makes of this source."""
+        """Return True if the existing files of a branch are a part of what `_fill` writes for this source."""
         branch = self._branch(name)
         texts = {tag.to_json() for tag in branch.tags.list()}
-        known = (set(), set()) if source is None else ({source.to_json()}, {source.snapshot.id})
+        tags, ids = (set(), set()) if source is None else ({source.to_json()}, {source.snapshot.id})
         dropping = self.store.io.exists(join(branch.branch_root, "schema", DROPPING))
-        return not dropping and texts <= known[0] and known[1].issuperset(branch.snapshots.ids())
+        return not dropping and texts <= tags and ids.issuperset(branch.snapshots.ids())
 
     def _exists(self, name: str) -> AlreadyExistsError:
-        return AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
+        return AlreadyExistsError(f"branch {name!r} of {self.store.root} already exists: choose another name")
 
     def _fill(self, main: FileStore, directory: str, source: Tag | None) -> None:
-        """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch.
+        """Copy the tag, its snapshot and the schemas (the first one last) into the directory of a new branch.
 
-        The FileIO of ``main`` writes the files: the branch's own makes no directory of a branch.
+        The FileIO of ``main`` writes the files, because the branch's FileIO does not create a branch directory.
         """
         io, schemas = main.io, Schemas(main.io, directory)
         if source is not None:
@@ -319,7 +321,7 @@ def _parent(directory: str) -> str:
 
 
 def _plain_schema(schemas: Schemas, number: int) -> bytes:
-    """Return the file of a schema without the key that makes it wait for rows: see `continuity.replacing`."""
+    """Return a schema file's content without the key that marks it as waiting for rows: see `continuity.replacing`."""
     schema = schemas.get(number)
     if replaced_version(schema) is None:
         return schemas.io.read(schemas.path(number))
@@ -327,16 +329,16 @@ def _plain_schema(schemas: Schemas, number: int) -> bytes:
 
 
 def _make_plain(main: FileStore) -> None:
-    """Write the schemas of a table without the key of `_plain_schema`: the table stays, also without any snapshot.
+    """Write the schemas of a table without the key of `_plain_schema`, so that the table exists without a snapshot.
 
-    Raises InvalidInputError if the newest schema does wait for rows.
+    Raises InvalidInputError if the newest schema waits for rows.
     """
     schemas, current = main.schemas, current_schema(main.schemas)
     waiting = [number for number in schemas.ids() if replaced_version(schemas.get(number)) is not None]
     if waiting and (current is None or current.id != schemas.ids()[-1]):
         raise InvalidInputError(
-            f"{main.root} cannot be fast-forwarded, because a REPLACE TABLE of it was interrupted: run that again, or "
-            "roll the table back to its newest snapshot"
+            f"{main.root} cannot be fast-forwarded, because a REPLACE TABLE was interrupted: run it again, or roll the "
+            "table back to its newest snapshot"
         )
     for number in waiting:
         main.io.write(schemas.path(number), _plain_schema(schemas, number))
@@ -344,17 +346,17 @@ def _make_plain(main: FileStore) -> None:
 
 
 def _shared_schemas(main: FileStore, branch: FileStore) -> set[int]:
-    """Return the ids of the schemas that two lines have in common; later ones of the same id differ."""
+    """Return the ids of the schemas that the table and the branch share; later schemas with equal ids differ."""
     both = set(main.schemas.ids()) & set(branch.schemas.ids())
     return {n for n in both if _plain_schema(main.schemas, n) == _plain_schema(branch.schemas, n)}
 
 
 def _cut(main: FileStore, first: int, schemas: Collection[int]) -> None:
-    """Delete what stands in the way of a branch.
+    """Delete the parts of ``main`` that a branch replaces.
 
-    These are the snapshots, changelogs and tags from snapshot ``first`` on, all schemas but ``schemas``, and the tags
-    of those schemas. Older snapshots and changelogs go as well if one is of such a schema, or if they end before
-    ``first - 1``, for nothing could follow them.
+    These are the snapshots, changelogs and tags from snapshot ``first`` on, all schemas except ``schemas``, and the
+    tags of deleted schemas. Older snapshots and changelogs are also deleted if one of them has a deleted schema, or if
+    they end before ``first - 1``, because no snapshot could follow them.
     """
     for tag in main.tags.list():
         if tag.snapshot.id >= first or tag.snapshot.schema_id not in schemas:
@@ -366,7 +368,7 @@ def _cut(main: FileStore, first: int, schemas: Collection[int]) -> None:
     least = first if follows else 0
     main.changelogs.remove_after(least - 1)
     if staying and follows:
-        main.snapshots.write_hint("LATEST", staying[-1].id)  # Java believes a hint if no snapshot follows
+        main.snapshots.write_hint("LATEST", staying[-1].id)  # Java trusts a hint if no snapshot follows
     else:
         main.io.delete(main.snapshots.path(first).rpartition("/")[0] + "/LATEST")
     for _ in range(_TRIES):

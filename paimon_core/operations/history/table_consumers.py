@@ -1,4 +1,4 @@
-"""The group `Table.consumers`: the positions of named streams, which expiry respects (behaviour 7.16)."""
+"""The methods of `Table.consumers`: stored positions of streams, which expiry respects (behaviour 7.16)."""
 
 import builtins
 import re
@@ -18,38 +18,38 @@ class TableConsumers:
     store: FileStore
 
     def list(self) -> dict[str, int]:
-        """Return the next snapshot of each consumer by id."""
+        """Return the next snapshot id by consumer id."""
         return self._consumers.list()
 
     def lag(self) -> dict[str, StreamLag]:
-        """Return how far each consumer is behind the newest snapshot, by id.
+        """Return how far each consumer is behind the newest snapshot, by consumer id.
 
-        The rows are those of the whole table, without a filter of the stream; `None` if snapshots have expired before
-        the consumer read them. Cost: the manifests of the snapshots that a consumer has not read.
+        The lag counts rows of the whole table, regardless of the stream's filter; `None` if unread snapshots have
+        expired. Cost: reading the manifests of the snapshots that a consumer has not read.
         """
         scan = StreamScan(self.store)
         return {consumer_id: lag_of(scan, following) for consumer_id, following in self.list().items()}
 
     def reset(self, consumer_id: str, next_snapshot: int | None = None, *, dry_run: bool = False) -> None:
-        """Set the first snapshot that a consumer has still to read.
+        """Set the next snapshot that a consumer reads.
 
         Args:
             consumer_id: the name of the consumer.
-            next_snapshot: the snapshot; `None`: delete the consumer.
-            dry_run: only check.
+            next_snapshot: the snapshot id; `None`: delete the consumer.
+            dry_run: True to check without changing anything.
 
-        Raises InvalidInputError for a number below 1, NotFoundError for the deletion of a consumer that does not exist.
+        Raises InvalidInputError for an id below 1, NotFoundError when deleting a consumer that does not exist.
         """
         consumers = self._consumers
         if next_snapshot is None:
             if not self._exists(consumer_id):
-                known = listed_names(consumer_id, consumers.list())
-                raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {known}")
+                names = listed_names(consumer_id, consumers.list())
+                raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {names}")
             if not dry_run:
                 consumers.delete(consumer_id)
             return
         if next_snapshot < 1:
-            raise InvalidInputError(f"the next snapshot of a consumer is 1 or more, not {next_snapshot}")
+            raise InvalidInputError(f"the next snapshot of a consumer must be 1 or more, not {next_snapshot}")
         if not dry_run:
             consumers.record(consumer_id, next_snapshot)
 
@@ -62,15 +62,19 @@ class TableConsumers:
     def clear(
         self, including: str | None = None, excluding: str | None = None, *, dry_run: bool = False
     ) -> "builtins.list[str]":
-        """Delete consumers, and return their ids.
+        """Delete consumers and return their ids.
 
         Args:
-            including: a regular expression that the whole id matches; `None` or blank: all.
-            excluding: a regular expression of the ids that stay; `None` or blank: none.
-            dry_run: delete none, and return the ids.
+            including: a regular expression that matches the full id; `None` or blank: all consumers.
+            excluding: a regular expression for ids to keep; `None` or blank: keep none.
+            dry_run: True to delete nothing and return the ids that would be deleted.
         """
-        chosen, spared = _pattern(including or ".*"), _pattern(excluding or "")
-        ids = [one for one in self.list() if chosen.fullmatch(one) and not (excluding and spared.fullmatch(one))]
+        included, spared = _pattern(including or ".*"), _pattern(excluding or "")
+        ids = [
+            consumer
+            for consumer in self.list()
+            if included.fullmatch(consumer) and not (excluding and spared.fullmatch(consumer))
+        ]
         for consumer_id in () if dry_run else ids:
             self._consumers.delete(consumer_id)
         return ids
@@ -84,4 +88,4 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text.strip())
     except re.error as error:
-        raise InvalidInputError(f"{text!r} is no regular expression: {error}") from error
+        raise InvalidInputError(f"{text!r} is not a regular expression: {error}") from error

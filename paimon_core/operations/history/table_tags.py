@@ -1,4 +1,4 @@
-"""The group `Table.tags`: names for snapshots, which expiry then keeps."""
+"""The methods of `Table.tags`: names for snapshots, which expiry then keeps."""
 
 import builtins
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class TableTags:
         return self.store.tags.list()
 
     def get(self, name: str) -> Tag:
-        """Return a tag. Raises NotFoundError with the existing names."""
+        """Return a tag. Raises NotFoundError, which lists the existing names."""
         return self.store.tags.get(name)
 
     def create(
@@ -59,58 +59,58 @@ class TableTags:
         """Create a tag and return it.
 
         Args:
-            name: not blank, and not only digits.
+            name: the name of the tag, neither blank nor only digits.
             snapshot_id: the snapshot; `None`: the newest one.
-            retained: the age at which `expire` deletes the tag, a timedelta or text such as "7 d"; `None`: the option
-                ``tag.default-time-retained``, without which the tag stays.
-            timestamp: instead of `snapshot_id`: the first snapshot at or after this moment.
-            watermark: instead of both: the first snapshot with at least this watermark (epoch ms).
-            ignore_if_exists: True: return the tag that exists.
-            dry_run: check everything, create nothing, and return what would be created.
+            retained: the retention time after which `expire` deletes the tag, a timedelta or a text such as "7 d";
+                `None`: the option ``tag.default-time-retained``, or no limit if that is not set.
+            timestamp: tag the first snapshot at or after this time instead of `snapshot_id`.
+            watermark: tag the first snapshot with at least this watermark (epoch ms) instead of `snapshot_id`.
+            ignore_if_exists: True to return an existing tag of this name.
+            dry_run: True to check everything, create nothing, and return the tag that would be created.
 
-        Raises AlreadyExistsError if the tag names another snapshot, OutOfRangeError for a snapshot that does not exist,
-        NotFoundError without any snapshot.
+        Raises AlreadyExistsError if a tag of this name has another snapshot, OutOfRangeError for a snapshot that does
+        not exist, NotFoundError for a table without snapshots.
         """
         tags = self.store.tags
         tags.check_name(name)
-        found = tags.find(name)
-        if found is not None and ignore_if_exists:
-            return found
+        snapshot_tag = tags.find(name)
+        if snapshot_tag is not None and ignore_if_exists:
+            return snapshot_tag
         tag = self._new(name, self._snapshot(snapshot_id, timestamp, watermark), retained)
-        same = found is not None and found.snapshot.fingerprint == tag.snapshot.fingerprint
-        if dry_run and (found is None or same):
+        same = snapshot_tag is not None and snapshot_tag.snapshot.fingerprint == tag.snapshot.fingerprint
+        if dry_run and (snapshot_tag is None or same):
             return tag
         if same:
-            tags.replace(tag)  # the tag may get another age
-        elif found is not None or not tags.create(tag):
+            tags.replace(tag)  # the retention time may change
+        elif snapshot_tag is not None or not tags.create(tag):
             existing = tags.get(name)
             raise AlreadyExistsError(
-                f"tag {name!r} of {self.store.branch_root} exists already, for snapshot {existing.snapshot.id}: "
+                f"tag {name!r} of {self.store.branch_root} already exists, for snapshot {existing.snapshot.id}: "
                 "replace it, or choose another name"
             )
         return self._checked(tag)
 
     def create_automatic(self, name: str, snapshot: Snapshot) -> Tag:
-        """Create a tag whose name may have only digits, or return the tag that exists.
+        """Create a tag whose name may consist of digits, or return the existing tag.
 
-        Raises OutOfRangeError if the snapshot expires meanwhile.
+        Raises OutOfRangeError if the snapshot expires at the same time.
         """
         tag = self._new(name, snapshot, None)
         return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
 
     def create_lasting(self, name: str, snapshot: int | Snapshot) -> Tag:
-        """Create a tag of a ``snapshot`` that no age ends, or find that it exists, and return it.
+        """Create a tag without a retention time, or find the same existing tag, and return it.
 
-        Raises AlreadyExistsError and others as `create`.
+        Raises the errors of `create`.
         """
-        found = self.store.snapshots.get(snapshot) if isinstance(snapshot, int) else snapshot
-        tag = Tag(name, found)
+        target = self.store.snapshots.get(snapshot) if isinstance(snapshot, int) else snapshot
+        tag = Tag(name, target)
         if not self.store.tags.create(tag) and self.get(name).to_json() != tag.to_json():
-            raise AlreadyExistsError(f"tag {name!r} of {self.store.branch_root} exists already: delete it first")
+            raise AlreadyExistsError(f"tag {name!r} of {self.store.branch_root} already exists: delete it first")
         return self._checked(tag) if isinstance(snapshot, int) else tag
 
     def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None, *, dry_run: bool = False) -> Tag:
-        """Give a tag another snapshot or age, and return it. Arguments are those of `create`.
+        """Change the snapshot or the retention time of a tag, and return it. Arguments: see `create`.
 
         Raises NotFoundError for a tag that does not exist.
         """
@@ -125,38 +125,38 @@ class TableTags:
         return tag
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> Tag:
-        """Rename a tag to ``target`` and return it; `dry_run`: only check that it is possible.
+        """Rename a tag to ``target`` and return it; ``dry_run``: True to only check that this is possible.
 
-        After a crash the tag may have both names; another call deletes the old one. Raises NotFoundError without the
-        tag, AlreadyExistsError if the name is taken by another tag.
+        After a crash the tag may have both names; another call deletes the old one. Raises NotFoundError for a tag that
+        does not exist, AlreadyExistsError if another tag has the new name.
         """
         tags, renamed = self.store.tags, replace(self.get(name), name=target)
         tags.check_name(target)
-        found = tags.find(target)
-        both = found is not None and name != target and found.to_json() == renamed.to_json()
-        taken = found is not None and not both
+        existing = tags.find(target)
+        both = existing is not None and name != target and existing.to_json() == renamed.to_json()
+        taken = existing is not None and not both
         if dry_run and not taken:
             return renamed
         if taken or not (both or tags.create(renamed)):
-            raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} exists already: choose another name")
+            raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} already exists: choose another name")
         self.store.sync([self.store.tags.path(target)])
         self.store.tags.delete(name)
         forget_expired(self.store)
         return renamed
 
     def delete(self, name: str, *, dry_run: bool = False) -> Tag:
-        """Delete a tag, and the files that only this tag needs; return the tag. `dry_run`: delete nothing.
+        """Delete a tag and the files that only this tag needs; return the tag. ``dry_run``: True to delete nothing.
 
         Raises NotFoundError for a tag that does not exist.
         """
         return self.delete_several([name], dry_run=dry_run)[0]
 
     def delete_several(self, names: Sequence[str], *, dry_run: bool = False) -> "builtins.list[Tag]":
-        """Delete the tags of these `names`, and the files that only they need; return them. `dry_run`: delete nothing.
+        """Delete several tags and the files that only these tags need; return the tags.
 
-        One call for many tags whose snapshots have expired is much faster than a call of `delete` for each, because the
-        metadata of all that remains are read once for each call. Raises NotFoundError (nothing changed) if any of the
-        tags does not exist.
+        For many tags whose snapshots have expired, one call is much faster than a call of `delete` for each tag,
+        because each call reads all remaining metadata once. Raises NotFoundError (nothing changed) if any of the tags
+        does not exist. ``dry_run``: True to delete nothing.
         """
         tags = [self.get(name) for name in dict.fromkeys(names)]
         if not dry_run:
@@ -164,11 +164,11 @@ class TableTags:
         return tags
 
     def expire(self, older_than: datetime | str | int | None = None) -> "builtins.list[str]":
-        """Delete the tags that have reached their age, and return their names.
+        """Delete the tags whose retention time has passed, and return their names.
 
         Args:
-            older_than: also delete every tag that was created before this moment, whether it has an age or not. A tag
-                without an age was created when its file was written.
+            older_than: also delete every tag created before this time, with or without a retention time. The creation
+                time of a tag without a retention time is the time of its file. `None`: no further tags.
         """
         before = None if older_than is None else _local(epoch_millis(older_than))
         now, written, expired = self.store.now(), self.store.tags.modified(), []
@@ -187,9 +187,9 @@ class TableTags:
         self, snapshot_id: int | None, timestamp: datetime | str | int | None = None, watermark: int | None = None
     ) -> Snapshot:
         snapshots = self.store.snapshots
-        if sum(given is not None for given in (snapshot_id, timestamp, watermark)) > 1:
+        if sum(argument is not None for argument in (snapshot_id, timestamp, watermark)) > 1:
             raise InvalidInputError(
-                "a tag is for a snapshot or for a moment: give one of snapshot_id, timestamp and watermark"
+                "a tag is created for one snapshot: pass only one of snapshot_id, timestamp and watermark"
             )
         if snapshot_id is not None:
             return snapshots.get(snapshot_id)
@@ -199,10 +199,10 @@ class TableTags:
                 raise NotFoundError(f"{self.store.branch_root} has no snapshots to tag")
             return marked
         if timestamp is None:
-            found = snapshots.latest()
-            if found is None:
+            latest = snapshots.latest()
+            if latest is None:
                 raise NotFoundError(f"{self.store.branch_root} has no snapshots to tag")
-            return found
+            return latest
         millis = epoch_millis(timestamp)
         for snapshot in snapshots.all():
             if snapshot.time_millis >= millis:
@@ -210,11 +210,13 @@ class TableTags:
         raise OutOfRangeError(f"no snapshot of {self.store.branch_root} was committed at or after {timestamp}")
 
     def _checked(self, tag: Tag) -> Tag:
-        """Return the tag once it protects its snapshot: an expiry may have begun before the tag was there."""
+        """Return the tag if its snapshot still exists: an expiry may have begun before the tag was created."""
         self.store.sync([self.store.tags.path(tag.name)])
         if not is_in_timeline(self.store, tag.snapshot):
             self.store.tags.delete(tag.name)
-            raise OutOfRangeError(f"snapshot {tag.snapshot.id} of {self.store.branch_root} expired while it was tagged")
+            raise OutOfRangeError(
+                f"snapshot {tag.snapshot.id} of {self.store.branch_root} expired while it was being tagged"
+            )
         if self.store.options.value(TAG_CREATE_SUCCESS_FILE):
             write_success_file(self.store, success_file_of(self.store, tag.name))
         forget_expired(self.store)
@@ -223,13 +225,13 @@ class TableTags:
 
 def _age(retained: timedelta | str) -> timedelta:
     if isinstance(retained, timedelta) and retained < timedelta():
-        raise InvalidInputError(f"the age of a tag must not be negative, found {retained!r}")
+        raise InvalidInputError(f"the retention time of a tag must not be negative, found {retained!r}")
     try:
         return duration(retained) if isinstance(retained, str) else retained
     except ValueError as error:
-        raise InvalidInputError(f"the age of a tag {error}, found {retained!r}") from error
+        raise InvalidInputError(f"the retention time of a tag {error}, found {retained!r}") from error
 
 
 def _local(millis: int) -> datetime:
-    """Return a moment as local time without a zone, as tags store it."""
+    """Return a time (epoch ms) as local time without a zone, as tags store it."""
     return datetime.fromtimestamp(millis / 1000)

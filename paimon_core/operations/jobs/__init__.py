@@ -1,1 +1,1 @@
-"""Tasks of operations: picklable plans that any process can run and that one commit publishes."""
+"""Tasks of operations: picklable units of work that any process can run and that one commit publishes."""

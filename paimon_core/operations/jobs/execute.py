@@ -1,4 +1,4 @@
-"""Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
+"""Execute plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,10 +21,10 @@ Task = TypeVar("Task", bound=CompactionTask)
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 Progress = Callable[[int, int], None]
-"""A function that is called after every task with the bytes done and the bytes in all."""
-_ATTEMPTS = 5  # a bucket that others replace every time needs no compaction from here
-_TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task have expired
-_RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
+"""A function that is called after every task with the bytes done and the total bytes."""
+_ATTEMPTS = 5  # a bucket whose files other processes replace each time needs no compaction from this one
+_TOO_LATE: Final = 0  # a marker in place of the number of buckets, which is never 0: files of the task have expired
+_RUNNERS = 2  # tasks at a time; each task also decodes and encodes its columns in parallel
 
 
 class Runner(Protocol):
@@ -32,7 +32,7 @@ class Runner(Protocol):
 
     @property
     def parts(self) -> int:
-        """Return the number of tasks that a divisible task is worth dividing into."""
+        """Return the number of tasks into which it pays to divide a divisible task."""
 
     def run_all(
         self,
@@ -44,15 +44,15 @@ class Runner(Protocol):
         """Return the messages of ``run`` for all tasks, in the order of the tasks.
 
         REQUIRES: ``run`` is a module-level function or a partial of one, because it may be pickled. After an error no
-        file is left, as far as the runner knows which files were written.
+        new file remains, as far as the runner knows the written files.
         """
 
     def map(
         self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
     ) -> Iterator[Found]:
-        """Yield ``function(store, part)`` for all parts, in the order of the parts; the first error is raised.
+        """Yield ``function(store, part)`` for all parts, in the order of the parts; raise the first error.
 
-        REQUIRES: ``function`` may run twice for a part. It, the parts and the results are picklable.
+        REQUIRES: ``function`` may run twice for a part. The function, the parts and the results are picklable.
         """
 
 
@@ -68,21 +68,21 @@ class _Local:
         run: Callable[[FileStore, Task], CommitMessage],
         progress: Progress | None,
     ) -> list[CommitMessage]:
-        written: list[CommitMessage] = []  # of all tasks that ended, also those whose result was not read
+        written: list[CommitMessage] = []  # of all finished tasks, even if their results were not read
 
         def one(task: Task) -> tuple[Task, CommitMessage]:
             message = run(store, task)
             written.append(message)
             return task, message
 
-        total, done = sum(task.size for task in tasks), 0
+        total, bytes_done = sum(task.size for task in tasks), 0
         messages = []
         try:
             for task, message in parallel_map(one, tasks, threads=_RUNNERS):
                 messages.append(message)
-                done += task.size
+                bytes_done += task.size
                 if progress is not None:
-                    progress(done, total)
+                    progress(bytes_done, total)
         except BaseException:
             delete_written_files(store, written)
             raise
@@ -109,29 +109,30 @@ def run_plan(
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
     """Plan the newest snapshot, run the tasks and commit their messages once.
 
-    If others replaced files of a bucket meanwhile (and may have deleted them with their snapshot), the bucket is
-    planned, run and committed again, a few times.
+    If another commit replaces files of a bucket at the same time (and expiry may already have deleted the old files),
+    the bucket is planned, run and committed again, a few times.
 
     Args:
-        store: of the table.
-        plan: returns the tasks of a request with a snapshot.
+        store: the table to work on.
+        plan: returns the tasks for a request with a snapshot.
         run: runs one task; see `Runner.run_all`.
-        request: to plan, in each attempt for the newest snapshot.
+        request: the request to plan, in each attempt for the newest snapshot.
         runner: runs the tasks.
-        progress: called after every task with the bytes done and the bytes in all.
-        join: makes one message of the messages of a divided task.
+        progress: called after every task with the bytes done and the total bytes; `None`: no progress reports.
+        join: joins the messages of a divided task into one.
 
-    Return the last snapshot made (``None``: nothing was due), and a message for each task that others made obsolete
-    every time. Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if the
-    newest snapshot expired each time it was planned. After an error no file is left, but for CommitUnknownError.
+    Return the last new snapshot (``None`` if nothing was due), and a message for each task that other commits made
+    obsolete in every attempt. Raises CorruptedError for a file that is missing although its snapshot exists,
+    OutOfRangeError if the newest snapshot expired in each attempt. After an error, except CommitUnknownError, no new
+    file remains.
     """
     publisher = Publisher(store)
-    made: Snapshot | None = None
+    last: Snapshot | None = None
     obsolete: list[CommitMessage] = []
     for attempts_left in reversed(range(_ATTEMPTS)):
         newest = store.snapshots.latest()
         if newest is None:
-            return made, []
+            return last, []
         try:
             with raise_if_expired(store, newest):
                 tasks = plan(store, replace(request, snapshot=newest))
@@ -140,21 +141,21 @@ def run_plan(
                 continue
             raise
         if not tasks:
-            return made, []
+            return last, []
         messages = runner.run_all(store, tasks, partial(_in_time, run, newest), progress)
         with publisher.publishing(messages):
             snapshot, obsolete = _committed(publisher, join, messages)
-        made = snapshot or made
+        last = snapshot or last
         if not obsolete:
             break
         request = replace(request, buckets={m.bucket_ref for m in obsolete})
-    return made, obsolete
+    return last, obsolete
 
 
 def _in_time(
     run: Callable[[FileStore, Any], CommitMessage], planned: Snapshot, store: FileStore, task: CompactionTask
 ) -> CommitMessage:
-    """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
+    """Return the message of a task of snapshot ``planned``, or a message marked ``_TOO_LATE`` if its files expired."""
     started = time.monotonic()
     try:
         with raise_if_expired(store, planned):
@@ -169,9 +170,9 @@ def _committed(
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
     messages: Sequence[CommitMessage],
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
-    """Commit the messages of buckets whose files all existed; return the snapshot and the messages to do again.
+    """Commit the messages of buckets whose files all existed; return the snapshot and the messages to redo.
 
-    If files of one task of a bucket had expired, all tasks of the bucket are done again.
+    If files of one task of a bucket had expired, all tasks of the bucket are redone.
     """
     expired = {m.bucket_ref: m for m in messages if m.total_buckets == _TOO_LATE}
     delete_written_files(publisher.store, [m for m in messages if m.bucket_ref in expired])

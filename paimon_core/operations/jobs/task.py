@@ -1,4 +1,4 @@
-"""The common parts of all maintenance plans: tasks as values, the choice of partitions, and files by bucket."""
+"""The common parts of all maintenance plans: picklable tasks, partition filters, and files grouped by bucket."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,25 +23,25 @@ Buckets: TypeAlias = Collection[BucketRef]
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """The files that a plan may choose from, and whether it chooses more than what is due."""
+    """The scope of a plan: the files that it may use, and how much of them it compacts."""
 
     full: bool = False
-    """Compact as far as possible, instead of what is due."""
+    """True to compact as much as possible, False to compact only what is due."""
     partitions: Predicate | None = None
     """A bound predicate on partition columns (see `partition_choice`). `None`: all partitions."""
     buckets: Buckets | None = None
-    """`None`: all buckets."""
+    """The buckets to plan; `None`: all buckets."""
     snapshot: Snapshot | None = None
-    """`None`: the newest one (see `at_snapshot`)."""
+    """The snapshot to plan; `None`: the newest one (see `at_snapshot`)."""
 
     def at_snapshot(self, store: FileStore) -> "PlanRequest":
-        """Return the request with its snapshot; `None` then means that the table has none."""
+        """Return the request with its snapshot resolved; `None` then means that the table has no snapshot."""
         check_writable(store.schema)
         return self if self.snapshot is not None else replace(self, snapshot=store.snapshots.latest())
 
 
 ALL_DUE = PlanRequest()
-"""The request for what is due in the newest snapshot of the whole table."""
+"""The request for everything that is due in the newest snapshot of the whole table."""
 
 
 class CompactionTask(Protocol):
@@ -53,16 +53,16 @@ class CompactionTask(Protocol):
 
     @property
     def size(self) -> int:
-        """The bytes of the files that the task replaces."""
+        """The total bytes of the files that the task replaces."""
 
     @property
     def rows(self) -> int:
-        """The stored rows of these files."""
+        """The number of stored rows in these files."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketFiles(InCountedBucket):
-    """A task of files of one bucket, with the index files that hold their deletion vectors."""
+    """A task on files of one bucket, with the index files that hold their deletion vectors."""
 
     partition: bytes
     bucket: int
@@ -81,7 +81,7 @@ class BucketFiles(InCountedBucket):
         return sum(f.row_count for f in self.files)
 
     def message(self, after: tuple[DataFileMeta, ...]) -> CommitMessage:
-        """Return the message of a compaction that replaced the files by ``after``, and applied the deletion vectors."""
+        """Return the message of a compaction that replaced the files by ``after`` and applied the deletion vectors."""
         return CommitMessage(
             *self.location, compact_before=self.files, compact_after=after, compact_deleted_indexes=self.vectors
         )
@@ -90,34 +90,34 @@ class BucketFiles(InCountedBucket):
 def partition_choice(
     store: FileStore, partitions: Sequence[Mapping[str, object]] | None, predicate: Predicate | None
 ) -> Predicate | None:
-    """Return a bound predicate for partitions, each given as {column: value}, that also match ``predicate`` (bound).
+    """Return a bound predicate for the partitions {column: value} that also match ``predicate`` (bound).
 
-    ``None``: all partitions. Raises InvalidInputError if either names other columns, because compaction replaces whole
-    files.
+    ``None``: all partitions. Raises InvalidInputError if either uses columns other than partition columns, because
+    compaction replaces whole files.
     """
     if predicate is not None:
-        others = sorted(columns(predicate) - set(store.schema.partition_keys))
-        if others:
+        other_columns = sorted(columns(predicate) - set(store.schema.partition_keys))
+        if other_columns:
             raise InvalidInputError(
-                f"the filter of a compaction chooses partitions, but {others[0]!r} is no partition column of "
+                f"the filter of a compaction selects partitions, but {other_columns[0]!r} is no partition column of "
                 f"{store.root}: its partition columns are "
-                f"{listed_names(others[0], store.schema.partition_keys)}"
+                f"{listed_names(other_columns[0], store.schema.partition_keys)}"
             )
-    chosen = [] if partitions is None else [partition_predicate(store, partitions)]
-    return conjunction([*chosen, *([] if predicate is None else [predicate])])
+    predicates = [] if partitions is None else [partition_predicate(store, partitions)]
+    return conjunction([*predicates, *([] if predicate is None else [predicate])])
 
 
 def live_files(
     store: FileStore, request: PlanRequest, *, with_stats: bool = False
 ) -> dict[BucketLocation, list[DataFileMeta]]:
-    """Return the requested live files of each bucket, without postponed buckets; no file if there is no snapshot.
+    """Return the requested live files by bucket, without postponed buckets; empty if the table has no snapshot.
 
-    ``with_stats``: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
-    upgraded file has its statistics.
+    ``with_stats``: True to read column statistics, too. REQUIRES: True if a file may be upgraded, because the new entry
+    of an upgraded file keeps its statistics.
     """
     if request.snapshot is None:
         return {}
-    found = live_entries(
+    live = live_entries(
         store, request.snapshot, partition=request.partitions, buckets=request.buckets, with_stats=with_stats
     )
-    return files_by_bucket(entry for entry in found.live if entry.bucket >= 0)
+    return files_by_bucket(entry for entry in live.live if entry.bucket >= 0)

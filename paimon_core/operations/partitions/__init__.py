@@ -1,1 +1,1 @@
-"""Whole partitions: expiry, idle ones, and marks of partitions that are done."""
+"""Operations on whole partitions: expiry, detection of idle partitions, and marking partitions as done."""

@@ -1,12 +1,12 @@
-"""Expiry of partitions: those that are older than ``partition.expiration-time`` are dropped (behaviour 7.15).
+"""Expire partitions: drop the partitions that are older than ``partition.expiration-time`` (behaviour 7.15).
 
-The age of a partition is that of the time in its values (``values-time``) or of its newest file (``update-time``). It
-is dropped by an OVERWRITE, which streams ignore. By values all rows of the partition are dropped, also those committed
-meanwhile, for they are as old. By files, a partition that gets a file meanwhile stays.
+The age of a partition follows from the time in its values (``values-time``) or from its newest file (``update-time``).
+An OVERWRITE, which streams ignore, drops the partition. With ``values-time`` this includes rows committed at the same
+time, because they are just as old. With ``update-time`` a partition that receives a file at the same time stays.
 
-After commits the check is due once per ``partition.expiration-check-interval`` of the table, not of a writer: if the
-newest snapshot is the first one of its interval. So a table with many short writers is checked, too. The intervals of
-different tables begin at different times.
+After commits, the check is due once per ``partition.expiration-check-interval`` of the table, not of a writer: when the
+newest snapshot is the first one of its interval. Thus a table with many short-lived writers is checked, too. The
+intervals of different tables begin at different times.
 """
 
 import logging
@@ -45,12 +45,12 @@ _ATTEMPTS = 5
 VALUES_TIME, UPDATE_TIME = "values-time", "update-time"
 
 PartitionName = dict[str, str]
-"""The values of a partition as texts, by column."""
+"""The values of a partition as texts, by column name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """A live partition: serialised, its values as texts (``None``: null), and when its newest file was made."""
+    """A live partition: its serialised key, its values (``None``: null), and its newest file's creation time."""
 
     key: bytes
     values: dict[str, str | None]
@@ -58,24 +58,24 @@ class _Partition:
 
 
 def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[PartitionName]:
-    """Drop the partitions that are due by the table's options, and return them, in the order of their values.
+    """Drop the partitions that are due by the table's options, and return them sorted by value.
 
-    At most ``partition.expiration-max-num`` partitions are dropped, the first ones, ``partition.expiration-batch-size``
-    in each commit. A partition whose values are null or give no time never expires by its values.
+    Drop at most the first ``partition.expiration-max-num`` partitions, ``partition.expiration-batch-size`` in each
+    commit. A partition whose values are null or contain no time never expires by its values.
 
     Args:
-        store: of the table.
-        dry_run: drop nothing, and return what would be dropped.
+        store: the table whose partitions expire.
+        dry_run: True to drop nothing and return the partitions that would be dropped.
 
     Raises InvalidInputError for a table without partitions or without ``partition.expiration-time``, UnsupportedError
-    for another strategy or format, CommitConflictError if others change the partitions in every attempt.
+    for an unknown strategy or format, CommitConflictError if other commits change the partitions in every attempt.
     """
     age, strategy = store.options.value(PARTITION_EXPIRATION_TIME), _strategy(store)
     if not store.schema.partition_keys:
         raise InvalidInputError(f"{store.root} has no partitions that can expire")
     if age is None:
         raise InvalidInputError(
-            f"the age at which partitions of {store.root} expire is unknown: give it, such as '30 d', or set the "
+            f"the age at which partitions of {store.root} expire is not set: pass it, for example '30 d', or set the "
             f"option {PARTITION_EXPIRATION_TIME.key!r}"
         )
     by_values = strategy == VALUES_TIME
@@ -130,16 +130,16 @@ def _strategy(store: FileStore) -> str:
     strategy: str = store.options.value(PARTITION_EXPIRATION_STRATEGY).strip().lower().replace("_", "-")
     if strategy not in (VALUES_TIME, UPDATE_TIME):
         raise UnsupportedError(
-            f"option {PARTITION_EXPIRATION_STRATEGY.key!r} of {store.root} is {strategy!r}: there are "
-            f"{VALUES_TIME!r} and {UPDATE_TIME!r}; a class is of another language"
+            f"option {PARTITION_EXPIRATION_STRATEGY.key!r} of {store.root} is {strategy!r}: use {VALUES_TIME!r} or "
+            f"{UPDATE_TIME!r}; a Java class cannot be loaded"
         )
     return strategy
 
 
 def partitions_not_due(store: FileStore) -> Predicate | None:
-    """Return a bound predicate for the partitions that do not expire yet; `None`: none does, or none can.
+    """Return a bound predicate for the partitions that are not due; `None` if no partition is due or can expire.
 
-    Raises as `expire_partitions` for another strategy or format.
+    Raises the errors of `expire_partitions` for an unknown strategy or format.
     """
     age = store.options.value(PARTITION_EXPIRATION_TIME)
     if age is None or not store.schema.partition_keys:
@@ -154,7 +154,7 @@ def partitions_not_due(store: FileStore) -> Predicate | None:
 
 
 def _newest_files(store: FileStore) -> tuple[Snapshot | None, dict[bytes, int]]:
-    """Return the newest snapshot, and when the newest file of each of its partitions was made (local milliseconds)."""
+    """Return the newest snapshot, and the creation time (local ms) of the newest file of each of its partitions."""
     snapshot, newest = store.snapshots.latest(), dict[bytes, int]()
     for entry in live_entries(store, snapshot, with_stats=False).live if snapshot is not None else ():
         newest[entry.partition] = max(newest.get(entry.partition, 0), entry.file.creation_time or 0)
@@ -162,16 +162,20 @@ def _newest_files(store: FileStore) -> tuple[Snapshot | None, dict[bytes, int]]:
 
 
 def _due(store: FileStore, newest: Mapping[bytes, int], before: int, *, by_values: bool) -> list[_Partition]:
-    """Return the partitions from before a moment (local milliseconds), in the order of their values."""
-    partitions = [_Partition(key, _values(store, key), made) for key, made in newest.items()]
-    found = _before(store, partitions, before) if by_values else [one for one in partitions if one.newest < before]
-    return sorted(found, key=lambda one: ",".join(map(str, one.values.values())))
+    """Return the partitions older than a time (local milliseconds), sorted by value."""
+    partitions = [_Partition(key, _values(store, key), created) for key, created in newest.items()]
+    due = (
+        _before(store, partitions, before)
+        if by_values
+        else [partition for partition in partitions if partition.newest < before]
+    )
+    return sorted(due, key=lambda partition: ",".join(map(str, partition.values.values())))
 
 
 def _before(store: FileStore, partitions: Sequence[_Partition], before: int) -> list[_Partition]:
-    """Return the partitions whose values give a time before a moment."""
+    """Return the partitions whose values contain a time before ``before`` (local milliseconds)."""
     parse = time_parser(store.options.value(PARTITION_TIMESTAMP_FORMATTER))
-    pattern, found, without = store.options.value(PARTITION_TIMESTAMP_PATTERN), [], []
+    pattern, old, without = store.options.value(PARTITION_TIMESTAMP_PATTERN), [], []
     for partition in partitions:
         texts = {column: text for column, text in partition.values.items() if text is not None}
         complete = len(texts) == len(partition.values)
@@ -179,10 +183,10 @@ def _before(store: FileStore, partitions: Sequence[_Partition], before: int) -> 
         if time is None:
             without.append(partition)
         elif time < before * 1000:
-            found.append(partition)
+            old.append(partition)
     if without:
         _log.warning(
-            "%d partitions of %s have no time and never expire, the first is %s: set %r and %r, or %r = %r",
+            "%d partitions of %s contain no time and never expire, the first is %s: set %r and %r, or %r = %r",
             len(without),
             hide_secrets(store.root),
             without[0].values,
@@ -191,11 +195,11 @@ def _before(store: FileStore, partitions: Sequence[_Partition], before: int) -> 
             PARTITION_EXPIRATION_STRATEGY.key,
             UPDATE_TIME,
         )
-    return found
+    return old
 
 
 def _drop_untouched(store: FileStore, before: int, batch: Collection[_Partition]) -> list[_Partition]:
-    """Drop the partitions of a batch that have no newer file still; return them."""
+    """Drop the partitions of a batch that still have no newer file; return them."""
     snapshot, newest = _newest_files(store)
     due = _due(store, newest, before, by_values=False)
     keys = {partition.key for partition in batch}
@@ -231,13 +235,13 @@ def expiration_options(
     strategy: str | None = None,
     max_num: int | None = None,
 ) -> Mapping[str, str]:
-    """Return the options of the arguments that are given."""
+    """Return the table options for the arguments that are not `None`."""
     text = f"{age // _MILLI} ms" if isinstance(age, timedelta) else age
-    given = {
+    options = {
         PARTITION_EXPIRATION_TIME.key: text,
         PARTITION_TIMESTAMP_FORMATTER.key: formatter,
         PARTITION_TIMESTAMP_PATTERN.key: pattern,
         PARTITION_EXPIRATION_STRATEGY.key: strategy,
         PARTITION_EXPIRATION_MAX_NUM.key: None if max_num is None else str(max_num),
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The partitions that get no files any more."""
+"""Find partitions that no longer receive files."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -18,13 +18,13 @@ def idle_partitions(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Filter = None,
 ) -> Predicate | None:
-    """Return a predicate of the partitions without a file younger than a time; `None`: there are none.
+    """Return a predicate for the partitions whose newest file is at least ``idle`` old; `None` if there are none.
 
     Args:
-        store: of the table.
-        idle: the least time since the newest file of the partition was made.
+        store: the table to search.
+        idle: the smallest age of a partition's newest file.
         partitions: the partitions to choose from, each {column: value}; `None`: all.
-        filter: a filter on partition columns.
+        filter: a filter on partition columns; `None`: all partitions.
 
     Raises InvalidInputError for a table without partitions.
     """
@@ -36,5 +36,5 @@ def idle_partitions(
     for entry in live:
         newest[entry.partition] = max(newest.get(entry.partition, 0), entry.file.creation_time or 0)
     until = local_millis(store.now()) - idle / timedelta(milliseconds=1)
-    found = {partition for partition, made in newest.items() if made <= until}
-    return partitions_predicate(store, found, most=len(found)) if found else None
+    idle_keys = {partition for partition, created in newest.items() if created <= until}
+    return partitions_predicate(store, idle_keys, most=len(idle_keys)) if idle_keys else None

@@ -1,7 +1,7 @@
-"""The time that the values of a partition mean, by patterns and by formats of Java (behaviour 7.15).
+"""Parse the time in a partition's values with patterns and Java date formats (behaviour 7.15).
 
-Times are local times without a zone, in microseconds since 1970-01-01T00:00. They are integers, because a partition may
-be called 12024-01-01, which Python's datetime cannot hold.
+Times are local times without a zone, in microseconds since 1970-01-01T00:00. They are integers because Python's
+datetime cannot hold a partition value such as 12024-01-01.
 """
 
 import re
@@ -15,7 +15,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.options.bucket import PARTITION_TIMESTAMP_FORMATTER
 
 TimeParser = Callable[[str], int | None]
-"""A function from a text to a time; ``None``: the text is no time of this form."""
+"""A function that parses a text as a time; it returns ``None`` if the text does not have this form."""
 _DEFAULT: Final = re.compile(
     r"(?P<year>-?\d{1,10})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?: (?P<hour>\d{1,2}):(?P<minute>\d{1,2}):(?P<second>\d{1,2})(?:\.(?P<fraction>\d{1,9}))?)?",
@@ -32,7 +32,7 @@ _DAY: Final = 86_400
 
 
 def time_text(pattern: str | None, values: Mapping[str, str]) -> str:
-    """Return the text of a partition's time: its first value, or the pattern with values for ``$column``."""
+    """Return the text of a partition's time: its first value, or the pattern with ``$column`` replaced by values."""
     if pattern is None:
         return next(iter(values.values()))
     names = "|".join(re.escape(name) for name in sorted(values, key=len, reverse=True))
@@ -40,40 +40,42 @@ def time_text(pattern: str | None, values: Mapping[str, str]) -> str:
 
 
 def time_parser(format: str | None) -> TimeParser:
-    """Return the parser of a format; ``None``: ``yyyy-MM-dd[ HH:mm:ss[.SSS]]``, whose numbers may be too large.
+    """Return the parser for a format; ``None``: ``yyyy-MM-dd[ HH:mm:ss[.SSS]]``, where numbers may overflow.
 
-    Raises UnsupportedError for a format with anything but numbers, from the year to the fraction of a second.
+    Raises UnsupportedError for a format with fields other than numbers from the year to the fraction of a second.
     """
     return _lenient if format is None else partial(_strict, _compiled(format))
 
 
 def _lenient(text: str) -> int | None:
-    """Parse the default form: 2024-13-01 is 2025-01-01, and 25:00:00 is one o'clock of the next day."""
+    """Parse the default format, with overflow: 2024-13-01 is 2025-01-01, and 25:00:00 is 01:00 of the next day."""
     match = _DEFAULT.fullmatch(text)
     if match is None:
         return None
-    found = match.groupdict()
-    fraction = found.pop("fraction")
-    return _micros({name: int(value or 0) for name, value in found.items()}, fraction)
+    fields = match.groupdict()
+    fraction = fields.pop("fraction")
+    return _micros({name: int(value or 0) for name, value in fields.items()}, fraction)
 
 
 def _strict(pattern: re.Pattern[str], text: str) -> int | None:
-    """Parse by a compiled format. The 31st of a shorter month is its last day, as in Java."""
+    """Parse with a compiled format. The 31st of a shorter month is its last day, as in Java."""
     match = pattern.fullmatch(text)
     if match is None:
         return None
-    given = {name: value for name, value in match.groupdict().items() if value is not None}
-    fraction, short = given.pop("fraction", None), given.pop("short", None)
-    found = {name: int(value) for name, value in given.items()} | ({} if short is None else {"year": 2000 + int(short)})
-    if not {"year", "month", "day"} <= found.keys():
+    texts = {name: value for name, value in match.groupdict().items() if value is not None}
+    fraction, short = texts.pop("fraction", None), texts.pop("short", None)
+    numbers = {name: int(value) for name, value in texts.items()} | (
+        {} if short is None else {"year": 2000 + int(short)}
+    )
+    if not {"year", "month", "day"} <= numbers.keys():
         return None
-    if any(not low <= found[name] <= high for name, (low, high) in _LIMITS.items() if name in found):
+    if any(not low <= numbers[name] <= high for name, (low, high) in _LIMITS.items() if name in numbers):
         return None
-    if "hour" not in found:
-        found, fraction = {name: found[name] for name in ("year", "month", "day")}, None
-    first = _day({**found, "day": 1})
-    following = _day({**found, "day": 1, "month": found["month"] + 1})
-    return _micros({**found, "day": min(found["day"], following - first)}, fraction)
+    if "hour" not in numbers:
+        numbers, fraction = {name: numbers[name] for name in ("year", "month", "day")}, None
+    first = _day({**numbers, "day": 1})
+    following = _day({**numbers, "day": 1, "month": numbers["month"] + 1})
+    return _micros({**numbers, "day": min(numbers["day"], following - first)}, fraction)
 
 
 def _compiled(format: str) -> re.Pattern[str]:
@@ -86,10 +88,10 @@ def _compiled(format: str) -> re.Pattern[str]:
         if token["quoted"] is not None:
             parts.append(re.escape(token["quoted"].replace("''", "'") or "'"))
         elif token["letter"] is None:
-            other = token["other"]
-            if other in _OTHERS:
-                raise _unsupported(format, other)
-            parts.append({"[": "(?:", "]": ")?"}.get(other) or re.escape(other))
+            literal = token["other"]
+            if literal in _OTHERS:
+                raise _unsupported(format, literal)
+            parts.append({"[": "(?:", "]": ")?"}.get(literal) or re.escape(literal))
         else:
             digits_follow = after is not None and after["letter"] is not None
             parts.append(_group(token["letter"], len(token[0]), digits_follow, format))
@@ -100,9 +102,9 @@ def _compiled(format: str) -> re.Pattern[str]:
 
 
 def _group(letter: str, width: int, digits_follow: bool, format: str) -> str:
-    """Return the group of a field: ``width`` digits, or more where Java takes more.
+    """Return the regular expression group of a field: ``width`` digits, or more where Java accepts more.
 
-    One letter takes any number of digits, and so do four letters of a year unless another field follows.
+    A single letter accepts any number of digits, and so do four letters of a year unless another field follows.
     """
     name = _FIELDS.get(letter)
     if name is None or (name not in ("year", "fraction") and width > 2):
@@ -123,15 +125,15 @@ def _micros(number: Mapping[str, int], fraction: str | None) -> int:
 
 
 def _day(number: Mapping[str, int]) -> int:
-    """Return the day since 1970-01-01; months and days may be too large."""
-    cycles, year = divmod(number["year"], 400)  # the calendar repeats, so that numpy's range is enough
+    """Return the number of days since 1970-01-01; months and days may overflow."""
+    cycles, year = divmod(number["year"], 400)  # the calendar repeats every 400 years, so numpy's range suffices
     months = (year - 1970) * 12 + number["month"] - 1
     first = int(np.datetime64(months, "M").astype("datetime64[D]").astype(np.int64))
     return first + number["day"] - 1 + cycles * 146_097
 
 
-def _unsupported(format: str, found: str) -> UnsupportedError:
+def _unsupported(format: str, part: str) -> UnsupportedError:
     return UnsupportedError(
-        f"option {PARTITION_TIMESTAMP_FORMATTER.key!r} is {format!r}, and {found!r} in it is not supported: use "
+        f"option {PARTITION_TIMESTAMP_FORMATTER.key!r} is {format!r}, and {part!r} in it is not supported: use "
         "numbers such as yyyy, MM, dd, HH, mm, ss and SSS, texts in quotes, and [ ] around optional parts"
     )

@@ -1,4 +1,4 @@
-"""Files ``_SUCCESS`` in the directories of partitions that are complete, for schedulers of other systems."""
+"""Mark complete partitions with a file ``_SUCCESS`` in their directories, for external schedulers."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -17,9 +17,9 @@ _ACTION = "success-file"
 
 
 def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) -> list[str]:
-    """Write a success file into each directory of partitions, each given as {column: value}; return the paths.
+    """Write a success file into the directory of each partition {column: value}; return the paths.
 
-    A column left out means all its values. Raises NotFoundError for a partition without rows (then nothing is written),
+    A missing column stands for all its values. Raises NotFoundError for a partition without rows (nothing is written),
     InvalidInputError for a table without partitions, UnsupportedError for another ``partition.mark-done-action``.
     """
     actions = store.options.value(PARTITION_MARK_DONE_ACTION)
@@ -31,21 +31,21 @@ def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) ->
     if not store.schema.partition_keys:
         raise InvalidInputError(f"{store.root} has no partitions")
     snapshot = store.snapshots.latest()
-    done: dict[bytes, None] = {}
+    done_partitions: dict[bytes, None] = {}
     for spec in partitions:
         where = partition_predicate(store, [spec])
         live = () if snapshot is None else live_entries(store, snapshot, partition=where, with_stats=False).live
-        found = sorted({entry.bucket_ref.partition for entry in live})
-        if not found:
+        matching = sorted({entry.bucket_ref.partition for entry in live})
+        if not matching:
             raise NotFoundError(f"partition {dict(spec)} of {store.root} has no rows")
-        done.update(dict.fromkeys(found))
-    return _write_success_files(store, done)
+        done_partitions.update(dict.fromkeys(matching))
+    return _write_success_files(store, done_partitions)
 
 
 def record_done_after_commit(store: FileStore, written: Collection[BucketRef]) -> None:
-    """Do the same for the partitions of buckets that a batch wrote, if ``partition.end-input-to-done`` is set.
+    """Mark the partitions that a batch wrote as done, if ``partition.end-input-to-done`` is set.
 
-    Never fails: the rows are committed by then, so an error is logged.
+    Never fails: the rows are already committed, so errors are logged.
     """
     if not (written and store.schema.partition_keys and store.options.value(PARTITION_END_INPUT_TO_DONE)):
         return
@@ -54,7 +54,7 @@ def record_done_after_commit(store: FileStore, written: Collection[BucketRef]) -
     except Exception as error:
         _log.warning(
             "the rows are committed to %s, but not all of their partitions were marked as done; "
-            "the procedure mark_partition_done does it: %s",
+            "call the procedure mark_partition_done: %s",
             hide_secrets(store.root),
             hide_secrets(str(error)),
         )

@@ -1,4 +1,4 @@
-"""Files ``_SUCCESS`` for schedulers of other systems: when something was complete first, and last."""
+"""Files ``_SUCCESS`` for external schedulers, with the first and the last time of completion."""
 
 import json
 
@@ -9,7 +9,7 @@ _CREATED, _MODIFIED = "creationTime", "modificationTime"
 
 
 def write_success_file(store: FileStore, path: str) -> None:
-    """Create a success file; one that exists keeps its time of creation."""
+    """Create or update a success file; an existing file keeps its creation time."""
     now = store.now()
     try:
         created = load_object(store.io.read(path), path).get(_CREATED)

@@ -1,1 +1,1 @@
-"""Changes of rows: deletes, column updates, and new row ids."""
+"""Row changes: deletes, column updates, and new row ids."""

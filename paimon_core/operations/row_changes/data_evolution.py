@@ -1,9 +1,9 @@
-"""Tables whose columns may be in several files (``data-evolution.enabled``): replace columns, and compact files.
+"""Replace columns and compact files of tables whose columns may be in several files (``data-evolution.enabled``).
 
-New values of some columns are written to a new file, for all rows of the files that hold the changed rows. So two files
-hold the same rows, or no row in common. Rows are identified by row ids, which never change.
+New values of some columns are written to a new file, for all rows of the files that hold the changed rows. Thus two
+files hold either the same rows or no common row. Row ids, which never change, identify the rows.
 
-Blobs are stored in separate files of fewer rows. New blobs are written for all rows of such a file. Compaction does
+Blobs are stored in separate files with fewer rows. New blobs are written for all rows of a blob file. Compaction does
 not rewrite blob files.
 """
 
@@ -43,7 +43,7 @@ from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer, write_rows
 
 _WRITERS = 2  # files written in parallel
-_ONE_FILE = 1 << 62  # more bytes and rows than any file has: all rows of a range go to one file
+_ONE_FILE = 1 << 62  # bytes and rows; more than any file has, so that all rows of a range go to one file
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class RowRanges:
-    """The row ranges of one snapshot, in the order of their row ids. It pickles: tasks replace columns of one each."""
+    """The row ranges of one snapshot, sorted by row id. Picklable: each task replaces columns of one range."""
 
     ranges: tuple[tuple[BucketLocation, RowRangeFiles], ...]
     with_vectors: frozenset[str] = frozenset()
@@ -78,29 +78,29 @@ class RowRanges:
 
     @staticmethod
     def of(store: FileStore, snapshot: Snapshot) -> "RowRanges":
-        """Return the ranges; OutOfRangeError if the snapshot has expired."""
+        """Return the row ranges of a snapshot. Raises OutOfRangeError if the snapshot has expired."""
         with raise_if_expired(store, snapshot):
-            found = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
+            ranges = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
             with_vectors = _files_with_vectors(store, snapshot)
-        return RowRanges(tuple(sorted(found, key=lambda found: found[1][0].first_row_id or 0)), with_vectors)
+        return RowRanges(tuple(sorted(ranges, key=lambda ranges: ranges[1][0].first_row_id or 0)), with_vectors)
 
     def numbers(self, row_ids: np.ndarray) -> np.ndarray:
-        """Return the number of the range of each row id (``int64``). REQUIRES: rows have these ids."""
+        """Return the range number of each row id (``int64``). REQUIRES: rows with these ids exist."""
         firsts = np.array([group[0].first_row_id or 0 for _, group in self.ranges], np.int64)
         return np.searchsorted(firsts, row_ids, side="right") - 1
 
     def replace_columns(
         self, store: FileStore, number: int, fields: Sequence[DataField], new: NewValues
     ) -> CommitMessage:
-        """Write new values of some columns of rows of one range; return the message. After an error no file is left.
+        """Write new values of some columns of one range; return the message. After an error no new file remains.
 
         Raises UnsupportedError if the table has deletion vectors.
 
         Args:
-            store: of the table.
-            number: of the range.
-            fields: the columns.
-            new: of the changed rows, of these columns and their types.
+            store: the table to change.
+            number: the number of the range.
+            fields: the columns to replace.
+            new: the new values of the changed rows, with these columns and types.
         """
         location, group = self.ranges[number]
         _check_no_vectors(store, self.with_vectors)
@@ -119,16 +119,16 @@ class RowRanges:
         return message
 
 
-# ---- columns replaced
+# ---- replacing columns
 
 
 def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
-    """Replace the values of some columns of some rows, in one commit; ``None``: ``data`` has no rows.
+    """Replace the values of some columns of some rows in one commit; return ``None`` if ``data`` has no rows.
 
     ``data`` holds ``_ROW_ID`` and the columns to change, by name. Values of other rows of the same files are copied to
     the new files. Raises InvalidInputError for ids that the table does not have and for values that its columns cannot
-    hold, UnsupportedError for a table with deletion vectors, CommitConflictError if others changed the same columns of
-    the same files meanwhile, OutOfRangeError if the snapshot that was read expired meanwhile.
+    hold; UnsupportedError for a table with deletion vectors; CommitConflictError if another commit changed the same
+    columns of the same files at the same time; OutOfRangeError if the snapshot expires during the call.
     """
     check_writable(store.schema)
     fields, new = _changes(store, data)
@@ -151,19 +151,19 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
 
 def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:
-    """Return the files to write for rows with these ascending ids; InvalidInputError for an id that no row has."""
+    """Return the files to write for rows with these ascending ids. Raises InvalidInputError for an unknown id."""
     touched: list[_Work] = []
-    found = np.zeros(len(ids), bool)
+    exists = np.zeros(len(ids), bool)
     _check_no_vectors(store, _files_with_vectors(store, snapshot))
     for location, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
         for group in groups:
             low, high = _among(ids, group)
             if low < high:
-                found[low:high] = True
+                exists[low:high] = True
                 parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
                 touched += [_Work(location, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
-    if not found.all():
-        raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
+    if not exists.all():
+        raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~exists][0]}")
     return touched
 
 
@@ -175,14 +175,14 @@ def _check_no_vectors(store: FileStore, with_vectors: Collection[str]) -> None:
     """Raise UnsupportedError if a file of the table has a deletion vector."""
     if with_vectors:
         raise UnsupportedError(
-            f"columns of {store.root} cannot be replaced: {len(with_vectors)} of its files have deletion vectors, such "
-            f"as {min(with_vectors)}, and the table could not be read once columns of the same rows are in several "
-            "files. Overwrite the table, or these partitions, with their rows"
+            f"columns of {store.root} cannot be replaced: {len(with_vectors)} of its files, such as "
+            f"{min(with_vectors)}, have deletion vectors, and a table with these cannot be read when columns of a row "
+            "are in several files. Overwrite the table, or these partitions, with their rows"
         )
 
 
 def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
-    """Return ``low, high`` such that ``ids[low:high]`` of the ascending ids are rows of the first file."""
+    """Return ``low, high``, where ``ids[low:high]`` of the ascending ids are rows of the first file."""
     first = files[0].first_row_id
     low, high = (0, 0) if first is None else np.searchsorted(ids, [first, first + files[0].row_count]).tolist()
     return low, high
@@ -193,11 +193,11 @@ def _parts(
 ) -> Iterator[tuple[tuple[DataField, ...], RowRangeFiles]]:
     """Yield the columns of each new file, and the files whose rows it will hold.
 
-    New blobs replace a single blob file: the others of the range are not rewritten. But Java reads consecutive blob
-    files only if they were written under one schema.
+    New blobs replace a single blob file; the other blob files of the range are not rewritten. However, Java reads
+    consecutive blob files only if they were written under one schema.
     """
-    if rest := tuple(f for f in fields if not is_blob_type(f.type)):
-        yield rest, group
+    if other_fields := tuple(f for f in fields if not is_blob_type(f.type)):
+        yield other_fields, group
     for field in (f for f in fields if is_blob_type(f.type)):
         holders = files_with_column(store, group, field)
         one_by_one = is_blob(holders[0]) and (len(holders) == 1 or {f.schema_id for f in holders} == {store.schema.id})
@@ -212,20 +212,18 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], N
     """
     schema = store.schema
     if not store.traits.data_evolution:
-        raise InvalidInputError(
-            f"columns of {store.root} cannot be replaced: it has no 'data-evolution.enabled' = 'true'"
-        )
+        raise InvalidInputError(f"columns of {store.root} cannot be replaced without 'data-evolution.enabled' = 'true'")
     names = [name for name in data.schema.names if name != ROW_ID.name]
-    known = {f.name: f for f in schema.fields if f.name not in schema.partition_keys}
-    wrong = [name for name in names if name not in known]
+    fields_by_name = {f.name: f for f in schema.fields if f.name not in schema.partition_keys}
+    wrong = [name for name in names if name not in fields_by_name]
     if wrong or not names or len(set(data.schema.names)) != len(names) + 1:
         raise InvalidInputError(
-            f"replacing columns takes {ROW_ID.name} and columns of the table that are no partition columns, each once; "
-            f"found {data.schema.names}, the table has {list(known)}"
+            f"replacing columns takes {ROW_ID.name} and non-partition columns of the table, each once; "
+            f"found {data.schema.names}, the table has {list(fields_by_name)}"
         )
     ids = data.column(ROW_ID.name)
     if not pa.types.is_integer(ids.type) or ids.null_count or pc.count_distinct(ids).as_py() != len(ids):
-        raise InvalidInputError(f"{ROW_ID.name} must be whole numbers, each row once and none NULL")
+        raise InvalidInputError(f"{ROW_ID.name} must be whole numbers without NULL and without repetition")
     fields = tuple(f for f in schema.fields if f.name in names)
     columns = []
     for field in fields:
@@ -245,9 +243,9 @@ def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, lis
 
 
 def _write_row_range(store: FileStore, work: _Work, new: NewValues) -> DataFileMeta:
-    """Write a file of columns for all rows of a range, with the new values of changed rows and the old ones of others.
+    """Write a file of columns for all rows of a range: new values for changed rows, old values for the others.
 
-    ``new``: of the changed rows.
+    ``new``: the new values of the changed rows.
     """
     bucket, group, fields = work.location.ref, work.files, work.fields
     spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
@@ -282,9 +280,9 @@ class RowRangeCompactTask(BucketFiles):
 
 
 def plan_row_ranges(store: FileStore, request: PlanRequest = ALL_DUE) -> list[RowRangeCompactTask]:
-    """Return the tasks that are due: each makes one file, up to the target size, of files of consecutive row ranges.
+    """Return the due tasks: each compacts files of consecutive row ranges into one file up to the target size.
 
-    Blob files are not compacted, nor are row ranges with deletion vectors. A full request also compacts fewer than
+    Blob files and row ranges with deletion vectors are not compacted. A full request also compacts fewer than
     ``compaction.min.file-num`` files.
     """
     request, policy = request.at_snapshot(store), append_compaction_policy(store)
@@ -303,10 +301,10 @@ def plan_row_ranges(store: FileStore, request: PlanRequest = ALL_DUE) -> list[Ro
 
 
 def _adjacent_files(groups: Sequence[RowRangeFiles], target_size: int, target_rows: int) -> Iterator[Group]:
-    """Yield files of consecutive row ranges, of about the target size (bytes) or rows together.
+    """Yield groups of files of consecutive row ranges, each of about the target size (bytes) or number of rows.
 
-    Ranges with blob files of other columns, or of another schema, are not compacted together: Java could not read the
-    result as one.
+    Ranges whose blob files have different columns or schemas are not compacted together, because Java could not read
+    the result as one range.
     """
     current: list[DataFileMeta] = []
     end, size, rows = -1, 0, 0
@@ -327,7 +325,7 @@ def _adjacent_files(groups: Sequence[RowRangeFiles], target_size: int, target_ro
 
 
 def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
-    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
+    """Write the new files, which are invisible until the message is committed. After an error no file remains."""
     check_no_newer(store, task.files)
     spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False, stores_tracking=False)
     if spec.blobs:  # a row range must not end within a blob file

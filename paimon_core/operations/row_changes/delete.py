@@ -1,11 +1,11 @@
-"""Deletion of rows by a filter, in one commit.
+"""Delete the rows that match a filter, in one commit.
 
-- Without a primary key, with ``deletion-vectors.enabled``: the positions of the rows are added to deletion vectors.
-- Without a primary key otherwise: the files that hold the rows are rewritten without these rows.
-- With a primary key: a row of kind -D is written for each row.
+- Without a primary key, with ``deletion-vectors.enabled``: add the positions of the rows to deletion vectors.
+- Without a primary key otherwise: rewrite the files that hold the rows without these rows.
+- With a primary key: write a row of kind -D for each row.
 
-If others change the same files or buckets meanwhile, the matching rows are searched again. So no deleted row comes
-back, and no row is deleted that does not match any more.
+If another commit changes the same files or buckets at the same time, the matching rows are searched again. Thus no
+deleted row comes back, and no row is deleted that no longer matches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,26 +56,26 @@ from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import TableWrite
 
-RETRIES = 10  # attempts, if others change the same files each time
+RETRIES = 10  # attempts, if other commits change the same files each time
 
 
 def delete_rows(
     store: FileStore, predicate: Predicate, *, runner: Runner = LOCAL, progress: Progress | None = None
 ) -> Snapshot | None:
-    """Delete the rows that match a predicate; return the last snapshot made, ``None``: no row matches.
+    """Delete the rows that match a predicate; return the last new snapshot, ``None`` if no row matches.
 
-    A predicate on partition columns alone drops these partitions, unread. Exception: a table with a primary key and
-    ``delete.force-produce-changelog`` gets a row of kind -D for each row.
+    A predicate on partition columns only drops these partitions without reading them. Exception: a table with a primary
+    key and ``delete.force-produce-changelog`` gets a row of kind -D for each row.
 
     Args:
-        store: of the table.
-        predicate: bound.
+        store: the table to delete from.
+        predicate: a bound predicate.
         runner: reads and rewrites the files of a table without a primary key.
-        progress: called after every task with the bytes done and the bytes in all.
+        progress: called after every task with the bytes done and the total bytes; ``None``: no progress reports.
 
     Raises UnsupportedError if the table's options do not allow deletes, CommitConflictError if every attempt met a
     conflict, OutOfRangeError if the snapshot of the last attempt expired before it was read, CorruptedError for a file
-    that is missing while its snapshot exists. After an error no file is left, but for CommitUnknownError.
+    that is missing although its snapshot exists. After an error, except CommitUnknownError, no new file remains.
     """
     check_writable(store.schema)
     check_deletes(store.schema)
@@ -87,17 +87,17 @@ def delete_rows(
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
-    """Return True if the predicate (bound) selects whole partitions, which can be dropped without reading them."""
+    """Return True if the bound predicate selects whole partitions, which can be dropped without reading them."""
     row_by_row = schema.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
     if row_by_row and schema.primary_keys:
         return False
-    asked = columns(predicate)
-    return bool(asked) and asked <= set(schema.partition_keys)
+    names = columns(predicate)
+    return bool(names) and names <= set(schema.partition_keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Whole partitions that were removed unread: their rows, and the snapshot; `None`: there were no rows."""
+    """The result of dropping whole partitions unread: number of rows, and the snapshot (`None` without rows)."""
 
     rows: int
     snapshot: Snapshot | None
@@ -109,16 +109,16 @@ def drop_counted(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Dropped | None:
-    """Remove the rows of whole partitions unread, and count them by metadata.
+    """Remove the rows of whole partitions without reading them, and count them from metadata.
 
-    `None`: nothing was done, because metadata do not know the rows that a read would show, or because the table emits
+    Return `None` and do nothing if metadata does not determine the rows that a read would show, or if the table emits
     each deleted row in its changelog.
 
     Args:
-        store: of the table.
+        store: the table to delete from.
         predicate: a bound predicate on partition columns; `None`: all partitions.
-        user: of the commit; `None`: a new one.
-        properties: texts to store in the snapshot.
+        user: the commit user; `None`: a new one.
+        properties: texts to store in the snapshot; `None`: no texts.
 
     Raises the errors of `delete_rows`.
     """
@@ -128,16 +128,16 @@ def drop_counted(
     emits = traits.changelog_producer != "none" or store.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
     if (traits.keyed and emits) or bucket_mode(store.schema) is BucketMode.POSTPONE:
         return None
-    shown = store.with_options(shows_all(store.schema))
+    visible_store = store.with_options(shows_all(store.schema))
 
     def attempt() -> Dropped | None:
         snapshot = _newest(store)
         if snapshot is None:
             return Dropped(0, None)
-        found = aggregate(TableScan(shown, snapshot, predicate), (), [Function("count")])
-        if found is None:
+        counted = aggregate(TableScan(visible_store, snapshot, predicate), (), [Function("count")])
+        if counted is None:
             return None
-        [(rows,)] = found
+        [(rows,)] = counted
         return Dropped(rows, _drop_unread(store, predicate, snapshot, user, properties) if rows else None)
 
     dropped = retry_on_conflict(attempt, RETRIES)
@@ -147,9 +147,9 @@ def drop_counted(
 
 
 def check_deletes(schema: TableSchema) -> None:
-    """Raise UnsupportedError, which says what to do instead, for a table whose rows cannot be deleted.
+    """Raise UnsupportedError, which suggests an alternative, for a table whose rows cannot be deleted.
 
-    These are tables with data evolution, and tables with a primary key where a row of kind -D does not delete its row.
+    These are tables with data evolution, and tables with a primary key in which a row of kind -D deletes nothing.
     """
     options, traits = schema.options, TableTraits(schema)
     if traits.data_evolution:
@@ -160,8 +160,10 @@ def check_deletes(schema: TableSchema) -> None:
         return
     engine = traits.engine_type
     if not engine.deletes_rows(options):
-        way = f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
-        raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {way}")
+        instead = (
+            f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
+        )
+        raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {instead}")
     if options.value(IGNORE_DELETE):
         raise UnsupportedError("this table ignores deletes: set the option 'ignore-delete' to 'false' to delete rows")
     if options.value(ROWKIND_FIELD) is not None:
@@ -190,7 +192,7 @@ def _drop_unread(
 
 
 def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    """Drop whole partitions, unread."""
+    """Drop whole partitions without reading them."""
     latest = _newest(store)
     if latest is None:
         return None
@@ -203,20 +205,20 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
 
 
 def shows_all(schema: TableSchema) -> dict[str, str]:
-    """Return the options under which a read also shows rows of level 0, which otherwise only a compaction shows."""
+    """Return options with which a read also shows rows of level 0 that are otherwise invisible until a compaction."""
     return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if TableTraits(schema).deletion_vectors else {}
 
 
 def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    """Write a row of kind -D for every row that matches in the newest snapshot; commit if no such row has changed."""
+    """Write a row of kind -D for every matching row of the newest snapshot; commit if these rows are unchanged."""
     snapshot = _newest(store)
     if snapshot is None:
         return None
-    shown = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
-    read = TableRead(shown, store.schema.fields, predicate)
+    visible_store = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
+    read = TableRead(visible_store, store.schema.fields, predicate)
     publisher, started_from = Publisher(store), StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
     with TableWrite(store, started_from=started_from) as writer:
-        for split in TableScan(shown, snapshot, predicate).plan().splits:
+        for split in TableScan(visible_store, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
@@ -224,7 +226,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
         return commit_messages(publisher, messages, started_from=started_from).snapshot
 
 
-# ---- without
+# ---- without a primary key
 
 
 def _delete_in_files(
@@ -245,7 +247,7 @@ def _messages(
     runner: Runner,
     progress: Progress | None = None,
 ) -> list[CommitMessage]:
-    """Return messages that delete the matching rows of a snapshot; empty: no file may hold such a row."""
+    """Return messages that delete the matching rows of a snapshot; empty if no file can hold a matching row."""
     if snapshot is None:
         return []
     with raise_if_expired(store, snapshot):
@@ -262,16 +264,16 @@ def replace_rows(
     properties: Mapping[str, str] | None = None,
     runner: Runner = LOCAL,
 ) -> Snapshot | None:
-    """Delete the rows that match a predicate, and add written rows, in one commit; return its snapshot.
+    """Delete the rows that match a predicate and add written rows in one commit; return its snapshot.
 
-    Other statements that changed rows since the newest snapshot was read are a conflict: the rows are searched again.
+    If another statement changed rows after the newest snapshot was read, this is a conflict: search the rows again.
 
     Args:
-        store: of a table without a primary key.
-        predicate: bound.
+        store: a table without a primary key.
+        predicate: a bound predicate.
         inserted: the messages of the rows to add. After an error their files are deleted.
-        user: of the commit.
-        properties: texts to store in the snapshot.
+        user: the commit user; `None`: a new one.
+        properties: texts to store in the snapshot; `None`: no texts.
         runner: reads and rewrites files.
 
     Raises the errors of `delete_rows`.
@@ -299,7 +301,7 @@ def replace_rows(
 def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:
     """Return tasks of files that may hold matching rows.
 
-    With deletion vectors a task has all files of a bucket, because they share index files; else it has one file.
+    With deletion vectors a task has all files of a bucket, because they share index files; otherwise it has one file.
     """
     vectors = vectors_by_bucket(store, snapshot)
     buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
@@ -312,7 +314,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 
 
 def _delete(predicate: Predicate, planned: Snapshot, store: FileStore, task: BucketFiles) -> CommitMessage:
-    """Find and delete the matching rows in some files of snapshot ``planned``. After an error no file is left."""
+    """Find and delete the matching rows in some files of snapshot ``planned``. After an error no new file remains."""
     with raise_if_expired(store, planned):
         return without_rows(store, task, partial(_matching, store, task, predicate))
 
@@ -320,12 +322,12 @@ def _delete(predicate: Predicate, planned: Snapshot, store: FileStore, task: Buc
 def _matching(
     store: FileStore, task: BucketFiles, predicate: Predicate, file: DataFileMeta, old: DeletionVector | None
 ) -> DeletionVector:
-    """Return the positions of the rows of the file that match and are not deleted yet."""
-    asked = columns(predicate)
-    fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
-    found = [np.zeros(0, np.int64)]
+    """Return the positions of the file's rows that match and are not deleted yet."""
+    names = columns(predicate)
+    fields = (*(f for f in store.schema.fields if f.name in names), ROW_POSITION)
+    positions = [np.zeros(0, np.int64)]
     how = ReadOptions(predicate, old)
     for batch in read_file(store, task.bucket_ref, file, fields, how):
         rows = batch.select(range(len(fields) - 1))
-        found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
-    return DeletionVector.of(np.concatenate(found))
+        positions.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
+    return DeletionVector.of(np.concatenate(positions))

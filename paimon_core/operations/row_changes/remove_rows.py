@@ -1,7 +1,7 @@
-"""Removal of rows from data files of a table without a primary key, by their positions.
+"""Remove rows from data files of a table without a primary key, by their positions.
 
-With ``deletion-vectors.enabled`` the positions are added to deletion vectors; otherwise the files are written again
-without the rows. A file that loses all its rows is removed.
+With ``deletion-vectors.enabled`` the positions are added to deletion vectors; otherwise the files are rewritten without
+the rows. A file that loses all its rows is removed.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,26 +36,26 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import concatenate
 
-_THREADS = 2  # files read in parallel; each decodes its columns in parallel as well
+_THREADS = 2  # files read in parallel; each also decodes its columns in parallel
 Find = Callable[[DataFileMeta, DeletionVector | None], DeletionVector]
 """A function from a file and the vector of its deleted rows to the rows to remove."""
 
 
 class RowPositions:
-    """Positions of rows by the path of their data file. It pickles; rows take a few bits each."""
+    """Row positions by the path of their data file. Picklable. Memory: a few bits for each row."""
 
     def __init__(self) -> None:
         self._files: dict[str, BitMap] = {}
         self.added = 0
-        """The number of positions added, repeated ones included."""
+        """The number of added positions, including repetitions."""
 
     @property
     def distinct(self) -> int:
-        """The number of different positions."""
+        """The number of distinct positions."""
         return sum(map(len, self._files.values()))
 
     def add(self, paths: pa.Array, positions: pa.Array) -> None:
-        """Add positions (``int64``, none NULL), each in the file with the path beside it."""
+        """Add positions (``int64``, without NULL); ``paths[i]`` is the path of the file of ``positions[i]``."""
         self.added += len(positions)
         encoded = pc.dictionary_encode(paths)
         codes, rows = encoded.indices.to_numpy(), positions.to_numpy()
@@ -64,17 +64,17 @@ class RowPositions:
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
         for number, path in enumerate(encoded.dictionary.to_pylist()):
-            found = rows[order[bounds[number] : bounds[number + 1]]].astype(np.uint32)
-            self._files.setdefault(path, BitMap()).update(BitMap(found))
+            row_numbers = rows[order[bounds[number] : bounds[number + 1]]].astype(np.uint32)
+            self._files.setdefault(path, BitMap()).update(BitMap(row_numbers))
 
-    def update(self, others: "RowPositions") -> None:
-        """Add the positions of `others`."""
-        self.added += others.added
-        for path, rows in others._files.items():
+    def update(self, other: "RowPositions") -> None:
+        """Add the positions of ``other``."""
+        self.added += other.added
+        for path, rows in other._files.items():
             self._files.setdefault(path, BitMap()).update(rows)
 
     def by_name(self) -> dict[str, tuple[str, BitMap]]:
-        """Return path and positions by file name. Names of data files are unique in a table."""
+        """Return path and positions by file name; data file names are unique in a table."""
         return {path.rpartition("/")[2]: (path, rows) for path, rows in self._files.items()}
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class RowPositions:
 
 @dataclass(frozen=True, slots=True)
 class MarkedFiles:
-    """A task: files of one bucket, and for each the rows to remove, by file name."""
+    """A task: files of one bucket, and the rows to remove by file name."""
 
     files: BucketFiles
     marked: Mapping[str, BitMap]
@@ -105,7 +105,7 @@ class MarkedFiles:
 
     @property
     def keeps_rows(self) -> bool:
-        """True if some rows of a file stay."""
+        """True if some rows of the files remain."""
         return any(len(self.marked[f.file_name]) < f.row_count for f in self.files.files)
 
 
@@ -117,14 +117,14 @@ def remove_rows(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> list[CommitMessage]:
-    """Return messages that remove rows of a snapshot; after an error no file is left.
+    """Return messages that remove rows of a snapshot; after an error no new file remains.
 
     Args:
-        store: of a table without a primary key.
-        snapshot: in which the files are live.
-        positions: of the rows, none of them deleted.
-        runner: writes the files. Files that need not be read are changed in this process.
-        progress: called after every task of the runner with the bytes done and the bytes in all.
+        store: a table without a primary key.
+        snapshot: the snapshot in which the files are live.
+        positions: the positions of the rows, which must not be deleted yet.
+        runner: writes the files. This process handles files that need not be read.
+        progress: called after every task of the runner with the bytes done and the total bytes; `None`: no reports.
 
     Raises CommitConflictError for a file that is not live in the snapshot, OutOfRangeError if it has expired.
     """
@@ -133,28 +133,32 @@ def remove_rows(
     run = partial(_remove, snapshot)
     marks = store.traits.deletion_vectors
     rewritten = [task for task in tasks if not marks and task.keeps_rows]
-    others = [task for task in tasks if marks or not task.keeps_rows]
+    remaining = [task for task in tasks if marks or not task.keeps_rows]
     messages = runner.run_all(store, rewritten, run, progress) if rewritten else []
     with Publisher(store).publishing(messages):
-        return [*messages, *LOCAL.run_all(store, others, run, None)]
+        return [*messages, *LOCAL.run_all(store, remaining, run, None)]
 
 
 def _plan(store: FileStore, snapshot: Snapshot, positions: RowPositions) -> list[MarkedFiles]:
-    """Return a task for each file; with deletion vectors for each bucket, because its files share index files."""
-    marks, wanted = store.traits.deletion_vectors, positions.by_name()
+    """Return a task for each file or, with deletion vectors, for each bucket, because its files share index files."""
+    marks, positions_by_name = store.traits.deletion_vectors, positions.by_name()
     vectors = vectors_by_bucket(store, snapshot) if marks else {}
     buckets: dict[BucketLocation, list[DataFileMeta]] = {}
     for at, files in files_by_bucket(live_entries(store, snapshot).live).items():
-        found = [f for f in files if f.file_name in wanted and store.file_path(at.ref, f) == wanted[f.file_name][0]]
-        if found:
-            buckets[at] = found
-    missing = set(wanted) - {f.file_name for files in buckets.values() for f in files}
+        matching = [
+            f
+            for f in files
+            if f.file_name in positions_by_name and store.file_path(at.ref, f) == positions_by_name[f.file_name][0]
+        ]
+        if matching:
+            buckets[at] = matching
+    missing = set(positions_by_name) - {f.file_name for files in buckets.values() for f in files}
     if missing:
-        raise CommitConflictError(f"file {min(missing)} is no part of snapshot {snapshot.id} of {store.root}")
+        raise CommitConflictError(f"file {min(missing)} is not in snapshot {snapshot.id} of {store.root}")
     tasks = []
     for at, files in buckets.items():
         for group in [files] if marks else [[file] for file in files]:
-            marked = {f.file_name: wanted[f.file_name][1] for f in group}
+            marked = {f.file_name: positions_by_name[f.file_name][1] for f in group}
             tasks.append(MarkedFiles(BucketFiles(*at, tuple(group), vectors.get(at.ref, ())), marked))
     return tasks
 
@@ -168,16 +172,16 @@ def _remove(planned: Snapshot, store: FileStore, task: MarkedFiles) -> CommitMes
 
 
 def without_rows(store: FileStore, task: BucketFiles, find: Find) -> CommitMessage:
-    """Remove the rows that `find` returns from the files of one bucket. After an error no file is left."""
+    """Remove the rows that ``find`` returns from the files of one bucket. After an error no new file remains."""
     message = CommitMessage(*task.location)
     old = read_entries(store, task.vectors)
     marked: dict[str, DeletionVector] = {}
     try:
         rows = parallel_map(lambda file: find(file, old.get(file.file_name)), task.files, threads=_THREADS)
-        for file, found in zip(task.files, rows, strict=True):
-            if not found.cardinality:
+        for file, removed in zip(task.files, rows, strict=True):
+            if not removed.cardinality:
                 continue
-            deleted = old[file.file_name].union(found) if file.file_name in old else found
+            deleted = old[file.file_name].union(removed) if file.file_name in old else removed
             if deleted.cardinality < file.row_count and store.traits.deletion_vectors:
                 marked[file.file_name] = deleted
                 continue
@@ -200,7 +204,7 @@ def _marking(
     old: Mapping[str, DeletionVector],
     marked: Mapping[str, DeletionVector],
 ) -> CommitMessage:
-    """Return the message with the deletion vectors of its bucket: new ones, and none for deleted files."""
+    """Return the message with the new deletion vectors of its bucket, and without vectors for deleted files."""
     removed = {f.file_name for f in message.deleted_files}
     touched = {*removed, *marked}
     if not marked and not any(name in old for name in removed):

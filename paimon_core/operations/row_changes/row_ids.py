@@ -1,4 +1,4 @@
-"""New row ids for partitions whose ids overlap: each partition then has a range of its own (behaviour 12.2)."""
+"""Assign new row ids to partitions with overlapping ids, so that each has a separate range (behaviour 12.2)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,33 +24,35 @@ def reassign_row_ids(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
 ) -> Snapshot | None:
-    """Give the rows of partitions whose ids lie between those of others new ids, in one COMPACT; `None`: none do.
+    """Assign new row ids to partitions whose id ranges interleave, in one COMPACT; `None` if no ranges do.
 
-    The new ids begin at ``nextRowId``; partitions and rows keep their order. Only metadata are written. Writers that
+    The new ids begin at ``nextRowId``; partitions and rows keep their order. Only metadata is written. Writers that
     read the old ids conflict and read again. Memory: all live entries.
 
     Args:
-        store: of a table with data evolution.
-        partitions: the partitions to look at, each as {column: value}; `None`: all.
-        filter: a bound predicate on partition columns.
+        store: a table with data evolution.
+        partitions: the partitions to consider, each as {column: value}; `None`: all.
+        filter: a bound predicate on partition columns; `None`: all partitions.
 
     Raises InvalidInputError for a table without data evolution, UnsupportedError (nothing changed) for global indexes
     and for files that store ids with their rows.
     """
     for option in (ROW_TRACKING_ENABLED, DATA_EVOLUTION_ENABLED):
         if not store.options.value(option):
-            raise InvalidInputError(
-                f"{store.root} has no row ids to reassign: only tables with '{option.key}' = 'true' have"
-            )
-    chosen = partition_choice(store, partitions, filter)
+            raise InvalidInputError(f"{store.root} has no row ids to reassign: they need '{option.key}' = 'true'")
+    partition_filter = partition_choice(store, partitions, filter)
 
     def reassigned(base: Snapshot) -> Changes | None:
         metas = manifest_metas(store, base)
         entries = [e for m in metas for e in store.manifests.read(m.file_name, m.file_size, lossless=True)]
         live = [entry for entry in merge_entries(entries) if entry.kind == ADD]
         due = _interleaved(live)
-        if chosen is not None:
-            due = [one for one in due if one in PartitionFilter(chosen, store.schema.partition_arrow).matching(due)]
+        if partition_filter is not None:
+            due = [
+                partition
+                for partition in due
+                if partition in PartitionFilter(partition_filter, store.schema.partition_arrow).matching(due)
+            ]
         if not due:
             return None
         _check(store, base, [entry.file for entry in live if entry.partition in due])
@@ -62,41 +64,41 @@ def reassign_row_ids(
 
 
 def _interleaved(live: Iterable[ManifestEntry]) -> list[bytes]:
-    """Return the partitions whose range of ids overlaps that of another, in the order of their first ids."""
+    """Return the partitions whose id range overlaps another partition's range, sorted by first id."""
     ranges: dict[bytes, tuple[int, int]] = {}
     for entry in live:
         first = entry.file.first_row_id
         if first is not None:
             low, high = ranges.get(entry.partition, (first, first))
             ranges[entry.partition] = min(low, first), max(high, first + entry.file.row_count - 1)
-    found: set[bytes] = set()
+    interleaved: set[bytes] = set()
     widest: tuple[int, bytes] | None = None
     for (low, high), partition in sorted((ends, partition) for partition, ends in ranges.items()):
         if widest is not None and low <= widest[0]:
-            found |= {partition, widest[1]}
+            interleaved |= {partition, widest[1]}
         if widest is None or high > widest[0]:
             widest = high, partition
-    return sorted(found, key=ranges.__getitem__)
+    return sorted(interleaved, key=ranges.__getitem__)
 
 
 def _check(store: FileStore, base: Snapshot, files: Iterable[DataFileMeta]) -> None:
     indexes = [] if base.index_manifest is None else store.manifests.read_index(base.index_manifest)
     if any(entry.global_index is not None for entry in indexes):
-        raise UnsupportedError(f"{store.root} has global indexes, which name rows by their ids: drop them first")
+        raise UnsupportedError(f"{store.root} has global indexes, which refer to row ids: drop them first")
     for file in files:
         if file.first_row_id is None or ROW_ID.name in (file.write_cols or ()):
-            raise UnsupportedError(f"the rows of {file.file_name} in {store.root} store their ids, which stay")
+            raise UnsupportedError(f"the rows of {file.file_name} in {store.root} store their ids, which cannot change")
 
 
 def _renumbered(live: Sequence[ManifestEntry], due: Sequence[bytes], following: int) -> tuple[list[ManifestEntry], int]:
-    """Return all entries, those of the partitions ``due`` with new ids from ``following`` on, and the id behind."""
+    """Return all entries, with new ids from ``following`` on for the partitions ``due``, and the next free id."""
     ranges: dict[bytes, set[tuple[int, int]]] = defaultdict(set)  # first id and number of rows
     for entry in live:
         if entry.partition in due:
             ranges[entry.partition].add((_first(entry.file), entry.file.row_count))
-    moved: dict[tuple[bytes, int], int] = {}  # new first id, by partition and old one
+    moved: dict[tuple[bytes, int], int] = {}  # new first id by partition and old first id
     for partition in due:
-        start = end = 0  # of rows that several files have in common, each with some of their columns
+        start = end = 0  # the current row range, whose columns several files may share
         for first, rows in sorted(ranges[partition]):
             if first >= end:
                 following += end - start

@@ -55,7 +55,7 @@ def test_another_schema_has_no_statistics(table):
     later = table.alter([AddColumn("c", "INT")])
     later.write(pa.table({"id": pa.array([3], pa.int64())}))
     assert read_statistics(later.store, later.snapshot()) is None
-    with pytest.raises(CommitConflictError, match="schema 0, the table has schema 1"):
+    with pytest.raises(CommitConflictError, match="schema 0, but the table has schema 1"):
         commit_statistics(table.store, statistics(table))
     assert len(stat_files(table)) == 1
 

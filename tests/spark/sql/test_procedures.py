@@ -201,10 +201,10 @@ def test_orphan_files_and_old_partitions(sql, monkeypatch):
     assert sql("SELECT count(*) FROM t") == [(3,)]
     for statement, message in [
         ("CALL sys.remove_orphan_files('t', mode => 'here')", "one of .*'distributed', 'local'"),
-        ("CALL sys.remove_orphan_files('t', '2999-01-01')", "are being written"),
+        ("CALL sys.remove_orphan_files('t', '2999-01-01')", "are not referenced yet"),
         ("CALL sys.remove_orphan_files('t', parallelism => 3)", "'parallelism' of remove_orphan_files is not supp"),
         ("CALL sys.remove_orphan_files('nope.*')", "nope"),
-        ("CALL sys.expire_partitions('t')", "give it, such as '30 d'"),
+        ("CALL sys.expire_partitions('t')", "pass it, for example '30 d'"),
         ("CALL sys.expire_partitions('t', '1 d', expire_strategy => 'age')", "'values-time' and 'update-time'"),
         ("CALL sys.expire_partitions('t', '1 d', timestamp_formatter => 'MMM')", "'MMM' in it is not supported"),
     ]:

@@ -99,9 +99,9 @@ def test_buckets_choose_where(tmp_path):
 @pytest.mark.parametrize(
     ("options", "arguments", "message"),
     [
-        ({}, {"buckets": [2]}, "buckets 0 to 1, asked were [2]"),
-        ({}, {"buckets": []}, "asked were none"),
-        ({}, {"buckets": [-1, 0]}, "asked were [-1, 0]"),
+        ({}, {"buckets": [2]}, "buckets 0 to 1, got [2]"),
+        ({}, {"buckets": []}, "got none"),
+        ({}, {"buckets": [-1, 0]}, "got [-1, 0]"),
         ({"bucket": "-1"}, {"buckets": [0]}, "no fixed number of buckets ('bucket' = -1)"),
         ({}, {"buckets": [0], "order_by": ["v"]}, "cannot be sorted by buckets"),
     ],

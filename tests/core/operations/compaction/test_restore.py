@@ -84,13 +84,13 @@ def test_bad_moments(tmp_path):
     for error, given, message in (
         (OutOfRangeError, {"snapshot_id_or_tag": 9}, "snapshot 9 .* does not exist"),
         (NotFoundError, {"snapshot_id_or_tag": "x"}, "version 'x'"),
-        (InvalidInputError, {}, "one moment is needed"),
-        (InvalidInputError, {"snapshot_id_or_tag": 1, "watermark": 3}, "one moment is needed"),
+        (InvalidInputError, {}, "pass exactly one of"),
+        (InvalidInputError, {"snapshot_id_or_tag": 1, "watermark": 3}, "pass exactly one of"),
     ):
         for verb in (table.restore, table.rollback_to):
             with pytest.raises(error, match=message):
                 verb(**given)
-    with pytest.raises(InvalidInputError, match="give one of snapshot_id, timestamp and watermark"):
+    with pytest.raises(InvalidInputError, match="pass only one of snapshot_id, timestamp and watermark"):
         table.tags.create("t", 1, watermark=2)
     for options, message in (({"bucket": "-2"}, "unseen"), ({"row-tracking.enabled": "true"}, "new ids")):
         keyed = "row-tracking.enabled" not in options

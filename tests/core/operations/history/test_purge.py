@@ -119,7 +119,7 @@ def test_a_branch_of_a_snapshot_has_a_tag_that_goes_with_it():
     table.maintenance.remove_orphan_files()
     searched = {path for path in all_files(io, ROOT) if "/manifest/" in path or "/bucket-" in path}
     assert searched == needed_files(table.store)
-    with pytest.raises(InvalidInputError, match="give tag or snapshot_id"):
+    with pytest.raises(InvalidInputError, match="pass either tag or snapshot_id"):
         table.branches.create("z", tag="v1", snapshot_id=number)
 
 

@@ -76,12 +76,12 @@ def test_tags_that_cannot_be(table):
     table.tags.create("v", 1)
     assert table.tags.create("v", 2, ignore_if_exists=True).snapshot.id == 1
     assert table.tags.create("v", 1, "3 d").time_retained == timedelta(days=3)  # of the same snapshot
-    with pytest.raises(AlreadyExistsError, match=r"'v' of .* exists already, for snapshot 1"):
+    with pytest.raises(AlreadyExistsError, match=r"'v' of .* already exists, for snapshot 1"):
         table.tags.create("v", 2)
     with pytest.raises(OutOfRangeError, match="available: 1 to 4"):
         table.tags.create("w", 9)
     for age in (timedelta(days=-1), "-1 d"):
-        with pytest.raises(InvalidInputError, match="the age of a tag"):
+        with pytest.raises(InvalidInputError, match="the retention time of a tag"):
             table.tags.create("w", 1, age)
     for name in ("", " ", "12", "a/b"):
         with pytest.raises(InvalidInputError, match="cannot name a tag"):
@@ -248,7 +248,7 @@ def test_consumers(table):
         consumers.reset("nope")
     with pytest.raises(InvalidInputError, match="1 or more"):
         consumers.reset("web", 0)
-    with pytest.raises(InvalidInputError, match="no regular expression"):
+    with pytest.raises(InvalidInputError, match="not a regular expression"):
         consumers.clear("(")
     assert consumers.clear() == ["web"]
 

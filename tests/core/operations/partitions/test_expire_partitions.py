@@ -242,11 +242,11 @@ def test_an_expiry_that_fails_after_a_commit_is_logged(caplog):
     create_table(io, ROOT, Schema(COLUMNS, [], ["dt", "hour"], options | {"partition.expiration-strategy": "my.Class"}))
     table = opened(io, "2024-01-05T10:05:00")
     assert table.write(pa.table([["2024-01-01"], pa.array([1], "int32"), [1]], schema=COLUMNS)).id == 1
-    assert "'my.class': there are 'values-time' and 'update-time'" in caplog.text
+    assert "'my.class': use 'values-time' or 'update-time'" in caplog.text
 
 
 def test_what_cannot_expire():
-    with pytest.raises(InvalidInputError, match=r"unknown.*'partition.expiration-time'"):
+    with pytest.raises(InvalidInputError, match=r"not set.*'partition.expiration-time'"):
         table_of("2024-01-05T00:00:00").maintenance.expire_partitions()
     with pytest.raises(InvalidInputError, match="no partitions"):
         table_of("2024-01-05T00:00:00", keys=()).maintenance.expire_partitions("1 d")

@@ -90,7 +90,7 @@ def test_statements_exclude_each_other_but_no_appends(tmp_path):
         remove(table, positions_of(table, "k = 101"), made.id)
     rewritten = {path for path in set(files_below(table.path)) - set(files) if "/data-" in path}
     assert len(rewritten) == 1  # of the row inserted: a statement that conflicts leaves no file
-    with pytest.raises(CommitConflictError, match="is no part of snapshot"):
+    with pytest.raises(CommitConflictError, match="is not in snapshot"):
         remove(table, positions, made.id)
 
 
@@ -98,5 +98,5 @@ def test_a_file_of_another_snapshot_is_refused(tmp_path):
     table = table_of(tmp_path / "t", **{"compaction.min.file-num": "2"})
     positions = positions_of(table, "k = 1")
     table.compact(full=True)
-    with pytest.raises(CommitConflictError, match="is no part of snapshot"):
+    with pytest.raises(CommitConflictError, match="is not in snapshot"):
         remove_rows(table.store, table.snapshot(), positions)
