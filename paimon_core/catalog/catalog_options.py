@@ -1,7 +1,7 @@
 """The options of a catalog, and the check of the names and values that a user gives.
 
-An option that chooses other tables, or a promise that this engine does not keep, is refused. An option that only tunes
-the Java engine is accepted and warns once, so that a list of options can serve both engines.
+An option that selects other tables, or asks for a guarantee that this engine does not give, is refused. An option that
+only tunes the Java engine is accepted and warns once, so that both engines can use the same options.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """An option that has one value here. ``reason`` says why others are refused, and what to do."""
+    """An option that supports a single value. ``reason``: why other values are refused, and what to do."""
 
     value: str | None
     reason: str
@@ -52,17 +52,17 @@ _WITHOUT_EFFECT: Final = (
     "lock-acquire-timeout", "lock-check-max-sleep", "lock-key-max-length", "lock.type", "metastore.client.class",
     "resolving-file-io.enabled", "sync-all-properties", "v1Function.enabled",
 )  # fmt: skip
-"""Options of Java's catalogs that choose no table and change no row."""
+"""Options of Java's catalogs that neither select tables nor change rows."""
 _EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,)
 KNOWN: Final = (*_EFFECTIVE, *_FIXED, *_WITHOUT_EFFECT)
-"""All names without a family. The families are ``table-default.<option>`` and the refused ones of services."""
+"""All names outside of families. The families are ``table-default.<option>``, and the refused options of services."""
 
 
 def check_catalog_options(options: Mapping[str, str]) -> None:
     """Check the options of a catalog, and warn once of each name without effect.
 
-    Raises InvalidInputError for an unknown name, with the nearest known one, and for an option of another argument;
-    UnsupportedError for an option of another kind of catalog.
+    Raises InvalidInputError for an unknown name, with the nearest known name, and for a name that belongs to another
+    argument; UnsupportedError for an option of another kind of catalog.
     """
     check_known(table_defaults(options), "the catalog's table defaults")
     for key, value in options.items():
@@ -78,7 +78,7 @@ def check_catalog_options(options: Mapping[str, str]) -> None:
 
 
 def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options ``table-default.<option>`` of a catalog by the names of the options."""
+    """Return the values of a catalog's options ``table-default.<option>``, by ``<option>``."""
     return {k.removeprefix(DEFAULTS_PREFIX): v for k, v in options.items() if k.startswith(DEFAULTS_PREFIX)}
 
 

@@ -120,7 +120,7 @@ def replace_files(
         appended = follow(None)
         assert appended is not None  # empty changes are changes, too
         if read_at is not None and contents(store, base, where) != contents(store, read_at, where):
-            raise publisher.conflict("the files to be rewritten have changed")
+            raise publisher.conflict("the files to rewrite have changed")
         live = live_entries(store, base, partition=where).live if base is not None else []
         removed = [ManifestEntry(DELETE, *e.location, e.file) for e in live if not only or e.partition in only]
         cleared_buckets = frozenset(e.bucket_ref for e in removed) | indexed_buckets(store, base, where, only)

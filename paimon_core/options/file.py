@@ -215,7 +215,7 @@ VECTOR_FIELD = Option(
     comma_list,
     NOTHING,
     "columns stored as vectors",
-    mark=refused("these columns are stored in files of their own"),
+    mark=refused("these columns are stored in separate files"),
 )
 VARIANT_SHREDDINGSCHEMA = Option(
     "variant.shreddingSchema",

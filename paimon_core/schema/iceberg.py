@@ -136,7 +136,7 @@ def iceberg_type(t: DataType, field_id: int, depth: int = 0) -> IcebergType:
             return {"type": "struct", "fields": [_field(f) for f in fields]}
         case _:
             atomic = _atomic(t) if isinstance(t, AtomicType) else None
-            assert atomic is not None, f"{t} was to be refused"
+            assert atomic is not None, f"{t} should have been refused"
             return atomic
 
 

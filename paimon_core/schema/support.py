@@ -227,7 +227,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
     # columns and rows outside of the data files
-    Limit(_no_blobs, "only columns of type BLOB are stored in files of their own", write=True),
+    Limit(_no_blobs, "only columns of type BLOB are stored in separate files", write=True),
     Limit(_on("blob-as-descriptor"), "blobs are bytes here, not descriptors", read=True, write=True),
     Limit(
         _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),
@@ -235,7 +235,7 @@ LIMITS: tuple[Limit, ...] = (
         read=True,
         write=True,
     ),
-    Limit(_set("vector-field"), "these columns are stored in files of their own", read=True, write=True),
+    Limit(_set("vector-field"), "these columns are stored in separate files", read=True, write=True),
     Limit(_shredded_maps, "the layout of the files is unknown", read=True, write=True),
     Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
     Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),

@@ -69,7 +69,7 @@ class Snapshots:
         for last_try in (*[False] * (_TRIES - 1), True):
             ids = self.ids()
             if not ids:
-                hint = None if hint is None else self.hinted()  # a dropped table has lost its hint, too
+                hint = None if hint is None else self.hinted()  # a dropped table has no hint either
                 if hint is None:
                     return None
                 if last_try:

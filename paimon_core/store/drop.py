@@ -124,7 +124,7 @@ def leftovers(io: FileIO, root: str) -> list[str]:
 
 
 def is_half_dropped(io: FileIO, root: str) -> bool:
-    """Return True if there is a part of a table at ``root``. REQUIRES: there is no table."""
+    """Return True if files of a dropped table are left at ``root``. REQUIRES: there is no table."""
     return bool(leftovers(io, root)) or bool(io.list(join(root, "manifest")))
 
 

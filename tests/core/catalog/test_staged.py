@@ -39,7 +39,7 @@ def catalog(tmp_path):
     ],
 )
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_staged_table_appears_whole(catalog, keys, options, exists):
+def test_staged_table_appears_with_all_rows(catalog, keys, options, exists):
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, keys, ["p"], options), replace_existing=exists)

@@ -48,7 +48,7 @@ def test_each_call_continues_after_the_snapshots_that_were_checked():
     assert found.checked_until == 2
 
 
-def test_nothing_is_searched_if_no_existing_snapshot_can_be_ours():
+def test_search_is_skipped_without_candidates():
     mine = snapshot(1, commit_user="we", commit_identifier=7)
     found = search(checked_until=None)
     assert found.find(*stored(mine)) is None
@@ -81,7 +81,7 @@ def test_expired_snapshots_leave_an_earlier_run_undecided(attempted):
     assert search(checked_until=1).find(*stored(snapshot(3), snapshot(4))) is None
 
 
-def test_many_snapshots_are_listed_first():
+def test_search_of_many_snapshots_starts_with_a_listing():
     mine = snapshot(60, commit_user="we", commit_identifier=7)
     found = search()
     assert found.find(*stored(mine, snapshot(100))) == mine

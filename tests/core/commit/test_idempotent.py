@@ -177,7 +177,7 @@ def test_without_intents_the_snapshots_decide(io):
     assert numbers(io) == [0, 1, 2, 3]
 
 
-def test_is_committed_is_sure_and_changes_nothing(io):
+def test_is_committed_is_certain_and_writes_nothing(io):
     store = table_at(io).store
     ask = IdempotentCommits(store, USER).is_committed
     batch(io, 0)
@@ -206,7 +206,7 @@ def test_complete_mode_replaces_the_table_once(io):
     assert numbers(io) == []
 
 
-def test_a_corrupted_intent_is_named(io):
+def test_corrupted_intent_is_named_in_the_error(io):
     batch(io, 0)
     died_before_it_noted(io, 0)
     (path,) = (path for path in io.files if "/intent/" in path)

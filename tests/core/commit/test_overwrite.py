@@ -43,7 +43,7 @@ def test_partitions_become_a_predicate(table, specs, text):
         ([{"p": "x"}, {"v": 1}], r"{'v': 1} is not a partition"),
     ],
 )
-def test_other_columns_are_refused(table, specs, error):
+def test_columns_outside_the_partition_key_are_refused(table, specs, error):
     with pytest.raises(InvalidInputError, match=error):
         partition_predicate(table.store, specs)
 
@@ -73,6 +73,6 @@ def test_contents_are_the_live_files_of_the_partitions(table):
     assert contents(table.store, None, None) == (set(), set())
 
 
-def test_without_indexes_no_bucket_has_one(table):
+def test_table_without_index_manifest_has_no_indexed_buckets(table):
     assert indexed_buckets(table.store, None, None, ()) == frozenset()
     assert indexed_buckets(table.store, table.commit("write +a"), None, ()) == frozenset()

@@ -535,7 +535,7 @@ def test_vectors_from_before_enabling_iceberg_are_refused(tmp_path, caplog):
 # ---- when something goes wrong
 
 
-def test_a_commit_whose_metadata_fails_says_so_and_the_next_one_repairs(tmp_path, caplog, monkeypatch):
+def test_failed_metadata_is_logged_and_written_by_the_next_commit(tmp_path, caplog, monkeypatch):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     write = type(table.store.io).write
@@ -581,7 +581,7 @@ def _now_of_newest(table: Table) -> set[str]:
     return found
 
 
-def test_a_commit_that_was_overtaken_does_not_move_the_hint_back(tmp_path):
+def test_overtaken_commit_does_not_move_the_hint_back(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(2):
         table.write(orders((i, "a", i)))
@@ -630,7 +630,7 @@ def test_nan_is_not_a_bound():
 @pytest.mark.parametrize(
     ("kind", "value"), [("boolean", False), ("int", -7), ("long", 2**40), ("date", 19000), ("string", "aü")]
 )
-def test_partition_values_come_back(kind, value):
+def test_partition_values_survive_encoding(kind, value):
     assert decoder(kind)(encode(value, kind)) == value
 
 

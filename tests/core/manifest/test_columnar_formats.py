@@ -48,7 +48,7 @@ def storable(found):
 @formats
 @draws(25)
 @given(given_entries=st.lists(entries.map(storable), min_size=1, max_size=5))
-def test_entries_come_back(name, given_entries):
+def test_columnar_entries_equal_avro_entries(name, given_entries):
     data = columnar(name, given_entries)
     assert decode_entries(data, "m") == given_entries
     bare = [replace(e, file=e.file.without_stats()) for e in given_entries]
@@ -56,13 +56,13 @@ def test_entries_come_back(name, given_entries):
 
 
 @formats
-def test_they_are_never_rewritten(name):
+def test_columnar_manifests_are_never_rewritten(name):
     with pytest.raises(UnknownFieldsError, match="the-file"):
         decode_entries(columnar(name, [entry()]), "the-file", lossless=True)
 
 
 @formats
-def test_damage_names_the_file(name):
+def test_damaged_columnar_file_is_named_in_the_error(name):
     data = columnar(name, [entry(f"f{i}") for i in range(50)])
     for broken in (data[: len(data) // 2], data[:-20] + b"x" * 20):
         with pytest.raises(CorruptedError, match="the-file"):

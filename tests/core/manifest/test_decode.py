@@ -153,7 +153,7 @@ def test_another_version_is_refused(blocks):
         decode_entries(container(rows, 1), "/x/m")
 
 
-def test_garbage_is_refused_by_name():
+def test_garbage_is_refused_with_the_file_name():
     data = container([ENTRY.to_record(entry(str(i))) for i in range(100)], 1, codec="null")
     other = container([{"a": 1}], schema={"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
     for bad in (b"", b"garbage", data[:-1], data[: len(data) // 2], other):

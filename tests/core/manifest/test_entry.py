@@ -87,7 +87,7 @@ def test_a_fast_constructor_makes_equal_values():
         made.level = 1
 
 
-def test_without_statistics_says_so():
+def test_file_without_statistics_lists_no_columns():
     bare = data_file(value_stats_cols=("a",)).without_stats()
     assert (bare.key_stats, bare.value_stats, bare.value_stats_cols) == (EMPTY_STATS, EMPTY_STATS, ())
 
@@ -111,7 +111,7 @@ HASHES = IndexManifestEntry(ADD, b"p", 3, HASH, "index-2", 8, 2)
     st.lists(st.lists(data_files, max_size=1).map(tuple), min_size=6, max_size=6),
     st.lists(st.sampled_from([(), (VECTORS,), (HASHES, VECTORS)]), min_size=4, max_size=4),
 )
-def test_commit_messages_travel(files, indexes):
+def test_commit_message_survives_serialisation(files, indexes):
     message = CommitMessage(b"p", 3, -1, *files, *indexes)
     assert CommitMessage.from_bytes(message.to_bytes()) == message
     assert pickle.loads(pickle.dumps(message)) == message

@@ -139,7 +139,7 @@ def schema_of(kind):
         ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "p=2024-01-01 00:00:00"),
     ],
 )
-def test_texts_that_name_no_value_or_two_are_refused(tmp_path, kind, text):
+def test_ambiguous_or_invalid_texts_are_refused(tmp_path, kind, text):
     schema = Table.create(str(tmp_path / "t"), schema_of(kind)).schema
     with pytest.raises(InvalidInputError, match="the text"):
         partition_values(schema, partition_spec(text), "the text", "t")

@@ -16,7 +16,7 @@ def schemas(tmp_path):
     return Schemas(FileIO.of(str(tmp_path)), str(tmp_path))
 
 
-def test_no_table_no_schema(tmp_path):
+def test_missing_table_has_no_schema(tmp_path):
     found = schemas(tmp_path)
     assert found.ids() == []
     assert found.latest() is None
@@ -34,7 +34,7 @@ def test_ids_are_taken_once_and_listed_in_order(tmp_path):
     assert found.get(2).comment is None
 
 
-def test_strange_names_in_the_directory_are_passed_over(tmp_path):
+def test_other_names_in_the_directory_are_ignored(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     for name in (".schema-1.x.tmp", "schema-1x", "schema-", "schema-²", "other"):

@@ -34,7 +34,7 @@ def test_a_file_as_others_write_it(consumers, tmp_path):
     assert consumers.list() == {"mine": 5, "theirs": 3}
 
 
-def test_silent_consumers_expire(consumers):
+def test_inactive_consumers_expire(consumers):
     for name in ("old", "new"):
         consumers.record(name, 1)
     os.utime(consumers.path("old"), (1, 1))

@@ -49,7 +49,7 @@ MINIMAL = Snapshot(
 )
 
 
-def test_a_file_of_the_java_writer_comes_out_byte_for_byte():
+def test_java_file_is_written_back_byte_for_byte():
     assert Snapshot.from_json(TWO_X.encode(), "p").to_json().decode() == TWO_X
 
 
@@ -116,6 +116,6 @@ def test_reading_undoes_writing(snapshot):
         (TWO_X.replace('"APPEND"', "5").encode(), "'commitKind' must be a string"),
     ],
 )
-def test_garbage_is_corrupted_and_names_the_file(data, reason):
+def test_garbage_raises_corrupted_error_with_the_file(data, reason):
     with pytest.raises(CorruptedError, match=f"^/t/snapshot/snapshot-1: .*{reason}"):
         Snapshot.from_json(data, "/t/snapshot/snapshot-1")

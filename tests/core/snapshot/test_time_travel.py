@@ -138,7 +138,7 @@ def test_a_broken_creation_time_is_corrupted(created):
         tags.get("t")
 
 
-def test_tags_are_listed_by_snapshot_and_markers_passed_over():
+def test_tags_are_listed_by_snapshot_without_marker_files():
     where, tags = table(tags=[("b", 3), ("a", 4), ("c", 3)])
     where.io.write(f"{ROOT}/tag/tag-success-file/a_SUCCESS", b"")
     assert [(tag.name, tag.snapshot.id) for tag in tags.list()] == [("b", 3), ("c", 3), ("a", 4)]

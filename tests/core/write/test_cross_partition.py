@@ -164,7 +164,7 @@ def test_impossible_writes_are_refused(tmp_path, options, refused, message):
         table.write(rows(("a", 1, 1), ("a", 2, 1)))
 
 
-def test_writers_that_do_not_know_their_keys_are_refused(tmp_path):
+def test_writers_without_key_shard_are_refused(tmp_path):
     table = moving_table(tmp_path / "t")
     with pytest.raises(InvalidInputError, match="may move between partitions"):
         table.writer(role=WriterRole(0, 2))
@@ -188,7 +188,7 @@ def test_a_hidden_row_is_compacted_before_its_key_may_move(tmp_path):
     assert stored(table) == [("a", 1, 1)]
 
 
-def test_old_keys_are_forgotten(tmp_path):
+def test_keys_older_than_the_ttl_count_as_new(tmp_path):
     table = moving_table(tmp_path / "t", **{"cross-partition-upsert.index-ttl": "1 ms"})
     table.write(rows(("a", 1, 1)))
     table.with_options({"cross-partition-upsert.index-ttl": "1 d"}).write(rows(("b", 1, 2)))
@@ -202,7 +202,7 @@ keys = st.tuples(st.integers(0, 3).map(lambda k: k * 2**40), st.integers(0, 3))
 
 
 @given(st.lists(st.dictionaries(keys, st.integers(0, 9), max_size=8), max_size=6))
-def test_key_locations_are_a_dictionary_even_if_64_bit_hashes_agree(batches):
+def test_key_location_index_equals_dictionary_with_hash_collisions(batches):
     index, model = KeyLocationIndex(), {}
     for batch in batches:
         index.put(_fingerprints(batch), np.array(list(batch.values()), np.int64))

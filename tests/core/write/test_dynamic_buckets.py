@@ -92,7 +92,7 @@ def test_more_buckets_than_numbers_is_refused():
 
 
 @given(st.lists(st.lists(int32s, max_size=20), max_size=6))
-def test_an_index_is_a_dictionary(batches):
+def test_partition_index_equals_dictionary(batches):
     index, model = PartitionIndex(), {}
     for number, batch in enumerate(batches):
         new = np.array(sorted(set(batch) - set(model)), np.int32)
@@ -104,7 +104,7 @@ def test_an_index_is_a_dictionary(batches):
     assert {k: b for b, ks in index.by_bucket().items() for k in ks.tolist()} == model
 
 
-def test_a_damaged_index_file_is_named(tmp_path):
+def test_damaged_index_file_is_named_in_the_error(tmp_path):
     table = dynamic_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     (file,) = (tmp_path / "t" / "index").iterdir()

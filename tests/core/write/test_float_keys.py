@@ -107,7 +107,7 @@ KEY = st.sampled_from([*KEYS, NEGATIVE_NAN])
 
 @draws(25)
 @given(data=st.data(), options=st.sampled_from(list(WAYS.values())))
-def test_any_history_is_that_of_a_dictionary(tmp_path_factory, data, options):
+def test_any_history_equals_a_dictionary(tmp_path_factory, data, options):
     table, model = made(tmp_path_factory.mktemp("t") / "t", **options), {}
     for number in range(data.draw(st.integers(1, 4))):
         changes = data.draw(st.lists(st.tuples(st.sampled_from(["+I", "-D"]), KEY), min_size=1, max_size=6))

@@ -45,7 +45,7 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("options", HIDING.values(), ids=HIDING)
-def test_rows_are_shown_at_once(make, options):
+def test_rows_of_older_schema_are_visible_at_once(make, options):
     old, new = make(AddColumn("x", "INT"), **options)
     new.write(with_x(orders((2, "b", 2)), 20))
     for key in (3, 4, 5):
@@ -57,7 +57,7 @@ def test_rows_are_shown_at_once(make, options):
 
 
 @pytest.mark.parametrize("options", HIDING.values(), ids=HIDING)
-def test_a_writer_that_stays_open(make, options):
+def test_writer_open_across_schema_change_keeps_newer_columns(make, options):
     old, new = make(AddColumn("x", "INT"), **options)
     with old.writer() as writer:
         for identifier, key in enumerate((3, 5, 7)):

@@ -53,7 +53,7 @@ def test_rows_wait_until_they_are_routed(tmp_path):
     assert table.compact() is None
 
 
-def test_deletes_routed_to_a_bucket_without_other_rows_count(tmp_path):
+def test_delete_routed_without_other_rows_is_applied(tmp_path):
     options = {"deletion-vectors.enabled": "true", "postpone.default-bucket-num": "2", **WAITING}
     table = keyed_table(tmp_path / "t", bucket="-2", **options)
     table.write(orders(*((k, "v", k) for k in range(20))))
@@ -112,7 +112,7 @@ def test_files_of_one_writer_are_replayed_in_order(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["aggregation", "partial-update", "first-row"])
-def test_every_row_counts_once(tmp_path, engine):
+def test_every_row_is_counted_once(tmp_path, engine):
     options = {"merge-engine": engine, "fields.n.aggregate-function": "sum"} if engine == "aggregation" else {
         "merge-engine": engine
     }  # fmt: skip

@@ -39,7 +39,7 @@ def test_an_option_names_the_column_of_kinds():
         (kinds("+I", "+U", "-D"), False, "row 2 has kind -D: a table without a primary key accepts inserts only"),
     ],
 )
-def test_other_kinds_are_refused(given, keyed, error):
+def test_invalid_row_kinds_are_refused(given, keyed, error):
     with pytest.raises(InvalidInputError, match=error):
         kinds_of(ROWS, given, NONE, keyed=keyed)
 
@@ -60,7 +60,7 @@ def test_options_ignore_kinds(options, mask):
     assert rows_to_write(None, Options(options)) is None
 
 
-def test_kinds_that_every_merge_would_refuse_are_not_written():
+def test_row_kind_that_merges_refuse_is_refused_on_write():
     given = parse_kinds(kinds("+I", "-D"))
     check_kinds(given, {})
     check_kinds(parse_kinds(kinds("+I", "+U")), {DELETE: "sums take no deletes"})

@@ -80,7 +80,7 @@ def test_spilling_changes_no_row(commits, buffer, disk, handles, options, codec)
     ]),
     st.sampled_from(["none", "input"]),
 )  # fmt: skip
-def test_engines_that_compute_rows_see_all_of_them_at_once(commits, buffer, options, producer):
+def test_computing_engines_merge_all_spilled_rows_at_once(commits, buffer, options, producer):
     """Folding what was folded gives something else for these: rows wait as they came, as if the buffer were larger."""
     shape = {"bucket": "2", "write-only": "true", "changelog-producer": producer, **options}
     tables = new_table(**shape), new_table(**shape, **{"write-buffer-size": buffer})
@@ -185,12 +185,12 @@ def test_spilling_stops_at_the_disk_limit(tmp_path, local_disk):
     ("options", "codec"),
     [({}, "lz4"), ({"spill-compression": "ZSTD"}, "zstd"), ({"spill-compression": "none"}, None)],
 )
-def test_lz4_is_the_codec_on_local_disk_unless_the_option_names_another(options, codec):
+def test_spill_codec_is_lz4_unless_the_option_is_set(options, codec):
     for found in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
         assert (None if found is None else found.name) == codec
 
 
-def test_the_level_of_zstd_is_that_of_the_option():
+def test_zstd_level_is_taken_from_the_option():
     options = Options({"spill-compression": "zstd", "spill-compression.zstd-level": "7"})
     assert spill_codec(options).compression_level == SortLimits.of(options).codec.compression_level == 7
 

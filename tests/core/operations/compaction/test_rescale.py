@@ -108,7 +108,7 @@ def test_rows_changed_since_the_read_are_not_overwritten(tmp_path, change):
         table.write(orders((77, "v", 7))) if change == "write" else table.compact(full=True)
     before = rows_of(table.to_arrow())
     where = partitions_predicate(table.store, {EMPTY_ROW})
-    with pytest.raises(CommitConflictError, match="files to be rewritten have changed"):
+    with pytest.raises(CommitConflictError, match="files to rewrite have changed"):
         replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=read_at)
     assert rows_of(table.to_arrow()) == before
     replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=table.snapshot())
