@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 from paimon_core import (
     AddedFiles,
     Advice,
-    CompactionArguments,
+    CompactionRequest,
     Expired,
     Explanation,
     OrphanFiles,
@@ -28,7 +28,6 @@ from paimon_core import (
     TableLocation,
     TableMaintenance,
     TableTags,
-    Tag,
     VerifyReport,
 )
 from paimon_core.engine import (
@@ -72,9 +71,6 @@ from paimon_spark.sql.reads.path_table import explain, options_of_name, path_fra
 from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone, session_millis
 from paimon_spark.types import expected_arrow_schema
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 HISTORY = StructType(
     [
@@ -191,24 +187,40 @@ class PaimonTable:
         return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, schema)
 
     def compact(
-        self, *, progress: Progress | bool | None = None, **arguments: "Unpack[CompactionArguments]"
+        self,
+        *,
+        full: bool = False,
+        orderBy: Sequence[str] | None = None,
+        orderStrategy: str | None = None,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        buckets: Sequence[int] | None = None,
+        progress: Progress | bool | None = None,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; return its snapshot; `None`: no file needs it.
 
-        Like `paimon_core.Table.maintenance.compact`, but every bucket, group of files or range to sort is a Spark
-        task. This process plans and commits, so it needs access to the table. A job that fails leaves the table
-        unchanged.
+        Every bucket, group of files or range to sort is a Spark task. This process plans and commits, so it needs
+        access to the table. A job that fails leaves the table unchanged.
 
         Args:
+            full, orderBy, orderStrategy, partitions, filter, buckets: the fields of `paimon_core.CompactionRequest`.
             progress: a function that is called with the bytes done and the total bytes; True: a bar; False: no bar;
                 `None`: a bar on terminals and in notebooks.
-            arguments: the other arguments, as for `paimon_core.Table.maintenance.compact`.
         """
+        request = CompactionRequest(
+            full=full,
+            order_by=orderBy,
+            order_strategy=orderStrategy,
+            partitions=partitions,
+            filter=filter,
+            buckets=buckets,
+        )
         table = self._at_present("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
-            maintenance = TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name))
-            return maintenance.compact(progress=report, **arguments)
+            return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).run(
+                request, progress=report
+            )
 
     def alias(self, name: str) -> "PaimonTable":
         """Return the table under a name by which conditions and new values of `update` and `merge` call it."""
@@ -326,36 +338,37 @@ class PaimonTable:
 
     def expireSnapshots(
         self,
-        older_than: datetime | str | int | None = None,
-        retain_max: int | None = None,
-        retain_min: int | None = None,
+        olderThan: datetime | str | int | None = None,
+        retainMax: int | None = None,
+        retainMin: int | None = None,
         *,
-        dry_run: bool = False,
+        maxDeletes: int | None = None,
+        dryRun: bool = False,
     ) -> Expired:
-        """Delete old snapshots and the files that only they need; return the counts. `dry_run`: delete nothing.
+        """Delete old snapshots and the files that only they need, in this process; return the counts.
 
         Args:
-            older_than, retain_max, retain_min: as in `paimon_core.Table.maintenance.expire_snapshots`;
-                a text is a time in the session's time zone.
-            dry_run: True: only count. This process deletes the files, so it needs access to the table.
+            olderThan, retainMax, retainMin, maxDeletes, dryRun: the arguments of
+                `paimon_core.Table.maintenance.expire_snapshots`; a text is a time in the session's time zone.
         """
-        table = self._at_present("expired")
-        return table.maintenance.expire_snapshots(self._in_session(older_than), retain_max, retain_min, dry_run=dry_run)
+        maintenance = self._at_present("expired").maintenance
+        before = self._in_session(olderThan)
+        return maintenance.expire_snapshots(before, retainMax, retainMin, max_deletes=maxDeletes, dry_run=dryRun)
 
     def _in_session(self, moment: datetime | str | int | None) -> datetime | int | None:
         """Return a moment, with a text as epoch milliseconds."""
         return session_millis(moment, self._spark) if isinstance(moment, str) else moment
 
-    def removeOrphanFiles(self, older_than: datetime | str | int | None = None, dry_run: bool = False) -> OrphanFiles:
+    def removeOrphanFiles(self, olderThan: datetime | str | int | None = None, *, dryRun: bool = False) -> OrphanFiles:
         """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
 
         The cluster lists directories, reads manifests and deletes files if there are many.
 
         Args:
-            older_than, dry_run: as in `paimon_core.Table.maintenance.remove_orphan_files`; a text is a time in the
-                session's time zone.
+            olderThan, dryRun: the arguments of `paimon_core.Table.maintenance.remove_orphan_files`; a text is a time in
+                the session's time zone.
         """
-        return self.maintenance.remove_orphan_files(self._in_session(older_than), dry_run=dry_run)
+        return self.maintenance.remove_orphan_files(self._in_session(olderThan), dry_run=dryRun)
 
     def verify(self, deep: bool = False, *, progress: Progress | bool | None = None) -> VerifyReport:
         """Look for everything in the table, in all branches, that contradicts the format; nothing is changed.
@@ -370,54 +383,80 @@ class PaimonTable:
         self,
         *,
         deep: bool = False,
-        missing_files: bool = False,
-        dry_run: bool = False,
+        missingFiles: bool = False,
+        dryRun: bool = False,
         progress: Progress | bool | None = None,
     ) -> RepairReport:
         """Mend what `verify` finds, as far as nothing is guessed; return what was mended and what is left.
 
         Args:
-            deep, missing_files, dry_run: as in `paimon_core.Table.repair`. This process reads and writes the files.
+            deep, missingFiles, dryRun: the arguments of `paimon_core.Table.repair`.
             progress: as for `compact`.
         """
         table = self._at_present("repaired")
         with self._progress("repair", progress) as report:
-            return table.repair(deep=deep, missing_files=missing_files, dry_run=dry_run, progress=report)
+            return table.repair(deep=deep, missing_files=missingFiles, dry_run=dryRun, progress=report)
 
     @property
     def tags(self) -> TableTags:
-        """The verbs for tags: `list`, `get`, `create`, `replace`, `rename`, `delete`, `expire`."""
+        """Methods for tags: `list`, `get`, `create`, `replace`, `rename`, `delete`, `expire`."""
         return self._at_present("changed").tags
 
     @property
     def branches(self) -> TableBranches:
-        """The verbs for branches: `list`, `create`, `rename`, `delete`, `fast_forward`."""
+        """Methods for branches: `list`, `create`, `rename`, `delete`, `fast_forward`."""
         return self._at_present("changed").branches
 
     @property
     def consumers(self) -> TableConsumers:
-        """The verbs for the positions of named streams: `list`, `reset`, `clear`."""
+        """Methods for the positions of named streams: `list`, `reset`, `clear`."""
         return self._at_present("changed").consumers
 
     @property
     def maintenance(self) -> TableMaintenance:
-        """The verbs for files and snapshots that change no row; compactions run on the cluster."""
+        """Methods for files and snapshots that change no row; compactions run on the cluster."""
         store = self._at_present("changed").maintenance.store
         return TableMaintenance(store, SparkRunner(self._spark, hide_secrets(f"compact {store.root}")))
 
-    def createTag(self, name: str, snapshotId: int | None = None, retained: timedelta | str | None = None) -> Tag:
-        """Give a snapshot, by default the newest, a name under which it stays readable; return the tag.
-
-        `snapshotId` and `retained` are `snapshot_id` and `retained` of `TableTags.create`.
-        """
-        return self.tags.create(name, snapshotId, retained)
-
-    def rollbackTo(self, snapshotIdOrTag: int | str) -> Snapshot:
+    def rollbackTo(
+        self,
+        snapshotIdOrTag: int | str | None = None,
+        *,
+        timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot:
         """Make an older snapshot the newest one, and return it. Newer snapshots and their tags are lost.
 
-        `snapshotIdOrTag`: its id, or the name of a tag.
+        Args:
+            snapshotIdOrTag: the id of the snapshot, or the name of a tag.
+            timestamp: instead, the newest snapshot at or before this time; a text is a time in the session's time zone.
+            watermark: instead, the newest snapshot whose watermark is not above this number.
         """
-        return self._at_present("rolled back").rollback_to(snapshotIdOrTag)
+        table = self._at_present("rolled back")
+        return table.rollback_to(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
+
+    def restore(
+        self,
+        snapshotIdOrTag: int | str | None = None,
+        *,
+        timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot:
+        """Make the rows of an older snapshot the rows of a new one, and return the newest snapshot. Nothing is lost.
+
+        Args:
+            snapshotIdOrTag, timestamp, watermark: as for `rollbackTo`.
+        """
+        table = self._at_present("restored")
+        return table.restore(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
+
+    def truncate(self) -> Snapshot | None:
+        """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
+        return self._at_present("truncated").truncate()
+
+    def dropPartitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
+        """Remove whole `partitions`, each {column: value}, in one commit; return its snapshot; `None`: no row."""
+        return self._at_present("changed").drop_partitions(partitions)
 
     def _at_present(self, action: str) -> Table:
         """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""

@@ -116,7 +116,7 @@ def test_deleted_rows_stay_deleted_after_compaction(spark, path):
     left = [(i, "ab"[i % 2], v) for i in range(50) for v in "01" if i != 40 and not (10 <= i < 30 and v == "0")]
     assert found() == left
     assert spark.read.format("paimon").load(path).where("id < 20 and v = '0'").count() == 10
-    open_spark(spark, path).compact(order_by=["v"], partitions=[{"dt": "a"}])
+    open_spark(spark, path).compact(orderBy=["v"], partitions=[{"dt": "a"}])
     assert found() == left
     open_spark(spark, path).compact(full=True)
     assert found() == left
@@ -155,7 +155,7 @@ def test_append_tables_are_compacted_and_sorted_in_ranges(spark, path):
     assert open_spark(spark, path).compact().total_record_count == 30_000
     assert len(data_files(path)) == 6 + 1
     assert rows_of(table.to_arrow(), ("x",)) == rows
-    sorted_ = open_spark(spark, path, **{"target-file-size": "32 kb"}).compact(order_by=["x"])
+    sorted_ = open_spark(spark, path, **{"target-file-size": "32 kb"}).compact(orderBy=["x"])
     assert sorted_.commit_kind == "COMPACT"
     assert rows_of(table.to_arrow(), ("x",)) == rows
     read = [table.reader().to_batches(split) for split in table.scan(filter="x < 1000").plan().splits]

@@ -143,7 +143,7 @@ def test_a_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch
     before = sorted(table.to_arrow().to_pylist(), key=str)
     calls = [lambda: open_spark(spark, table.path).compact(full=True, progress=False)]
     if name == "rewritten":
-        calls.append(lambda: open_spark(spark, table.path).compact(order_by=["id"], progress=False))
+        calls.append(lambda: open_spark(spark, table.path).compact(orderBy=["id"], progress=False))
         calls.append(lambda: open_spark(spark, table.path).delete("v = 'no' or id = 100", progress=False))
     for k, call in enumerate(calls, 100):
         added = [{"id": k, "dt": "a", "v": "a"}]

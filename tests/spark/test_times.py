@@ -121,7 +121,7 @@ def test_paimon_table_takes_the_zone_of_the_session(spark, session_zone, process
     for options in ({"timestampAsOf": TEXT}, {"scan.timestamp": TEXT}):
         assert PaimonTable.forPath(spark, moments.path, **options).toDF().count() == 2
         assert PaimonTable.forPath(spark, moments.path).toDF(**options).count() == 2
-    expired = PaimonTable.forPath(spark, moments.path).expireSnapshots("2026-01-31 12:30", 100, 1, dry_run=True)
+    expired = PaimonTable.forPath(spark, moments.path).expireSnapshots("2026-01-31 12:30", 100, 1, dryRun=True)
     assert expired.snapshots == (1, 2)
 
 

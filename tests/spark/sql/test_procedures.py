@@ -249,7 +249,7 @@ def test_the_verbs_of_a_table_by_its_path(sql, tmp_path):
     for i in range(2):
         sql.spark.range(i, i + 1).write.format("paimon").mode("append").save(path)
     table = PaimonTable.forPath(sql.spark, path)
-    assert table.createTag("v1", 1).snapshot.id == 1
+    assert table.tags.create("v1", 1).snapshot.id == 1
     table.branches.create("b", "v1")
     table.consumers.reset("app", 2)
     assert (table.branches.list(), table.consumers.list()) == (["b"], {"app": 2})
