@@ -41,7 +41,7 @@ DYNAMIC_BUCKET_ASSIGNER_PARALLELISM = Option(
     number(1),
     None,
     "tasks that assign dynamic buckets",
-    mark=without_effect("there are no tasks that only assign buckets: each writer assigns those of its rows"),
+    mark=without_effect("there are no tasks that only assign buckets: each writer assigns the buckets of its own rows"),
 )
 CROSS_PARTITION_UPSERT_INDEX_TTL = Option(
     "cross-partition-upsert.index-ttl", duration, None, "older files are not searched for keys"

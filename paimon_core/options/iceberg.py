@@ -22,7 +22,7 @@ METADATA_ICEBERG_STORAGE_LOCATION = Option(
     "metadata.iceberg.storage-location",
     enum(TABLE_LOCATION, CATALOG_LOCATION),
     None,
-    "directory of the Iceberg metadata, if not that of the storage: 'table-location' or 'catalog-location'",
+    "directory of the Iceberg metadata, if it differs from the storage: 'table-location' or 'catalog-location'",
 )
 METADATA_ICEBERG_FORMAT_VERSION = Option(
     "metadata.iceberg.format-version", number(), 2, "version of the Iceberg format; 3 is refused"
@@ -31,7 +31,7 @@ METADATA_ICEBERG_COMPACTION_MIN_FILE_NUM = Option(
     "metadata.iceberg.compaction.min.file-num", number(1), 10, "fewer small Iceberg manifests are never merged"
 )
 METADATA_ICEBERG_COMPACTION_MAX_FILE_NUM = Option(
-    "metadata.iceberg.compaction.max.file-num", number(1), 50, "so many small Iceberg manifests are always merged"
+    "metadata.iceberg.compaction.max.file-num", number(1), 50, "number of small Iceberg manifests that triggers a merge"
 )
 METADATA_ICEBERG_DELETE_AFTER_COMMIT_ENABLED = Option(
     "metadata.iceberg.delete-after-commit.enabled", boolean, True, "delete older versions of the Iceberg metadata"

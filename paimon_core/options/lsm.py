@@ -106,7 +106,7 @@ NUM_LEVELS = Option("num-levels", number(), None, "levels of a bucket; the trigg
 COMPACTION_MAX_SIZE_AMPLIFICATION_PERCENT = Option(
     "compaction.max-size-amplification-percent", number(), 200, "size of newer runs to the oldest that is accepted"
 )
-COMPACTION_SIZE_RATIO = Option("compaction.size-ratio", number(), 1, "percent by which the next run may be larger")
+COMPACTION_SIZE_RATIO = Option("compaction.size-ratio", number(), 1, "percentage that the next run may be larger")
 COMPACTION_OPTIMIZATION_INTERVAL = Option(
     "compaction.optimization-interval", duration, None, "pause between full compactions"
 )
@@ -179,7 +179,7 @@ CLUSTERING_STRATEGY = Option(
     "clustering.strategy",
     enum("auto", "order", "zorder", "hilbert"),
     "auto",
-    "order or curve by which rows are clustered",
+    "order or curve that clusters the rows",
     ("sink.clustering.strategy",),
 )
 CLUSTERING_INCREMENTAL = Option(

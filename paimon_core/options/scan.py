@@ -102,7 +102,7 @@ FILE_READER_ASYNC_THRESHOLD = Option(
     memory_size,
     10 << 20,
     "size above which files are read ahead",
-    mark=without_effect("files are read ahead whatever their size"),
+    mark=without_effect("files of every size are read ahead"),
 )
 FILE_INDEX_READ_ENABLED = Option("file-index.read.enabled", boolean, True, "file indexes are used")
 STREAMING_READ_OVERWRITE = Option("streaming-read-overwrite", boolean, False, "streams show overwrites")

@@ -10,7 +10,7 @@ from paimon_spark.procedures.session_call import SessionCall
 
 @procedure("copy(source_table STRING, target_table STRING, [where STRING])")
 def copy(call: Call) -> Rows:
-    """Create a table with the columns and options of another, and copy its newest rows, or those that match where."""
+    """Create a table with the columns and options of another, and copy its newest rows, or those matching where."""
     assert isinstance(call, SessionCall)
     source = call.table("source_table")
     schema = source.schema

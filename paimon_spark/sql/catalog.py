@@ -1,4 +1,4 @@
-"""A catalog of Spark whose databases and tables are those of a warehouse."""
+"""A catalog of Spark with the databases and tables of a warehouse."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Statements of SQL: the parser of those that only Paimon has, procedures, and DELETE, UPDATE and MERGE."""
+"""Statements of SQL: a parser for statements that only Paimon has, procedures, and DELETE, UPDATE and MERGE."""
