@@ -14,7 +14,7 @@ from paimon_spark import PaimonTable, distribute
 from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, call_procedure, find_procedure
 from tests.support.text_cases import check, text_cases
 
-PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "sql" / "call.md"
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "reference" / "sql" / "call.md"
 
 
 def described(name):
