@@ -60,10 +60,7 @@ class FileSystemCatalog:
 
     Example:
         >>> from paimon_core import FileSystemCatalog
-        >>> catalog = FileSystemCatalog("/tmp/warehouse")
-        >>> catalog.list_tables("shop")
-        ['items']
-        >>> catalog.table("shop.items").to_arrow(filter="id = 2").to_pylist()
+        >>> FileSystemCatalog("/tmp/warehouse").table("shop.items").to_arrow(filter="id = 2").to_pylist()
         [{'id': 2, 'name': 'blue ink'}]
     """
 
@@ -425,10 +422,7 @@ class FileSystemCatalog:
         return self.table(identifier).alter(changes)
 
     def location(self, identifier: str | Identifier) -> str:
-        """Return the directory of a table, whether the table exists or not.
-
-        Raises InvalidInputError for a name that no table can have.
-        """
+        """Return the directory that a table has or would have. InvalidInputError for a name that no table can have."""
         name = _identifier(identifier)
         if name.table == TRASH:
             raise InvalidInputError(f"{name.table!r} cannot name a table: it is reserved")

@@ -53,6 +53,16 @@ class Table(StoredTable):
     """A table in a directory. Cheap to open; caches the keys that `get` decodes; reads use the newest snapshot.
 
     The groups `maintenance`, `tags`, `branches` and `consumers` hold further methods.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from paimon_core import Table
+        >>> table = Table.open("/tmp/warehouse/shop.db/items")
+        >>> snapshot = table.write(pa.table({"id": [3], "name": ["cup"]}))
+        >>> table.to_arrow(columns=["name"], filter="id > 1").column("name").to_pylist()
+        ['blue ink', 'cup']
+        >>> table.to_arrow(snapshot_id=1).num_rows
+        2
     """
 
     def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[FileStore, bool]]:
