@@ -5,15 +5,14 @@ exist, to choose one without a step.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.commit.schema_check import check_knows_columns
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -24,44 +23,26 @@ from paimon_core.errors import (
     PaimonError,
     UnsupportedError,
 )
-from paimon_core.scan.position import ALL, Position
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
-from paimon_core.schema.schema import Schema
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.branches import branch_root
 from paimon_core.snapshot.started_from import Guard, StartedFrom
-from paimon_core.table import Table
 from tests.simulation.effects import (
     Insert,
     Overwrite,
+    OverwritePartition,
     Remove,
     Restore,
-    Row,
     Update,
     Upsert,
-    has_nulls,
-    key_of,
-    normal,
+    column_id,
     shown,
 )
-from tests.simulation.oracle import SHOWS_ALL, STRUCTURAL, Line, Oracle, Record, Violation
+from tests.simulation.oracle import STRUCTURAL, Record, Violation
 from tests.simulation.plan import Op
-from tests.simulation.scheduler import START, Client, Killed, Scheduler, Stopped
-from tests.simulation.store import File
+from tests.simulation.readers import read, stream, travel
+from tests.simulation.scheduler import START, Client, Killed, Stopped
+from tests.simulation.tables import World, arrow, by_id
 
-COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
-_SMALL = {"snapshot.num-retained.min": "1", "manifest.merge-min-count": "3", "file.format": "avro"}
-TABLES: Final[dict[str, tuple[list[str], dict[str, str]]]] = {
-    "append": ([], {}),
-    "vectors": ([], {"deletion-vectors.enabled": "true"}),
-    "keys": (["id"], {"bucket": "1", "num-sorted-run.compaction-trigger": "3"}),
-    "keys, vectors": (["id"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
-    "keys, lookup": (["id"], {"bucket": "1", "changelog-producer": "lookup"}),
-    "keys, dynamic": (["id"], {"bucket": "-1", "dynamic-bucket.target-row-num": "3"}),
-    "evolution": ([], {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}),
-}
-"""Kinds of tables: primary key and options."""
-_KEYS = 6
 _REFUSALS = (
     AlreadyExistsError,
     CommitConflictError,
@@ -71,99 +52,6 @@ _REFUSALS = (
     UnsupportedError,
 )
 Run = Callable[["World", Op, Record], None]
-
-
-@dataclass
-class World:
-    """What the operations of a history share."""
-
-    scheduler: Scheduler
-    oracle: Oracle
-    catalog: FileSystemCatalog
-    table: str
-    seen_schemas: dict[str, File] = field(default_factory=dict)
-    """By operation and root, the schema file that was read last."""
-    sinks: dict[int, Record] = field(default_factory=dict)
-    numbers: dict[int, int] = field(default_factory=dict)
-    positions: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """The stored position of the stream of a client."""
-    running: dict[int, Record] = field(default_factory=dict)
-    """The operation that each client runs."""
-
-    @property
-    def keyed(self) -> bool:
-        """True if the table has a primary key."""
-        return bool(TABLES[self.table][0])
-
-    def schema(self) -> Schema:
-        """Return the schema of a new table."""
-        keys, options = TABLES[self.table]
-        return Schema(COLUMNS, primary_keys=keys, options={**_SMALL, **options})
-
-    def root(self, name: str) -> str:
-        """Return the directory of a table."""
-        return self.catalog.location(f"db.{name}")
-
-    def line(self, name: str) -> Line:
-        """Return the line of a table."""
-        return self.oracle.line(self.root(name))
-
-    def open(self, op: Op, record: Record, branch: str | None = None) -> Table:
-        """Open the table of an operation, and note which table it was."""
-        name = f"db.{op.table}" + (f"$branch_{branch}" if branch else "")
-        table = self.catalog.table(name)
-        self.note(table, record)
-        return table
-
-    def all_rows(self, table: Table) -> Table:
-        """Return the table with the rows of level 0, as the oracle reads it."""
-        return table.with_options(SHOWS_ALL) if self.keyed else table
-
-    def note(self, table: Table, record: Record) -> None:
-        """Note which of the tables that had this place an operation has opened."""
-        root = table.path
-        file = self.seen_schemas.get(f"{record.op.id} {table.store.branch_root}")
-        if file is not None and table.store.branch == "main":
-            record.tables[root] = self.oracle.tables_of_schemas.get(file.number, 0)
-        elif root not in record.tables:
-            record.tables[root] = self.oracle.line(root).table
-
-    def rows(self, op: Op, schema: TableSchema, *, number: int | None = None) -> list[dict[str, Any]]:
-        """Return new rows, whose values name the operation."""
-        number = op.id if number is None else number
-        rows = []
-        for i in range(1 + round(op.pick * 2)):
-            key = int(op.other * 97 + i) % _KEYS if self.keyed else number * 10 + i
-            row: dict[str, Any] = {f.name: number for f in schema.fields if f.name.startswith("x")}
-            rows.append({**row, "id": key, "v": f"{number}.{i}"})
-        return rows
-
-    def choose(self, line: Line, pick: float) -> int | None:
-        """Return the id of a snapshot of a line; `None`: it has none."""
-        ids = sorted(line.snapshots)
-        return ids[min(int(pick * len(ids)), len(ids) - 1)] if ids else None
-
-    def ids(self, line: Line, op: Op) -> list[int]:
-        """Return about half of the ids of the newest rows, at least one."""
-        schema = self.oracle.newest_schema(line)
-        if schema is None:
-            return [0]
-        key = key_of(schema)
-        found = sorted({dict(row).get(key) for row in self.oracle.rows(line.sound, schema)} - {None})
-        return [one for i, one in enumerate(found) if (i + int(op.pick * 2)) % 2 == 0] or found[:1] or [0]
-
-
-def arrow(rows: list[dict[str, Any]], table: Table) -> pa.Table:
-    """Return rows as a table of Arrow."""
-    fields = [pa.field(f.name, t.type) for f, t in zip(table.schema.fields, table.arrow_schema, strict=True)]
-    columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in fields]
-    return pa.table(columns, names=[f.name for f in fields])
-
-
-def by_id(rows: list[dict[str, Any]], schema: TableSchema) -> tuple[Row, ...]:
-    """Return rows by the field ids of a schema."""
-    ids = {f.name: f.id for f in schema.fields}
-    return tuple(normal({ids[k]: v for k, v in row.items()} for row in rows))
 
 
 # ---- rows
@@ -249,7 +137,7 @@ def update_columns(world: World, op: Op, record: Record) -> None:
     ids = world.ids(world.oracle.line(table.path), op)
     found = table.to_arrow(columns=["_ROW_ID", "id"], filter=f"id IN ({', '.join(map(str, ids))})")
     values = {one: f"{op.id}.u{one}" for one in found.column("id").to_pylist()}
-    column = next(f.id for f in table.schema.fields if f.name == "v")
+    column = column_id(table.schema, "v")
     record.effect = Update(values, column)
     if values:
         new = pa.array([values[one] for one in found.column("id").to_pylist()])
@@ -257,15 +145,17 @@ def update_columns(world: World, op: Op, record: Record) -> None:
 
 
 def statement(world: World, op: Op, record: Record) -> None:
-    """UPDATE of rows of a table with a primary key, as the connector does it."""
+    """UPDATE of rows of a table with a primary key, as the connector does it: with the columns at its beginning."""
+    if not world.keyed:
+        return
+    table, ids = world.open(op, record), world.ids(world.line(op.table), op)
+    column = column_id(table.schema, "v")
+    world.scheduler.wait(1 + int(op.other * 100))
 
     def run() -> None:
-        table = world.open(op, record)
         snapshot = table.snapshot()
-        read_at = 0 if snapshot is None else snapshot.id
-        old = world.all_rows(table).to_arrow(snapshot_id=read_at).to_pylist() if snapshot is not None else []
-        changed = [{**row, "v": f"{op.id}.s{row['id']}"} for row in old if row["id"] in ids]
-        column = next(f.id for f in table.schema.fields if f.name == "v")
+        check_knows_columns(table.store, snapshot)
+        changed = [{**row, "v": f"{op.id}.s{row['id']}"} for row in world.rows_of(table, snapshot) if row["id"] in ids]
         record.effect = Update({row["id"]: row["v"] for row in changed}, column)
         if not changed:
             return
@@ -277,9 +167,26 @@ def statement(world: World, op: Op, record: Record) -> None:
             started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS).joined(writer.started_from)
             commit_messages(publisher, messages, started_from=started_from)
 
-    ids = world.ids(world.line(op.table), op)
-    if world.keyed:
-        retry_on_conflict(run, 3)
+    retry_on_conflict(run, 3)
+
+
+def overwrite_partition(world: World, op: Op, record: Record) -> None:
+    """Replace the rows of one partition."""
+    table = world.open(op, record)
+    rows = [row for row in world.rows(op, table.schema) if "p" in row]
+    if rows:
+        rows = [row for row in rows if row["p"] == rows[0]["p"]]
+        record.effect = OverwritePartition(by_id(rows, table.schema), column_id(table.schema, "p"), rows[0]["p"])
+        table.overwrite(arrow(rows, table), {"p": rows[0]["p"]})
+
+
+def drop_partition(world: World, op: Op, record: Record) -> None:
+    """Remove one partition."""
+    table = world.open(op, record)
+    if table.schema.partition_keys:
+        number = int(op.pick * 2)
+        record.effect = OverwritePartition((), column_id(table.schema, "p"), number)
+        table.drop_partitions([{"p": number}])
 
 
 # ---- files and snapshots
@@ -470,67 +377,6 @@ def clone(world: World, op: Op, record: Record) -> None:
         raise Violation(f"{record}: the copy has the rows {shown(now, schema)}")
 
 
-# ---- readers
-
-
-def read(world: World, op: Op, record: Record) -> None:
-    """Read the newest rows, twice."""
-    table = world.all_rows(world.open(op, record))
-    for _ in range(2):
-        begun = world.scheduler.time
-        rows = by_id(table.to_arrow().to_pylist(), table.schema)
-        _check_read(record, table.schema, rows, world.oracle.states(table.path, begun, table.schema))
-
-
-def travel(world: World, op: Op, record: Record) -> None:
-    """Read an older snapshot, or a tag."""
-    table = world.all_rows(world.open(op, record))
-    line = world.oracle.line(table.path)
-    names = sorted(line.tags)
-    if names and op.other > 0.5:
-        name = names[min(int(op.pick * len(names)), len(names) - 1)]
-        file, rows = line.tags[name], table.to_arrow(tag=name)
-    else:
-        chosen = world.choose(line, op.pick)
-        if chosen is None:
-            return
-        file, rows = line.snapshots[chosen], table.to_arrow(snapshot_id=chosen)
-    schemas = world.oracle._origin[file.number][1]
-    schema = world.oracle.schema(schemas[world.oracle.snapshot(file).schema_id])
-    if world.oracle.meets(record, (*STRUCTURAL, "rollback", "replace")):
-        return
-    _check_read(record, schema, by_id(rows.to_pylist(), schema), [world.oracle.own_rows(file)])
-
-
-def stream(world: World, op: Op, record: Record) -> None:
-    """The next batch of a stream, from the position that the client has stored."""
-    client = world.scheduler.current
-    table = world.open(op, record)
-    stored = world.positions.pop(client, None)  # after an error the stream begins again
-    reader = table.stream(ignore_deletes=True)
-    if stored is not None:
-        reader.restore(stored)
-    before = Position.from_json(reader.checkpoint())
-    rows = by_id([row for batch in reader.to_batches() for row in batch.to_pylist()], table.schema)
-    world.positions[client] = reader.checkpoint()
-    after = Position.from_json(reader.checkpoint())
-    if world.keyed or not after.fingerprint:
-        return
-    begins = before.scan_snapshot and before.index != ALL
-    expected = world.oracle.added(after.fingerprint, "" if begins else before.fingerprint)
-    if expected is not None and list(rows) != expected:
-        texts = shown(rows, table.schema), shown(expected, table.schema)
-        raise Violation(f"{record}: the stream had {texts[0]} up to snapshot {after.snapshot_id}, not {texts[1]}")
-
-
-def _check_read(record: Record, schema: TableSchema, rows: tuple[Row, ...], states: list[list[Row]]) -> None:
-    if has_nulls(rows, schema):
-        raise Violation(f"{record}: read rows of NULLs: {shown(rows, schema)}")
-    if list(rows) not in states:
-        known = " or ".join(dict.fromkeys(shown(state, schema) for state in states)) or "nothing"
-        raise Violation(f"{record}: read {shown(rows, schema)}, and the newest rows were {known}")
-
-
 KINDS: Final[dict[str, Run]] = {
     "alter": alter,
     "branch": branch,
@@ -542,10 +388,12 @@ KINDS: Final[dict[str, Run]] = {
     "delete_branch": delete_branch,
     "delete_tag": delete_tag,
     "drop": drop,
+    "drop_partition": drop_partition,
     "expire": expire,
     "fast_forward": fast_forward,
     "orphans": orphans,
     "overwrite": overwrite,
+    "overwrite_partition": overwrite_partition,
     "read": read,
     "rename": rename,
     "replace": replace_table,

@@ -33,9 +33,14 @@ def shown(rows: Iterable[Row], schema: TableSchema) -> str:
     return "{" + ", ".join("/".join(str(v) for k, v in row if names.get(k)) or "NULL" for row in rows) + "}"
 
 
+def column_id(schema: TableSchema, name: str) -> int:
+    """Return the field id of a column."""
+    return next(f.id for f in schema.fields if f.name == name)
+
+
 def key_of(schema: TableSchema) -> int:
     """Return the field id of the column ``id``."""
-    return next(f.id for f in schema.fields if f.name == "id")
+    return column_id(schema, "id")
 
 
 def has_nulls(rows: Iterable[Row], schema: TableSchema) -> bool:
@@ -102,6 +107,19 @@ class Overwrite:
 
     def apply(self, rows: Sequence[Row], schema: TableSchema, oracle: Any) -> list[Row]:
         return visible(self.added, schema)
+
+
+@dataclass(frozen=True)
+class OverwritePartition:
+    """Rows in place of the rows of one partition. ``column``: the field id of the partition column."""
+
+    added: tuple[Row, ...]
+    column: int
+    value: int
+
+    def apply(self, rows: Sequence[Row], schema: TableSchema, oracle: Any) -> list[Row]:
+        stay = [row for row in rows if dict(row).get(self.column) != self.value]
+        return sorted([*stay, *visible(self.added, schema)], key=repr)
 
 
 @dataclass(frozen=True)

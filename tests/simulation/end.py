@@ -9,12 +9,13 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.current_schema import current_schema
 from paimon_core.store.drop import STAGED
 from paimon_core.table import Table
-from tests.simulation.actors import World, arrow, by_id, perform
+from tests.simulation.actors import perform
 from tests.simulation.effects import Insert, Upsert, shown
 from tests.simulation.oracle import Line, Record, Violation
 from tests.simulation.plan import Op
 from tests.simulation.scheduler import Client
 from tests.simulation.store import File
+from tests.simulation.tables import World, arrow, by_id
 from tests.support.timeline import all_files, needed_files
 
 _DAYS = 2 * 24 * 3_600_000

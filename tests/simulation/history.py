@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from tests.simulation.actors import World, perform
+from tests.simulation.actors import perform
 from tests.simulation.end import check_end
 from tests.simulation.oracle import Oracle
 from tests.simulation.plan import Op, Plan, Profile, draw
 from tests.simulation.scheduler import Client, Decisions, Draw, Event, Listed, Scheduler
 from tests.simulation.store import WAREHOUSES, Disk, SimulatedStorage
+from tests.simulation.tables import World
 from tests.simulation.world import simulated
 
 

@@ -343,6 +343,84 @@ MUTANTS = [
         _profile({"write": 1, "replace": 2, "read": 3}, _APPEND, faults=NO_FAULTS),
         quick=True,
     ),
+    Mutant(
+        "statements know newer columns",
+        [Edit(_SCHEMA_CHECK + "check_knows_columns", "if snapshot is not None and", "if False and")],
+        _profile({"statement": 3, "alter": 2, "write": 2}, _KEYS, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "a new table takes nothing from a dropped one",
+        [Edit("paimon_core.store.create:check_unused", "if directories and not", "if False and not")],
+        _profile({"write": 2, "drop": 2, "create": 3}, _APPEND, ("object",), faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "deletes stop at a replacement",
+        [Edit("paimon_core.operations.row_changes.delete:_newest", "check_opened(", "(lambda *given: None)(")],
+        _profile({"delete": 3, "replace": 2, "write": 1}, _KEYS, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "copies of replaced tables",
+        [Edit("paimon_core.migration.clone:clone", "if snapshot is not None:", "if False:")],
+        _profile({"clone": 3, "replace": 2, "write": 1}, _APPEND, faults=NO_FAULTS),
+        quick=True,
+    ),
+    Mutant(
+        "a branch appears in one step",
+        [
+            Edit(
+                "paimon_core.operations.history.table_branches:TableBranches._publish",
+                "if not io.renames_atomically:",
+                "if True:",
+            ),
+            Edit(
+                "paimon_core.operations.history.table_branches:TableBranches._publish",
+                "if not self._is_begun(name, source):",
+                "if True:",
+            ),
+        ],
+        _profile({"write": 2, "branch": 5, "write_branch": 2, "delete_branch": 1}, ("append", "keys"), ("local",)),
+    ),
+    Mutant(
+        "half a branch takes no place",
+        [
+            Edit(
+                "paimon_core.operations.history.table_branches:TableBranches.fast_forward",
+                "if not self._is_whole(name):",
+                "if False:",
+            )
+        ],
+        _profile({"write": 2, "branch": 3, "fast_forward": 3}, _APPEND, ("object",), faults=MANY_FAULTS),
+    ),
+    Mutant(
+        "a rollback that lost sets the hint back",
+        [
+            Edit(
+                "paimon_core.operations.history.rollback:rollback",
+                "if ids := snapshots.ids():",
+                "if False:",
+            )
+        ],
+        _profile({"write": 3, "rollback": 3, "tag": 1, "overwrite": 1}, ("append", "keys")),
+    ),
+    Mutant(
+        "an expiry puts the target of a rollback back",
+        [
+            Edit(
+                "paimon_core.operations.history.expire_snapshots:_remove",
+                "if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:",
+                "if False:",
+            )
+        ],
+        _profile({"write": 2, "rollback": 3, "expire": 3}, _APPEND, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "the snapshot of a committer in progress",
+        [
+            Edit(_PUBLISHER + "_remove_orphan", "time.monotonic() - since < ORPHAN_SECONDS or", ""),
+            Edit(_PUBLISHER + "_remove_orphan", "now.fingerprint == orphan.fingerprint", "True"),
+        ],
+        _profile({"write": 4, "rollback": 2}, _APPEND, faults=NO_FAULTS),
+    ),
 ]
 
 

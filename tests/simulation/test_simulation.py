@@ -20,16 +20,25 @@ BRANCHES = {"branch": 2, "write_branch": 2, "delete_branch": 1, "fast_forward": 
 TIMELINE = {"rollback": 1, "tag": 2, "delete_tag": 1, **BRANCHES}
 PLACES = {"alter": 2, "replace": 1, "drop": 1, "create": 1, "rename": 1, "clone": 1}
 READS = {"read": 2, "travel": 1, "stream": 2}
+PARTITIONED = ("partitions", "partitions, vectors", "partitions, keys")
+PARTITIONS = {"overwrite_partition": 3, "drop_partition": 2}
 EVOLUTION = {"write": 3, "update_columns": 3, "overwrite": 1, "alter": 1, "rollback": 1}
 PROFILES = {
     "everything": Profile({**ROWS, **FILES, **TIMELINE, **PLACES, **READS}, KINDS),
     "commits": Profile({**ROWS, **FILES, **READS}, KINDS),
     "timeline": Profile({**TIMELINE, "write": 4, "sink": 2, "overwrite": 1, "expire": 2, **READS}, KINDS),
     "places": Profile({**PLACES, "write": 4, "write_late": 2, "write_stale": 2, "sink": 1, **READS}, KINDS),
+    "partitions": Profile({**ROWS, **PARTITIONS, **FILES, **READS, "rollback": 1, "alter": 1}, PARTITIONED),
     "columns": Profile({**EVOLUTION, **FILES, **READS}, ("evolution",)),
 }
-SHARD = 5_000
-"""Steps of a test: five in `make test`, a hundred thousand with those marked more."""
+_TABLE_OF = {
+    "update_columns": "evolution",
+    "statement": "keys",
+    "drop_partition": "partitions",
+    "overwrite_partition": "partitions",
+}
+SHARD = 4_200
+"""Steps of a test: six in `make test`, a hundred thousand with those marked more."""
 _SEEDS = 100_000  # of a shard
 
 
@@ -96,7 +105,7 @@ def test_a_history_that_fails_shrinks_and_fails_again():
 def test_every_kind_of_operation_is_acknowledged():
     wanted = {kind for profile in PROFILES.values() for kind in profile.weights}
     for kind in sorted(wanted):
-        tables = ("evolution",) if kind == "update_columns" else ("keys",) if kind == "statement" else ("append",)
+        tables = (_TABLE_OF.get(kind, "append"),)
         needs = {"write_branch": ("branch",), "delete_branch": ("branch",), "fast_forward": ("branch",)}.get(kind, ())
         weights = {kind: 3, **dict.fromkeys(needs, 3), "write": 1, **({"drop": 2} if kind == "create" else {})}
         profile = Profile(weights, tables, faults=NO_FAULTS)

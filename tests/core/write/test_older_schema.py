@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import TableChangedError
+from paimon_core.operations.compaction.compact_postponed import compact_postponed
+from paimon_core.operations.compaction.rescale import rewritten
+from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption, UpdateType
 from paimon_core.table import Table
 from tests.support.edited_metadata import edit_json
@@ -155,3 +158,21 @@ def test_a_writer_does_not_compact_a_table_that_was_replaced(make):
     with pytest.raises(TableChangedError):
         old.write(orders((3, "c", 3)))
     assert shown(new) == [{"id": 2, "v": "b", "n": 2, "x": 20}]
+
+
+def test_a_rescale_does_not_lose_newer_columns(make):
+    old, new = make(AddColumn("x", "INT"))
+    new.write(with_x(orders((2, "b", 2)), 20))
+    with pytest.raises(TableChangedError, match="open the table again"):
+        rewritten(old.store, None, TableScan(old.store, old.store.snapshots.latest()).plan().splits)
+    assert [row["x"] for row in shown(old)] == [None, 20]
+
+
+def test_postponed_rows_keep_newer_columns(tmp_path):
+    old = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
+    new = old.alter([AddColumn("x", "INT")])
+    new.write(with_x(orders((2, "b", 2)), 20))
+    with pytest.raises(TableChangedError, match="open the table again"):
+        compact_postponed(old.store)
+    new.compact()
+    assert [row["x"] for row in shown(old)] == [20]
