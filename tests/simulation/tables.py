@@ -39,7 +39,7 @@ _PARTITIONS = 2
 
 @dataclass
 class World:
-    """What the operations of a history share."""
+    """The state that the operations of a history share."""
 
     scheduler: Scheduler
     oracle: Oracle
@@ -115,7 +115,7 @@ class World:
         return rows
 
     def choose(self, line: Line, pick: float) -> int | None:
-        """Return the id of a snapshot of a line; `None`: it has none."""
+        """Return the id of a snapshot of a line; `None`: the line has no snapshot."""
         ids = sorted(line.snapshots)
         return ids[min(int(pick * len(ids)), len(ids) - 1)] if ids else None
 
