@@ -503,7 +503,7 @@ def test_files_of_other_tools_are_refused_and_found(tmp_path, caplog):
     table = append_table(tmp_path / "t")
     table.add_files(str(tmp_path / "x.parquet"))
     table = table.alter([SetOption("metadata.iceberg.storage", "table-location")])
-    with pytest.raises(UnsupportedError, match="files of other tools have none"):
+    with pytest.raises(UnsupportedError, match="which files of other tools lack"):
         table.add_files(str(tmp_path / "x.parquet"))
     with caplog.at_level(logging.WARNING):
         table.write(orders((1, "a", 1)))
@@ -518,7 +518,7 @@ def test_a_directory_of_files_of_other_tools_does_not_become_such_a_table(tmp_pa
     pq.write_table(orders((7, "x", 7)), tmp_path / "in/x.parquet")
     catalog = FileSystemCatalog(str(tmp_path / "w"))
     catalog.create_database("d")
-    with pytest.raises(UnsupportedError, match="files of other tools have none"):
+    with pytest.raises(UnsupportedError, match="which files of other tools lack"):
         catalog.migrate(str(tmp_path / "in"), "d.t", options=ON)
     assert not catalog.table_exists("d.t")
 
