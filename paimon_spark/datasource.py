@@ -1,6 +1,7 @@
 """The format "paimon" of Spark: its name, its schema, and its readers and writers of batches and streams."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -13,8 +14,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core import SystemTable
+from paimon_core.engine import And, Filter, Predicate, parse_predicate, project
 from paimon_core.engine import listed_field as listed
-from paimon_core.engine import project
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,
@@ -69,14 +70,7 @@ class PaimonDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""
-        given = _mapping(self.options)
-        of_system = system_request(given)
-        if of_system is not None:
-            return SystemTableReader(_system_table(of_system), of_system, schema)
-        changes = changes_request(given)
-        if changes is not None:
-            return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)
-        return batch_reader(batch_request(given), schema)
+        return reader_of_options(_mapping(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a writer into the table; a missing table is created from ``schema`` and the options."""
@@ -92,6 +86,39 @@ class PaimonDataSource(DataSource):
         """Return a writer of micro-batches; a missing table is created from ``schema`` and the options."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
+
+
+def reader_of_options(
+    options: Mapping[str, str], columns: StructType, predicate: Predicate | None = None, limit: int | None = None
+) -> DataSourceReader:
+    """Return the reader of a batch: of rows, of changes or of a system table.
+
+    Args:
+        options: the options of the read.
+        columns: the columns, as Spark knows them.
+        predicate: true for every row that is needed, besides the option ``filter``; `None`: only the option counts.
+        limit: this number of rows is enough; `None`: the number in the options.
+    """
+    of_system = system_request(options)
+    if of_system is not None:
+        return SystemTableReader(_system_table(of_system), _narrowed_rows(of_system, predicate, limit), columns)
+    changes = changes_request(options)
+    if changes is not None:
+        changes = replace(changes, filter=_both(changes.filter, predicate))
+        return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, columns)
+    return batch_reader(_narrowed_rows(batch_request(options), predicate, limit), columns)
+
+
+def _narrowed_rows(request: ReadRequest, predicate: Predicate | None, limit: int | None) -> ReadRequest:
+    least = request.limit if limit is None else limit
+    return replace(request, filter=_both(request.filter, predicate), limit=least)
+
+
+def _both(filter: Filter, predicate: Predicate | None) -> Filter:
+    """Return the AND of a filter and a predicate."""
+    if filter is None or predicate is None:
+        return predicate if filter is None else filter
+    return And((parse_predicate(filter) if isinstance(filter, str) else filter, predicate))
 
 
 def _system_table(request: ReadRequest) -> SystemTable:

@@ -181,15 +181,20 @@ def map_in_arrow(
 _write_planned: Any = vars(plan_data_source_read).get("write_read_func_and_partitions")
 
 
-def planned_read(source: DataSource, columns: StructType, reader: DataSourceReader | None = None) -> bytes | None:
+def plans_reads() -> bool:
+    """Return True if this process can plan the tasks of a batch read, as `planned_read` does."""
+    return _write_planned is not None
+
+
+def planned_read(source: DataSource, columns: StructType, reader: DataSourceReader) -> bytes | None:
     """Plan a batch read in this process: the function of its tasks and the tasks, as Spark's planning process writes.
 
     Args:
-        source: with the options of the read.
-        columns: of the read, as Spark knows them.
-        reader: of the source; `None`: the one that it makes.
+        source: the data source, for its name.
+        columns: the columns of the read, as Spark knows them.
+        reader: the reader of the rows.
 
-    Returns `None` if this Spark plans in another way. Raises as the reader of the source.
+    Returns `None` if this Spark plans in another way. Raises as the reader.
     """
     if _write_planned is None:
         return None
@@ -197,7 +202,7 @@ def planned_read(source: DataSource, columns: StructType, reader: DataSourceRead
     with as_in_worker():
         _write_planned(
             found,
-            reader=source.reader(columns) if reader is None else reader,
+            reader=reader,
             data_source=source,
             schema=columns,
             max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches

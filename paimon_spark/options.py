@@ -18,6 +18,7 @@ from paimon_core.engine import (
     READ_OPTIMIZED,
     TIME_TRAVEL_OPTIONS,
     AnyTable,
+    Filter,
     Guard,
     Identifier,
     Limits,
@@ -116,10 +117,10 @@ class _Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyReadRequest(_Request):
-    """A read of a batch or a stream. `columns`: `None` means all; `filter`: text of a predicate."""
+    """A read of a batch or a stream. `columns`: `None` means all; `filter`: a text, or a predicate of SQL."""
 
     columns: tuple[str, ...] | None = None
-    filter: str | None = None
+    filter: Filter = None
     batch_rows: int = DEFAULT_BATCH_ROWS
     min_tasks: int = DEFAULT_MIN_TASKS
 

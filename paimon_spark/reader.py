@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -33,11 +33,13 @@ from paimon_core.engine import (
 from paimon_core.errors import NotFoundError, OutOfRangeError, hide_secrets
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.option_names import names_columns, with_case
-from paimon_spark.options import AnyReadRequest, ReadRequest
+from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS, AnyReadRequest, ReadRequest
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 from paimon_spark.worker_log import log_metrics
 
+Splits: TypeAlias = Sequence[tuple[FileStore | None, Sequence[DataSplit]]]
+"""Splits by the branch that reads them; `None`: the branch of the scan."""
 BATCH_BYTES = 16 << 20  # the most bytes of a batch for Spark
 _EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are counted exactly
 
@@ -72,7 +74,12 @@ def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
     Raises InvalidInputError for a column that the table does not have, or has with another type.
     """
     table = open_table(request)
-    return PaimonReader(table.with_store(table.store.in_microseconds()), request, schema)
+    table = table.with_store(table.store.in_microseconds())
+    scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
+    if request.rows_of is not None:
+        scan = replace(scan, snapshot=table.store.snapshots.get(request.rows_of))
+    newest = not request.when and request.rows_of is None
+    return PaimonReader(scan, schema, newest=newest, batch_rows=request.batch_rows, min_tasks=request.min_tasks)
 
 
 class TaskPartition(InputPartition):
@@ -87,22 +94,36 @@ class TaskPartition(InputPartition):
 
 @message_first
 class PaimonReader(DataSourceReader):
-    """A reader of one snapshot: the columns of `schema`, in its order. It pickles: each task reads with a copy."""
+    """A reader of one snapshot: the columns of `schema`, in its order. It pickles: each task reads with a copy.
 
-    def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
-        self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
-        if request.rows_of is not None:
-            self._scan = replace(self._scan, snapshot=table.store.snapshots.get(request.rows_of))
-        stored = self._scan.store.schema
+    Args:
+        scan: the scan whose rows are read, with timestamps in microseconds.
+        schema: the columns as Spark knows them.
+        newest: True if no option chose the snapshot: then a second branch of the table is read too, if it has one.
+        batch_rows: the most rows of a batch.
+        min_tasks: the number of tasks to divide the read into, if it has splits enough.
+    """
+
+    def __init__(
+        self,
+        scan: TableScan,
+        schema: StructType,
+        *,
+        newest: bool,
+        batch_rows: int = DEFAULT_BATCH_ROWS,
+        min_tasks: int = DEFAULT_MIN_TASKS,
+    ) -> None:
+        self._scan = scan
+        stored = scan.store.schema
         readable = readable_fields(stored)
-        self._fields = projected(readable, schema, table.path)
+        self._fields = projected(readable, schema, scan.store.root)
         whole = {field.id: field for field in readable}
         keyed = bool(stored.primary_keys)  # merging may need the fields of a struct that the query does not
         self._read_fields = tuple(whole[f.id] if keyed or is_partition_field(f) else f for f in self._fields)
         self._arrow = expected_arrow_schema(schema)
-        self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
-        self._newest = not request.when and request.rows_of is None
-        self._chosen: Sequence[DataSplit] | None = None
+        self._batch_rows, self._min_tasks = batch_rows, min_tasks
+        self._newest = newest
+        self._planned: Splits | None = None
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: return a Spark partition per task. No task reads manifests."""
@@ -110,23 +131,21 @@ class PaimonReader(DataSourceReader):
         store = self._scan.store
         protect_read(store, self._scan.snapshot)
         packing = packing_of_tasks(store.options, store.root)
-        if self._newest and reads_branches(store):
-            return [
-                TaskPartition(task, branch)
-                for branch, splits in branch_splits(self._scan)
-                for task in plan_tasks(splits, packing, self._min_tasks)
-            ]
-        return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
+        return [
+            TaskPartition(task, branch)
+            for branch, splits in self._splits_of_branches()
+            for task in plan_tasks(splits, packing, self._min_tasks)
+        ]
 
-    def of_splits(self, splits: Sequence[DataSplit]) -> "PaimonReader":
+    def of_splits(self, splits: Splits) -> "PaimonReader":
         """Return a reader of some splits of the scan, planned already."""
-        found = copy(self)
-        found._chosen = splits
-        return found
+        reader = copy(self)
+        reader._planned = splits
+        return reader
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what tasks need: they get their splits with their partitions."""
-        return {**vars(self), "_chosen": None}
+        return {**vars(self), "_planned": None}
 
     @property
     def scan(self) -> TableScan:
@@ -145,10 +164,20 @@ class PaimonReader(DataSourceReader):
 
     def splits(self) -> Sequence[DataSplit]:
         """Return all splits of the read."""
-        splits = self._scan.plan().splits if self._chosen is None else self._chosen
-        for split in splits:
-            check_files_known(self._scan.store, self._fields, split)
-        return splits
+        return [split for _, splits in self._splits_of_branches() for split in splits]
+
+    def _splits_of_branches(self) -> Splits:
+        """Return the splits by the branch that reads them; `None`: the branch of the scan."""
+        if self._planned is not None:
+            found = self._planned
+        elif self._newest and reads_branches(self._scan.store):
+            found = branch_splits(self._scan)
+        else:
+            found = [(None, self._scan.plan().splits)]
+        for branch, splits in found:
+            for split in () if branch is not None else splits:
+                check_files_known(self._scan.store, self._fields, split)
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""

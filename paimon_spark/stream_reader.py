@@ -30,11 +30,10 @@ from paimon_core.engine import (
     LagCounter,
     Predicate,
     StreamScan,
-    bind,
+    bound_filter,
     interval_of,
     pack_tasks,
     packing_of_tasks,
-    parse_predicate,
     predicate_columns,
     row_fields,
 )
@@ -298,7 +297,7 @@ def _scan(store: FileStore, request: StreamRequest, schema: StructType) -> Strea
 
 
 def _predicate(store: FileStore, request: StreamRequest) -> Predicate | None:
-    return None if request.filter is None else bind(parse_predicate(request.filter), store.schema.fields)
+    return bound_filter(request.filter, store.schema.fields)
 
 
 def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tuple[DataField, ...]:

@@ -13,11 +13,14 @@ from pyspark.sql.types import StructType
 from paimon_core import DataSplit, SystemTable
 from paimon_core.engine import MAIN_BRANCH, SystemRead, conjunction, read_only
 from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_spark.datasource import reader_of_options
 from paimon_spark.option_names import ENDS
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.source import data_source_scan, source_of_reader, tagged
 from paimon_spark.sql.table import TableHandler
 from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema
@@ -42,7 +45,7 @@ class SystemTableHandler(TableHandler):
         return None
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
-        """Return the rows as ``PaimonLocalScan.java`` reads them, or the function of a scan."""
+        """Return the rows as ``PaimonLocalScan.java`` reads them, or the handler of a scan, as ``Tagged.java``."""
         given = self._options_of_read(options, json.loads(settings))
         predicate = predicate_of(json.loads(trees), self.schema)
         least = limit if limit >= 0 else None
@@ -50,10 +53,11 @@ class SystemTableHandler(TableHandler):
         kind = self.table.kind
         found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.others) else None
         if found is not None:
-            return found
+            return tagged(self.jvm, "local", found)
         if self.table.kind.of_rows and limit >= 0:  # each task would read as many
             request = replace(request, limit=None)
-        return handler_of(self.jvm, SystemScanHandler(self.table, request, self._planned, self._stream))
+        handler = SystemScanHandler(self.jvm, self.table, request, self._options())
+        return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
 
     def _options_of_read(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the options of a read; the session's moment is not for tables without a past."""
@@ -94,9 +98,6 @@ class SystemTableHandler(TableHandler):
         location = self.table.location
         return {**storage, "path": str(replace(location, branch=None)), "branch": location.branch or MAIN_BRANCH}
 
-    def _with_known_columns(self, request: ScanRequest) -> ScanRequest:
-        return request
-
     # ---- writes
 
     def truncate(self) -> bool:
@@ -131,12 +132,11 @@ class SystemTableHandler(TableHandler):
 class SystemScanHandler(ScanEndpoint):
     """The handler of a scan of a system table, for ``PaimonScan.java``."""
 
+    jvm: Jvm
     table: SystemTable
     request: ScanRequest
-    plan_tasks: Callable[[ScanRequest], Any]
-    """Plans the tasks of the Python data source for a request: see ``PlannedTasks.java``."""
-    stream: Callable[[ScanRequest], Any]
-    """Makes the scan of the Python data source for a request, which has streams."""
+    address: Mapping[str, str]
+    """The options by which the Python data source finds the table."""
 
     def description(self) -> str:
         """Return what Spark knows of the scan before it runs, as JSON."""
@@ -166,16 +166,19 @@ class SystemScanHandler(ScanEndpoint):
         """Return that a system table has no files of its own to explain."""
 
     def source(self, trees: str) -> Any:
-        """Return the scan of Spark that reads the rows; filters of a running join narrow it."""
+        """Return the tasks that read the rows, as ``Tagged.java``; filters of a running join narrow them."""
         filters = json.loads(trees)
         parts = [self.request.predicate, predicate_of(filters, self.table.schema) if filters else None]
-        return self.plan_tasks(
-            replace(self.request, predicate=conjunction([part for part in parts if part is not None]))
-        )
+        request = replace(self.request, predicate=conjunction([part for part in parts if part is not None]))
+        reader = reader_of_options(self._source_options(), request.columns, request.predicate, request.limit)
+        return source_of_reader(self.jvm, reader, request, self._source_options()).to_java(self.jvm)
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""
-        return self.stream(self.request)
+        return data_source_scan(self.jvm, self.request, self._source_options())
+
+    def _source_options(self) -> dict[str, str]:
+        return {**self.address, **self.request.source_options()}
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""

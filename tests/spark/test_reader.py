@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceReader
 
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import read_request
-from paimon_spark.reader import PaimonReader, freeze_modules
+from paimon_spark.reader import batch_reader, freeze_modules
 from paimon_spark.types import spark_schema
 from tests.support.far_timestamps import FAR, far_table
 from tests.support.tables import append_table, orders
@@ -17,8 +17,7 @@ from tests.support.tables import append_table, orders
 def test_modules_are_exempt_from_garbage_collection_once(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
-    request = read_request({"path": table.path})
-    reader = PaimonReader(table, request, spark_schema(table.schema.fields))
+    reader = batch_reader(read_request({"path": table.path}), spark_schema(table.schema.fields))
     (task,) = reader.partitions()
     frozen = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))

@@ -117,17 +117,17 @@ class ReadEndpoint(Protocol):
         """Return the rows of an aggregation that metadata answer; `None`: Spark computes it."""
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
-        """Return the handler of a scan: a ScanEndpoint."""
+        """Return the scan as ``Tagged.java``: "local" with its rows as JSON, or "scan" with a ScanEndpoint."""
 
 
 class ScanEndpoint(Protocol):
     """The methods that ``PaimonScan.java`` calls."""
 
     def description(self) -> str:
-        """Return as JSON the kind of the scan ("files" or "local") and what Spark knows of it before it runs."""
+        """Return what Spark knows of the scan before it runs, as JSON."""
 
     def source(self, trees: str) -> Any:
-        """Return a ``Source.java``: the kind of the scan that reads the rows, with its data.
+        """Return the source of the rows as ``Tagged.java``: "native", "rows", "tasks" or "source" with its data.
 
         ``trees``: the filters of a running join, as JSON; files without matching rows are left out.
         """

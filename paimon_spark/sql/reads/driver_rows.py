@@ -1,6 +1,6 @@
 """Rows of small scans: the driver reads them, because a Python worker of Spark takes longer to begin than to read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +64,17 @@ def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructTyp
     splits = reader.splits()
     if small_read(reader.schema, splits, columns, reader.predicate) is None:
         return None
+    return frame_of_batches(spark, reader.batches(splits), columns)
+
+
+def frame_of_batches(spark: SparkSession, batches: Iterable[pa.RecordBatch], columns: StructType) -> DataFrame:
+    """Return batches as a DataFrame.
+
+    Args:
+        spark: the session.
+        batches: the rows, as `PaimonReader.batches` yields them.
+        columns: the columns of the rows.
+    """
     schema = expected_arrow_schema(columns)
-    rows = pa.Table.from_batches(reader.batches(splits), schema)
+    rows = pa.Table.from_batches(batches, schema)
     return spark.createDataFrame(rows if rows.num_rows else schema.empty_table(), columns)  # Spark needs a chunk

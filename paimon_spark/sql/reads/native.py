@@ -32,7 +32,7 @@ _POSITIONAL = "_col"
 _MAX_OPENED = 64
 """Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
 LEAST_BYTES = 32 << 20
-"""The least bytes of files that are worth a scan of their own beside that of the others: of less, two take longer."""
+"""Smallest total size for which a separate native scan pays off; below it, two scans are slower than one."""
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
 OPTIONS = {
@@ -59,49 +59,6 @@ class NativeFiles:
 
     def __str__(self) -> str:
         return f"native: {len(self.sizes)} of {self.of} {FORMATS[self.kind].title} files"
-
-
-@dataclass(frozen=True)
-class Division:
-    """A plan in two: splits of files that Spark's own scan reads, and splits that Python reads."""
-
-    files: NativeFiles
-    native: Plan
-    others: Plan
-
-    @property
-    def choices(self) -> tuple["NativeChoice", "NativeChoice"]:
-        """The choices of the two scans, whose texts no whole scan has."""
-        files = {file.file_name for split in self.others.splits for file in split.files}
-        said = f"{len(files)} of {self.files.of} files, merged or with deleted rows; others are native"
-        others = NativeChoice.refused(said)
-        return NativeChoice(self.files, f"{self.files}, others through Python"), others
-
-    def __str__(self) -> str:
-        native, others = self.choices
-        return f"{native.files}; {others.description.partition(';')[0]}"
-
-
-@dataclass(frozen=True)
-class NativeChoice:
-    """The files of the native path, or `None`, and the way in words."""
-
-    files: NativeFiles | None
-    description: str
-    by_driver: bool = False
-    """The driver reads the few rows."""
-    division: Division | None = None
-    """Without files: the two ways of a query whose plan can have two scans in the place of one."""
-
-    @classmethod
-    def of(cls, found: NativeFiles | str) -> "NativeChoice":
-        """Return the choice of the native path, or of the general one for a reason."""
-        return cls.refused(found) if isinstance(found, str) else cls(found, str(found))
-
-    @classmethod
-    def refused(cls, reason: str) -> "NativeChoice":
-        """Return the choice of the general path, for a reason."""
-        return cls(None, f"through Python: {reason}")
 
 
 def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable[[], Plan]) -> NativeFiles | str:
@@ -134,10 +91,11 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     return NativeFiles(kind, sizes, found.files_in_partitions, ambiguous)
 
 
-def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> Division | None:
-    """Return the files of a plan that Spark's own scan can read beside a scan of the others; `None`: too few.
+def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> tuple[NativeFiles, Plan, Plan] | None:
+    """Divide a plan into the files that Spark's own scan can read, and the rest.
 
-    Arguments are those of `native_files`.
+    Arguments are those of `native_files`. Returns the files, their part of the plan and the part of the rest; `None`:
+    the files are too few for a scan of their own.
     """
     raw = [split for split in plan.splits if split.raw_convertible and not split.vectors]
     others = [split for split in plan.splits if not split.raw_convertible or split.vectors]
@@ -145,7 +103,7 @@ def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -
         return None
     native = replace(plan, splits=raw)
     found = native_files(jvm, store, columns, lambda: native)
-    return None if isinstance(found, str) else Division(found, native, replace(plan, splits=others))
+    return None if isinstance(found, str) else (found, native, replace(plan, splits=others))
 
 
 def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:

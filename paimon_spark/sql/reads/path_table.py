@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core import Explanation, Table, TableRead
+from paimon_core import Explanation, Table, TableRead, TableScan
 from paimon_core.engine import (
     DEFAULT_LISTED,
     MAIN_BRANCH,
@@ -35,9 +35,11 @@ from paimon_spark.sql.bridge.catalogs import open_table_and_storage
 from paimon_spark.sql.bridge.conversions import java_struct
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.native import NativeChoice, with_options
-from paimon_spark.sql.reads.scan import MatchingFiles
+from paimon_spark.sql.reads.explanation import explanation_of_plan
+from paimon_spark.sql.reads.native import with_options
+from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.strategy import Divided, Tasks, choose
 from paimon_spark.sql.reads.table_reads import TableReads
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
@@ -50,7 +52,7 @@ _OF_MOMENTS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
 
 @dataclass
 class PathReads(TableReads):
-    """The answers to what Spark asks a table by its path."""
+    """The reads of a table by its path, for ``PathTable.java``."""
 
     request: ReadRequest
     given: Mapping[str, str]
@@ -58,7 +60,7 @@ class PathReads(TableReads):
 
     @classmethod
     def of(cls, spark: SparkSession, given: Mapping[str, str]) -> "PathReads":
-        """Return the answers for a read with these options."""
+        """Return the reads with these options."""
         request = batch_request(given)
         table = open_table(request)
         jvm: Any = Jvm(spark) if is_classic(spark) else None  # which is not asked then
@@ -71,8 +73,8 @@ class PathReads(TableReads):
     def frame(self) -> DataFrame:
         """Return the rows as a DataFrame, which decides for each query who reads."""
         name = f"paimon {hide_secrets(str(self.table.location))}"
-        python = handler_of(self.jvm, self)
-        table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), python)
+        handler = handler_of(self.jvm, self)
+        table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), handler)
         return DataFrame(table.rows(java_session(self.jvm.spark)), self.jvm.spark)
 
     def explain(
@@ -92,30 +94,32 @@ class PathReads(TableReads):
         parts = [part for part in (bound_filter(f, known) for f in (filter, self.request.filter)) if part is not None]
         request = ScanRequest(spark_schema(fields), conjunction(parts), self.request.limit, self._moments())
         table = self._current()
-        matching = MatchingFiles(replace(self._scan_of(table, request), predicate=request.predicate), request)
+        planned = self._planned(table, self._scan_of(table, request), request)
         if reason is not None and not reads_branches(table.store):
-            matching = self._files_of_options(request)
+            planned = planned.of_options()
         started = time.monotonic()
-        plan, scan = matching.plan, matching.scan
+        plan, scan = planned.plan, planned.scan
         seconds = time.monotonic() - started
-        found = self.explanation(matching, self._choice(matching, reason), listed)
+        explained = explanation_of_plan(planned, self.whole(), self._strategy(planned, reason), listed)
         if runner is None:
-            return found
+            return explained
         if reads_branches(table.store) and not request.moment:
             raise UnsupportedError(f"cannot measure a read of two branches of {table.path}: measure each of them")
         read = TableRead(scan.store, project(scan.store.schema, request.columns.names, metadata=True), scan.predicate)
         with protected_read(scan.store, scan.snapshot):
-            return execute(found, replace(read, skip_bad_files=True), plan, seconds, runner)
+            return execute(explained, replace(read, skip_bad_files=True), plan, seconds, runner)
 
-    def _read_files(self, matching: MatchingFiles) -> MatchingFiles:
-        return matching  # chosen by all options already
+    def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
+        planned = super()._planned(table, scan, request)
+        return replace(planned, batch_rows=self.request.batch_rows, min_tasks=self.request.min_tasks)
 
-    def _choice(self, matching: MatchingFiles, reason: str | None) -> NativeChoice:
+    def _strategy(self, planned: PlannedScan, reason: str | None) -> str:
+        """Return in words who reads a scan; `reason`: why Spark's own scan does not read, if that is known."""
         try:
-            choice = NativeChoice.refused(reason) if reason else self._native_files(matching)
-            return choice if choice.division is None else NativeChoice(None, str(choice.division))
+            strategy = Tasks(reason) if reason else choose(planned, self.jvm, native=True)
         except UnsupportedError as error:  # a JVM that takes no classes
-            return NativeChoice.refused(str(error))
+            strategy = Tasks(str(error))
+        return strategy.summary if isinstance(strategy, Divided) else strategy.description
 
     def _current(self) -> Table:
         return open_table(self.request)  # a DataFrame has the rows of the moment when it runs
@@ -127,7 +131,7 @@ class PathReads(TableReads):
         return {key: value for key, value in self.given.items() if key in _OF_MOMENTS}
 
     def _options(self) -> dict[str, str]:
-        return {key: value for key, value in self.given.items() if key not in _OF_MOMENTS}
+        return {key: value for key, value in self.given.items() if key not in {*_OF_MOMENTS, "filter", "limit"}}
 
 
 def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None:

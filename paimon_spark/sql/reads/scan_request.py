@@ -57,9 +57,13 @@ class ScanRequest:
             return {}, named
         return pop_time_travel(named), named
 
-    def reader_options(self) -> dict[str, str]:
-        """Return the options that give ``spark.read.format("paimon")`` the same rows, without those of the location."""
-        given = {_OPTION_OF[key]: str(value) for key, value in self.when.items()} | dict(self.options)
+    def source_options(self) -> dict[str, str]:
+        """Return the options of the Python data source for the same snapshot, without the filter and the limit."""
+        return {_OPTION_OF[key]: str(value) for key, value in self.when.items()} | dict(self.options)
+
+    def with_filter_texts(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Return options of ``spark.read.format("paimon")`` with the filter and the limit of the query, as texts."""
+        given = dict(options)
         if self.predicate is not None:
             text = str(self.predicate)
             given["filter"] = f"({given['filter']}) AND ({text})" if "filter" in given else text

@@ -122,7 +122,7 @@ def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, mon
     def expires_once(scan, trees):
         calls.append(scan.shown)
         if len(calls) == 1:
-            raise expiry(scan.matching.scan.store, 0, "a manifest is missing")
+            raise expiry(scan.planned.scan.store, 0, "a manifest is missing")
         return source(scan, trees)
 
     monkeypatch.setattr(ScanHandler, "source", expires_once)

@@ -10,8 +10,7 @@ from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql.reads import driver_rows, native
-from paimon_spark.sql.reads.table_reads import table_reads as reads
+from paimon_spark.sql.reads import driver_rows, native, source
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -295,8 +294,8 @@ def test_tasks_that_the_driver_plans_read_the_rows_of_the_data_source(sql, monke
         sql(f"INSERT INTO t VALUES ({first}, 'a', {values}), (3, 'b'{', NULL' * len(TYPES)}), (2, 'c', {values})")
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     planned = []
-    plan = reads.planned_read
-    monkeypatch.setattr(reads, "planned_read", lambda *given: planned.append(plan(*given)) or planned[-1])
+    plan = source.planned_read
+    monkeypatch.setattr(source, "planned_read", lambda *given: planned.append(plan(*given)) or planned[-1])
     queries = (
         "SELECT * FROM t",
         "SELECT count(*) FROM t",

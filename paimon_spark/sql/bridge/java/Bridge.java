@@ -33,6 +33,11 @@ public class Bridge {
     return handler.call(method, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
   }
 
+  /** Two handlers as an array: py4j cannot put a handler into an array that exists. */
+  public static Object[] pair(Object first, Object second) {
+    return new Object[] {first, second};
+  }
+
   private static Object raise(Throwable error) {
     Bridge.sneak(error);
     return null;

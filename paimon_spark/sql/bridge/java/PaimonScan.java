@@ -32,8 +32,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
  *
- * The rows come from another scan, which Python describes, plans or makes when they are needed: "source" with trees of
- * filters. Those of a stream come from the Python data source.
+ * The rows come from another scan, made of the source that Python returns when they are needed, by its kind. The rows of
+ * a stream come from the Python data source.
  */
 class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final Object handler;
@@ -64,16 +64,24 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   private synchronized Scan source() {
     if (source == null) {
-      Object found = Bridge.call(handler, "source", new Object[] {trees});
-      if (found instanceof String) {
-        source = NativeFiles.of(session, (Map) Trees.parsed((String) found), filters);
-      } else if (found instanceof byte[]) {
-        source = new PlannedTasks(session, (byte[]) found, schema);
-      } else {
-        source = found instanceof Dataset ? new RowsScan((Dataset) found, schema) : (Scan) found;
-      }
+      source = source((Tagged) Bridge.call(handler, "source", new Object[] {trees}));
     }
     return source;
+  }
+
+  private Scan source(Tagged found) {
+    switch (found.kind) {
+      case "native":
+        return NativeFiles.of(session, (Map) Trees.parsed((String) found.value), filters);
+      case "rows":
+        return new RowsScan((Dataset) found.value, schema);
+      case "tasks":
+        return new PlannedTasks(session, (byte[]) found.value, schema);
+      case "source":
+        return (Scan) found.value;
+      default:
+        throw new IllegalStateException("no source of the kind " + found.kind);
+    }
   }
 
   public StructType readSchema() {

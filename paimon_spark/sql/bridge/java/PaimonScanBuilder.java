@@ -135,7 +135,14 @@ class PaimonScanBuilder
     String given = Trees.of(options);
     String settings = Sessions.ownSettings();
     Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, given, settings};
-    Object found = Bridge.call(handler, "scan", arguments);
-    return found instanceof String ? (Scan) PaimonLocalScan.of((String) found) : new PaimonScan(found, filters);
+    Tagged found = (Tagged) Bridge.call(handler, "scan", arguments);
+    switch (found.kind) {
+      case "local":
+        return PaimonLocalScan.of((String) found.value);
+      case "scan":
+        return new PaimonScan(found.value, filters);
+      default:
+        throw new IllegalStateException("no scan of the kind " + found.kind);
+    }
   }
 }

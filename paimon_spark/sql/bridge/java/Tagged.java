@@ -1,0 +1,16 @@
+package paimon.python;
+
+/** A value of Python with its kind, which says what the value is. */
+public class Tagged {
+  final String kind;
+  final Object value;
+
+  private Tagged(String kind, Object value) {
+    this.kind = kind;
+    this.value = value;
+  }
+
+  public static Tagged of(String kind, Object value) {
+    return new Tagged(kind, value);
+  }
+}

@@ -1,0 +1,115 @@
+"""A scan and its plan, which is made once: the strategy, the statistics, EXPLAIN and the tasks use the same plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyspark.sql.datasource import DataSourceReader
+
+from paimon_core import Plan, TableScan
+from paimon_core.engine import TIME_TRAVEL_OPTIONS, Predicate, branch_splits, conjunction, reads_branches
+from paimon_spark.datasource import reader_of_options
+from paimon_spark.option_names import canonical
+from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS
+from paimon_spark.reader import PaimonReader, Splits
+from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.statistics import scan_statistics
+
+
+@dataclass
+class PlannedScan:
+    """The scan of a request, its plan and its statistics."""
+
+    scan: TableScan
+    """The scan of the snapshot that the request names, with its predicate and with timestamps in microseconds."""
+    request: ScanRequest
+    address: Mapping[str, str]
+    """The options by which the Python data source finds the table."""
+    mismatch: str | None = None
+    """A column of the request that the snapshot's schema does not have as Spark knows it, in words; `None`: none."""
+    with_columns_of_now: bool = False
+    """True if an option chose a snapshot with other columns: its rows are read with the columns of now."""
+    part: Plan | None = None
+    """A part of another scan's plan, which is the plan of this scan; `None`: the scan is planned."""
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    """The most rows of a batch that a task hands to Spark."""
+    min_tasks: int = DEFAULT_MIN_TASKS
+    """The number of tasks to divide the read into, if it has splits enough."""
+
+    @property
+    def reads_branches(self) -> bool:
+        """True if the rows come from two branches."""
+        return reads_branches(self.scan.store) and not self.request.moment
+
+    @cached_property
+    def splits_of_branches(self) -> Splits:
+        """The splits by the branch that reads them; `None`: the branch of the scan."""
+        return branch_splits(self.scan) if self.reads_branches else [(None, self.plan.splits)]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the scan; of two branches the splits of both."""
+        if self.part is not None:
+            return self.part
+        if self.reads_branches:
+            return Plan(self.scan.snapshot, [split for _, splits in self.splits_of_branches for split in splits])
+        return self.scan.plan()
+
+    def statistics(self) -> str:
+        """Return the rows, bytes and columns of the scan as JSON, for ``PaimonScan.java``."""
+        return scan_statistics(self.scan, self.plan.splits)
+
+    def narrowed(self, predicate: Predicate | None) -> "PlannedScan":
+        """Return the scan of the rows for which another bound predicate is true too; it is planned anew."""
+        if predicate is None:
+            return self
+        request = replace(self.request, predicate=_both(self.request.predicate, predicate))
+        return replace(self, scan=replace(self.scan, predicate=_both(self.scan.predicate, predicate)), request=request)
+
+    def of_part(self, plan: Plan) -> "PlannedScan":
+        """Return the scan of a part of the plan."""
+        return replace(self, part=plan)
+
+    def reader(self) -> DataSourceReader:
+        """Return the reader of the rows in tasks: of the plan, or as the options of the request say."""
+        return self.reader_of_options() if self.request.others else self.reader_of_plan()
+
+    def reader_of_plan(self) -> PaimonReader:
+        """Return the reader of the plan's splits.
+
+        REQUIRES: the options of the request do no more than choose a snapshot.
+        """
+        reader = PaimonReader(
+            self.scan,
+            self.request.columns,
+            newest=not self.request.moment,
+            batch_rows=self.batch_rows,
+            min_tasks=self.min_tasks,
+        )
+        return reader.of_splits(self.splits_of_branches)
+
+    def reader_of_options(self) -> DataSourceReader:
+        """Return the reader that the options of the request describe, which may read other rows or files."""
+        request = self.request
+        return reader_of_options(self.source_options(), request.columns, request.predicate, request.limit)
+
+    def of_options(self) -> "PlannedScan":
+        """Return the scan that the options of the request describe.
+
+        REQUIRES: the options are about rows, not about changes.
+        """
+        reader = self.reader_of_options()
+        assert isinstance(reader, PaimonReader)
+        return replace(self, scan=reader.scan)
+
+    def source_options(self) -> dict[str, str]:
+        """Return the options of the Python data source, without the filter and the limit of the query."""
+        if not self.with_columns_of_now or self.scan.snapshot is None:
+            return {**self.address, **self.request.source_options()}
+        named = canonical(self.request.options)
+        others = {key: value for key, value in named.items() if key not in (*TIME_TRAVEL_OPTIONS, "scan.mode")}
+        return {**self.address, **others, "read.rows-of-snapshot": str(self.scan.snapshot.id)}
+
+
+def _both(one: Predicate | None, other: Predicate) -> Predicate | None:
+    return other if one is None else conjunction([one, other])

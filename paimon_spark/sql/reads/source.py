@@ -1,0 +1,59 @@
+"""The source of a scan's rows, with its kind, by which ``PaimonScan.java`` makes the scan of Spark that reads them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.sql.datasource import DataSourceReader
+
+from paimon_spark.datasource import PaimonDataSource
+from paimon_spark.internals import analyzed, planned_read
+from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.reads.scan_request import ScanRequest
+
+Kind = Literal["native", "rows", "tasks", "source"]
+"""Spark's own scan of files, rows of the driver, planned tasks, and the scan of the Python data source."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of a scan's rows."""
+
+    kind: Kind
+    data: Any
+    """Of native: a text, see `scan_text`; of rows: a Java Dataset; of tasks: bytes, see ``PlannedTasks.java``; of
+    source: a Java Scan."""
+    kept: object = None
+    """An object that must live as long as Spark has the scan."""
+
+    def to_java(self, jvm: Jvm) -> Any:
+        """Return the source as ``Tagged.java``."""
+        return tagged(jvm, self.kind, self.data)
+
+
+def tagged(jvm: Jvm, kind: str, value: Any) -> Any:
+    """Return a value with its kind, as ``Tagged.java``."""
+    return jvm.call("Tagged", "of", kind, value)
+
+
+def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, options: Mapping[str, str]) -> Source:
+    """Plan the tasks of a reader in this process: Spark would start two Python processes to plan them.
+
+    Args:
+        jvm: the JVM of the session.
+        reader: the reader of the rows.
+        request: the request of the query.
+        options: the options of the Python data source, for a Spark whose tasks cannot be planned here.
+    """
+    planned = planned_read(PaimonDataSource({}), request.columns, reader)
+    if planned is not None:
+        return Source("tasks", planned)
+    return Source("source", data_source_scan(jvm, request, options))
+
+
+def data_source_scan(jvm: Jvm, request: ScanRequest, options: Mapping[str, str]) -> Any:
+    """Return the scan of the Python data source for a request, which has streams, as a Java Scan."""
+    spark = jvm.active_session()
+    given = request.with_filter_texts(options)
+    relation = analyzed(spark.read.format("paimon").options(**given).schema(request.columns).load())
+    return relation.table().newScanBuilder(relation.options()).build()
