@@ -14,8 +14,8 @@ from paimon_core.types.columns import matching_positions
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.row_level.new_values import SourceValues, as_column, assigned, column_name
 from paimon_spark.row_level.rows import Clause, Merge
+from paimon_spark.row_level.run import merge
 from paimon_spark.row_level.statement_result import RowChanges
-from paimon_spark.row_level.statements import merge
 from paimon_spark.row_level.supported_statements import check_merge
 from paimon_spark.row_level.target import Target
 

@@ -49,7 +49,7 @@ _WRITE_ONLY = {"write-only": "true"}
 
 
 @dataclass(frozen=True)
-class Work:
+class RowStatement:
     """What a statement does to rows.
 
     Args:
@@ -65,14 +65,14 @@ class Work:
     may_repeat: bool = True
 
 
-def change_rows(target: Target, work: Work, progress: Progress | None = None) -> RowChanges:
+def change_rows(target: Target, statement: RowStatement, progress: Progress | None = None) -> RowChanges:
     """Write the changes of the newest snapshot's rows in one commit; return what was changed.
 
     A concurrent commit that changes the same rows makes the statement start again.
 
     Args:
         target: the table.
-        work: what to do.
+        statement: the changes of rows to make.
         progress: called with the bytes of files that were written again, and the bytes in all.
 
     Raises CommitConflictError if every attempt met a conflict, OutOfRangeError if the snapshot of the last attempt has
@@ -85,21 +85,23 @@ def change_rows(target: Target, work: Work, progress: Progress | None = None) ->
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
     def run() -> RowChanges:
-        with _engine_errors(f"{work.verb} on {hide_secrets(target.table.path)}"):
-            return attempt(target, work, request, progress)
+        with _engine_errors(f"{statement.verb} on {hide_secrets(target.table.path)}"):
+            return attempt(target, statement, request, progress)
 
     with collect() as metrics:
         done = retry_on_conflict(run, RETRIES)
     return replace(done, metrics=metrics)
 
 
-def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
+def _change_keyed(
+    target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
+) -> RowChanges:
     """Write rows with their kinds; no file is written again."""
     table, snapshot = target.table, target.table.snapshot()
     started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS)
-    if work.verb != "DELETE":  # which writes keys alone
+    if statement.verb != "DELETE":  # which writes keys alone
         check_knows_columns(table.store, snapshot)
-    rows = work.changes(target.rows(snapshot))
+    rows = statement.changes(target.rows(snapshot))
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
     if few is None:
         rows = rows.transform(shuffle_for(table))
@@ -116,12 +118,14 @@ def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: P
     return _changes(counts, counts.kinds[DELETED], made)
 
 
-def _change_files(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
+def _change_files(
+    target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
+) -> RowChanges:
     """Add the new rows, and remove the old ones from their files."""
     table, snapshot = target.table, target.table.snapshot()
     check_knows_columns(table.store, snapshot)
     old = target.rows(snapshot)
-    rows, job = work.changes(old), None
+    rows, job = statement.changes(old), None
     few = target.access.few_changes(rows)
     if set(old.columns) <= set(rows.columns):
         rows = _gathered(rows, table) if few is None else rows
@@ -135,7 +139,7 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
     identity = publisher.identity(None, request.properties or None)
     removing: list[CommitMessage] = []
     with publisher.publishing(messages):
-        if not work.may_repeat and counts.repeated:
+        if not statement.may_repeat and counts.repeated:
             raise InvalidInputError(SEVERAL)
         if counts.removed and snapshot is not None:
             runner = _runner(target, "rewrite files of")
@@ -148,15 +152,17 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
     return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
 
 
-def _change_columns(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
+def _change_columns(
+    target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
+) -> RowChanges:
     """Add the new rows, and files of the columns that change for all rows of their ranges."""
     table, snapshot = target.table, target.table.snapshot()
     check_knows_columns(table.store, snapshot)
     ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
-    rows = by_range(work.changes(target.rows(snapshot)), ranges)
+    rows = by_range(statement.changes(target.rows(snapshot)), ranges)
     job = WriteJob(table.with_options(_WRITE_ONLY), request, rows.drop(ROW_ID.name, ROW_KIND.name).schema, False)
-    changed = tuple(f for f in table.schema.fields if f.name in work.columns)
-    results = run_tasks(rows, ColumnTask(job, ranges, changed, work.may_repeat), job.abort)
+    changed = tuple(f for f in table.schema.fields if f.name in statement.columns)
+    results = run_tasks(rows, ColumnTask(job, ranges, changed, statement.may_repeat), job.abort)
     counts, messages = total(results), job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher
     identity = publisher.identity(None, request.properties or None)

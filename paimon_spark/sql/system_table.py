@@ -51,7 +51,7 @@ class SystemTableHandler(TableHandler):
         least = limit if limit >= 0 else None
         request = ScanRequest(self._columns(required), predicate, least, given, self.when)
         kind = self.table.kind
-        found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.others) else None
+        found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.other_options) else None
         if found is not None:
             return tagged(self.jvm, "local", found)
         if self.table.kind.of_rows and limit >= 0:  # each task would read as many
@@ -182,7 +182,7 @@ class SystemScanHandler(ScanEndpoint):
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""
-        if not self.table.kind.of_rows or not self.request.others.keys().isdisjoint(ENDS):
+        if not self.table.kind.of_rows or not self.request.other_options.keys().isdisjoint(ENDS):
             return json.dumps({"rows": None, "bytes": MAX_LOCAL_ROWS * 100, "columns": {}})
         splits = _splits(self.table.read(filter=self.request.predicate, **self.request.moment))
         rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)

@@ -14,7 +14,7 @@ from paimon_core.engine import Identifier
 from paimon_core.errors import UnsupportedError
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
-from paimon_spark.row_level.statements import describe as describe_changes
+from paimon_spark.row_level.run import describe_changes
 from paimon_spark.sql.bridge.conversions import java_map, row_arrays
 from paimon_spark.sql.bridge.endpoints import (
     MergeSchemaEndpoint,

@@ -27,7 +27,7 @@ def explanation(planned: PlannedScan, whole: StructType, engine: str) -> Explana
         raise UnsupportedError(
             f"cannot explain a read of the changes of {planned.scan.store.root}: leave the options 'incremental-*' out"
         )
-    return explanation_of_plan(planned.of_options() if request.others else planned, whole, engine)
+    return explanation_of_plan(planned.of_options() if request.other_options else planned, whole, engine)
 
 
 def explanation_of_plan(

@@ -72,7 +72,7 @@ class PlannedScan:
 
     def reader(self) -> DataSourceReader:
         """Return the reader of the rows in tasks: of the plan, or as the options of the request say."""
-        return self.reader_of_options() if self.request.others else self.reader_of_plan()
+        return self.reader_of_options() if self.request.other_options else self.reader_of_plan()
 
     def reader_of_plan(self) -> PaimonReader:
         """Return the reader of the plan's splits.

@@ -46,7 +46,7 @@ class ScanRequest:
         return self.when or chosen
 
     @property
-    def others(self) -> Mapping[str, str]:
+    def other_options(self) -> Mapping[str, str]:
         """The options that do more than choose a moment."""
         return self._sorted_options[1]
 

@@ -133,8 +133,8 @@ def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
 def _unsuitable(planned: PlannedScan) -> str | None:
     """Return why tasks must read the scan, whatever its files; `None`: the files decide."""
     request, store = planned.request, planned.scan.store
-    if request.others:
-        return with_options(request.others)
+    if request.other_options:
+        return with_options(request.other_options)
     if reads_branches(store):
         return "rows come from two branches"
     if store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):

@@ -92,7 +92,7 @@ class TableReads(ReadEndpoint):
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""
-        if request.others or reads_branches(scan.store) or len(order["by"].get("column", ())) != 1:
+        if request.other_options or reads_branches(scan.store) or len(order["by"].get("column", ())) != 1:
             return request
         if scan.store.schema.fields != self._read_schema().fields:
             return request
@@ -123,7 +123,7 @@ class TableReads(ReadEndpoint):
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
         filters = json.loads(trees)
         request = ScanRequest(StructType(), options=self._read_options(options, json.loads(settings)), when=self.when)
-        if request.others or reads_branches(self.table.store):  # they may choose other rows
+        if request.other_options or reads_branches(self.table.store):  # they may choose other rows
             return None
         schema = self._read_schema()
         if not all(decided_by_partitions(tree, schema) for tree in filters):

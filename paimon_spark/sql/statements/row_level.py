@@ -14,8 +14,8 @@ from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_rows
 from paimon_spark.row_level.new_values import NewValues, OnlyIf
 from paimon_spark.row_level.rows import Clause, Merge
+from paimon_spark.row_level.run import delete, merge, update
 from paimon_spark.row_level.statement_result import RowChanges
-from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.bridge.conversions import frame_of
 from paimon_spark.sql.bridge.jvm import Jvm

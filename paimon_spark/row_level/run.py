@@ -13,7 +13,7 @@ from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
 from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.supported_statements import check_delete, check_merge, check_updates
 from paimon_spark.row_level.target import Target, TargetRows
-from paimon_spark.row_level.write import Work, change_rows
+from paimon_spark.row_level.write import RowStatement, change_rows
 
 
 def delete(
@@ -36,7 +36,7 @@ def delete(
         dropped = None if partitions is None else _dropped(target, partitions)
     if dropped is not None:
         return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot, metrics=metrics)
-    return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
+    return change_rows(target, RowStatement("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 
 def update(target: Target, condition: Column | None, values: NewValues, progress: Progress | None = None) -> RowChanges:
@@ -52,8 +52,10 @@ def update(target: Target, condition: Column | None, values: NewValues, progress
     """
     columns = frozenset(values.names)
     check_updates(target.table.schema, columns, "UPDATE")
-    work = Work("UPDATE", lambda rows: updated_rows(_only(rows, target, columns), condition, values), columns)
-    return change_rows(target, work, progress)
+    statement = RowStatement(
+        "UPDATE", lambda rows: updated_rows(_only(rows, target, columns), condition, values), columns
+    )
+    return change_rows(target, statement, progress)
 
 
 def merge(target: Target, merging: Merge, progress: Progress | None = None) -> RowChanges:
@@ -66,7 +68,7 @@ def merge(target: Target, merging: Merge, progress: Progress | None = None) -> R
     def changes(rows: TargetRows) -> DataFrame:
         return merging.changed_rows(rows if inserts else _only(rows, target, columns))
 
-    return change_rows(target, Work("MERGE INTO", changes, columns, merging.may_repeat), progress)
+    return change_rows(target, RowStatement("MERGE INTO", changes, columns, merging.may_repeat), progress)
 
 
 def _dropped(target: Target, partitions: Predicate) -> Dropped | None:
@@ -77,7 +79,7 @@ def _dropped(target: Target, partitions: Predicate) -> Dropped | None:
     )
 
 
-def describe(table: Table) -> str:
+def describe_changes(table: Table) -> str:
     """Return in a few words how the rows of a table are changed."""
     traits = table.store.traits
     if traits.keyed:
