@@ -10,7 +10,7 @@ from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql.reads import driver_rows, native, source
+from paimon_spark.sql.reads import driver_rows, native, source, strategy
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -125,6 +125,28 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", 100)
     assert "through Python: " in sql("EXPLAIN SELECT * FROM v")[0][0]
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
+
+
+def test_merged_scan_is_planned_once_and_filtered_by_value(sql, monkeypatch):
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
+    sql("CREATE TABLE t (id INT NOT NULL, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    sql("INSERT INTO t VALUES (2, 3), (3, 0)")
+    scans, sources = [], []
+    plan, of_reader = table_scan.TableScan.plan, strategy.source_of_reader
+    monkeypatch.setattr(table_scan.TableScan, "plan", lambda scan: scans.append(scan) or plan(scan))
+
+    def noted(jvm, reader, request, options):
+        sources.append((reader.predicate, options))
+        return of_reader(jvm, reader, request, options)
+
+    monkeypatch.setattr(strategy, "source_of_reader", noted)
+    assert sorted(sql("SELECT id, v FROM t WHERE v > 0 AND id < 9")) == [(1, 1), (2, 3)]
+    assert len(scans) == 1
+    ((predicate, options),) = sources
+    assert predicate == scans[0].predicate
+    assert "filter" not in options
 
 
 @pytest.fixture
