@@ -136,7 +136,7 @@ class SystemScanHandler(ScanEndpoint):
     table: SystemTable
     request: ScanRequest
     address: Mapping[str, str]
-    """The options by which the Python data source finds the table."""
+    """The options with which the Python data source opens the table."""
 
     def description(self) -> str:
         """Return what Spark knows of the scan before it runs, as JSON."""

@@ -98,7 +98,7 @@ class PartitionsEndpoint(Protocol):
         """Raise UnsupportedError."""
 
     def drop_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition; return False if there are none."""
+        """Remove the rows of a partition; return False if it has no rows."""
 
     def load_partition(self, values: Any) -> Any:
         """Return the properties of a partition as a Java map."""
@@ -136,7 +136,7 @@ class ScanEndpoint(Protocol):
         """Return a Java array of the handlers of two scans that together have the rows; `None`: one scan reads all."""
 
     def explain(self) -> str | None:
-        """Return the explanation of the scan for EXPLAIN; `None`: it has none."""
+        """Return the explanation of the scan for EXPLAIN; `None`: there is no explanation."""
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""
@@ -191,7 +191,7 @@ class StagedEndpoint(Protocol):
     """The methods that ``Staged.java`` calls."""
 
     def publish(self) -> None:
-        """Make the rows and the schema those of the table."""
+        """Give the table the rows and the schema."""
 
     def discard(self) -> None:
         """Delete what was written."""
@@ -270,6 +270,6 @@ _ALL = frozenset(endpoint for several in ENDPOINTS.values() for endpoint in seve
 
 
 def endpoint_methods(handler: type[Any]) -> frozenset[str]:
-    """Return the names of the methods that Java may call on objects of a class: those of its endpoints."""
+    """Return the names of the methods that Java may call on objects of a class, which its endpoints name."""
     served = _ALL.intersection(handler.__mro__)
     return frozenset(name for kind in served for name in vars(kind) if not name.startswith("_"))

@@ -22,7 +22,7 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
     """Return the rows of an aggregation as JSON; `None`: metadata do not have the answer.
 
     Args:
-        scan: of the table with timestamps in microseconds; its predicate is on partition columns only.
+        scan: the scan of the table with timestamps in microseconds; its predicate is on partition columns only.
         aggregation: as ``Trees.java`` describes it.
         description: the scan's text in a plan.
     """

@@ -30,9 +30,9 @@ def small_read(
     """Return in a few words what the driver is to read; `None`: it is too much.
 
     Args:
-        schema: of the table.
-        splits: of the plan.
-        columns: of the query.
+        schema: the schema of the table.
+        splits: the splits of the plan.
+        columns: the columns of the query.
         predicate: true for every row that is needed; `None`: all rows are.
     """
     types = columns.simpleString()
@@ -56,7 +56,7 @@ def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructTyp
     Args:
         spark: the session.
         given: the options of the data source.
-        columns: of the query.
+        columns: the columns of the query.
 
     Raises as the data source.
     """

@@ -65,9 +65,9 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     """Return the files of a scan if Spark returns the rows that the engine would return; else why it does not.
 
     Args:
-        jvm: of the session.
-        store: of the table.
-        columns: of the query.
+        jvm: the JVM of the session.
+        store: the table.
+        columns: the columns of the query.
         plan: makes the plan of the scan; called only for a table that can be native.
     """
     reason = unsuitable_table(store) or unsuitable_columns(store.schema, columns, "parquet")
@@ -94,7 +94,7 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
 def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> tuple[NativeFiles, Plan, Plan] | None:
     """Divide a plan into the files that Spark's own scan can read, and the rest.
 
-    Arguments are those of `native_files`. Returns the files, their part of the plan and the part of the rest; `None`:
+    Arguments are as for `native_files`. Returns the files, their part of the plan and the part of the rest; `None`:
     the files are too few for a scan of their own.
     """
     raw = [split for split in plan.splits if split.raw_convertible and not split.vectors]
@@ -110,9 +110,9 @@ def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> s
     """Return what ``NativeFiles.java`` needs to make Spark's own scan, as JSON.
 
     Args:
-        schema: of the table at the moment of the scan.
+        schema: the schema of the table at the time of the scan.
         files: the files.
-        columns: of the query.
+        columns: the columns of the query.
     """
     names = set(columns.names)
     whole = spark_schema([field for field in schema.fields if field.name in names])
@@ -144,8 +144,8 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
     """Return why Spark cannot read these columns as the engine does; `None`: it can.
 
     Args:
-        schema: of the table.
-        columns: of the query.
+        schema: the schema of the table.
+        columns: the columns of the query.
         kind: the format of the files.
     """
     names = ColumnNames(field.name.lower() for field in schema.fields)
@@ -322,7 +322,7 @@ def uri_of(path: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """Return the path of which `uri_of` made a URI."""
+    """Return the path of a file from its URI, as `uri_of` makes it."""
     return uri if "://" in uri else uri.removeprefix("file:")
 
 

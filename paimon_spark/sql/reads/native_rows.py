@@ -94,7 +94,7 @@ def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], hand
     """Return the rows of Parquet files as Spark reads them; ``_metadata`` has their file and their position in it.
 
     Args:
-        jvm: of the session.
+        jvm: the JVM of the session.
         files: the files.
         fields: the columns.
         handler: finds the files that filters leave out.

@@ -1,4 +1,4 @@
-"""The rows of a table with a primary key from those of its base run, which Spark reads, and a few newer ones."""
+"""The rows of a table with a primary key, from its base run, which Spark reads, and a few newer rows."""
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -18,7 +18,7 @@ def with_newer_rows(base: DataFrame, newer: pa.Table, schema: TableSchema) -> Da
     Args:
         base: rows of the base run, of a classic session.
         newer: the newest row of each key, with its kind, as `newer_rows` returns them.
-        schema: of the table.
+        schema: the schema of the table.
     """
     if not newer.num_rows:
         return base

@@ -1,4 +1,4 @@
-"""A table by its path in a classic session: Spark's own scan reads its files where that of a catalog would."""
+"""A table by its path in a classic session: Spark's own scan reads the files that it would read in a catalog."""
 
 import logging
 import time
@@ -83,7 +83,7 @@ class PathReads(TableReads):
         """Return the explanation of a read.
 
         Args:
-            columns: the names of the columns; `None`: those of the options, or all.
+            columns: the names of the columns; `None`: the columns of the options, or all.
             filter: a further filter; `None`: none.
             reason: why Spark's own scan does not read, if that is known.
             listed: the number of splits, and of sections, to list.
@@ -187,7 +187,7 @@ def explain(
     analyze: bool = False,
     listed: int = DEFAULT_LISTED,
 ) -> Explanation:
-    """Return what a read would read, and who reads: its text is that of `EXPLAIN` in SQL.
+    """Return what a read would read, and who reads, with the text of `EXPLAIN` in SQL.
 
     Raises UnsupportedError for a read of changes.
 

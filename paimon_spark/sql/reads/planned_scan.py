@@ -24,7 +24,7 @@ class PlannedScan:
     """The scan of the snapshot that the request names, with its predicate and with timestamps in microseconds."""
     request: ScanRequest
     address: Mapping[str, str]
-    """The options by which the Python data source finds the table."""
+    """The options with which the Python data source opens the table."""
     mismatch: str | None = None
     """A column of the request that the snapshot's schema does not have as Spark knows it, in words; `None`: none."""
     with_columns_of_now: bool = False
@@ -60,7 +60,7 @@ class PlannedScan:
         return scan_statistics(self.scan, self.plan.splits)
 
     def narrowed(self, predicate: Predicate | None) -> "PlannedScan":
-        """Return the scan of the rows for which another bound predicate is true too; it is planned anew."""
+        """Return the scan of the rows for which another bound predicate is true too; it has a plan of its own."""
         if predicate is None:
             return self
         request = replace(self.request, predicate=_both(self.request.predicate, predicate))
@@ -71,7 +71,7 @@ class PlannedScan:
         return replace(self, part=plan)
 
     def reader(self) -> DataSourceReader:
-        """Return the reader of the rows in tasks: of the plan, or as the options of the request say."""
+        """Return the reader of the rows in tasks: it reads the plan unless the options choose more."""
         return self.reader_of_options() if self.request.other_options else self.reader_of_plan()
 
     def reader_of_plan(self) -> PaimonReader:

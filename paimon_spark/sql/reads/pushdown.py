@@ -46,7 +46,7 @@ _FALSE_FOR_NULL = {"=", "!=", "<", "<=", ">", ">=", "in", *TEXT_TESTS}
 
 
 def predicates_of(trees: Sequence[Tree | None], schema: TableSchema) -> list[Predicate | None]:
-    """Return for each filter a bound predicate that is true wherever the filter is; `None`: there is none."""
+    """Return a bound predicate for each filter, true for each row that passes the filter; `None`: no such predicate."""
     return [_bound(tree, schema, exact=False) for tree in trees]
 
 
@@ -56,7 +56,7 @@ def predicate_of(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate
 
 
 def exact_predicate(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
-    """Return a bound predicate that is equal to the AND of the filters for each row; `None`: there is none."""
+    """Return a bound predicate that is equal to the AND of the filters for each row; `None`: no such predicate."""
     found = [_bound(tree, schema, exact=True) for tree in trees]
     return None if any(p is None for p in found) else conjunction([p for p in found if p is not None])
 
@@ -96,7 +96,7 @@ class _Translation:
         self._fields, self._finer = fields, finer_than_spark(fields)
 
     def of(self, tree: Tree, *, exact: bool) -> Predicate:
-        """Return a predicate that is true wherever the filter is; ``exact``: with equal results for each row."""
+        """Return a predicate that is true for each row that passes the filter; ``exact``: with equal results."""
         op, args = tree.get("op"), tree.get("args", [])
         if op == "AND":
             return self._and(args, exact=exact)

@@ -81,11 +81,11 @@ class ScanHandler(ScanEndpoint):
         return f"paimon {hide_secrets(self.shown)}, snapshot {number}{said}, {self.strategy.description}"
 
     def explain(self) -> str | None:
-        """Return the explanation of the scan for EXPLAIN; for a scan that has none, the reason."""
+        """Return the explanation of the scan for EXPLAIN, or the reason why it cannot be explained."""
         return self.explain_as(self.strategy.description)
 
     def explain_as(self, engine: str) -> str:
-        """Return the explanation of the scan, or the reason why it has none; `engine`: the strategy in words."""
+        """Return the explanation, or the reason why there cannot be one; `engine`: the strategy in words."""
         try:
             return str(explanation(self.planned, self.whole, engine))
         except PaimonError as error:
@@ -97,7 +97,7 @@ class ScanHandler(ScanEndpoint):
         return True
 
     def parts(self) -> Any:
-        """Return the scan of the files that Spark's own scan reads, and that of the others; `None`: it stays whole."""
+        """Return the scans of the files that Spark's own scan reads and of the rest; `None`: the scan stays whole."""
         divided = self.strategy
         if not isinstance(divided, Divided) or not plans_reads():
             return None

@@ -1,4 +1,4 @@
-"""What a query asks of a scan of one table: one value that every kind of scan is built from."""
+"""The request of a scan of one table: the value from which every kind of scan is built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The source of a scan's rows, with its kind, by which ``PaimonScan.java`` makes the scan of Spark that reads them."""
+"""The source of a scan's rows with its kind: ``PaimonScan.java`` makes Spark's scan of that kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

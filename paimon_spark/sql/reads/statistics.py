@@ -18,8 +18,8 @@ def scan_statistics(scan: TableScan, splits: Sequence[DataSplit]) -> str:
     Rows of files that must be merged are counted once per file.
 
     Args:
-        scan: the scan.
-        splits: of its plan.
+        scan: the scan to measure.
+        splits: the splits of its plan.
     """
     rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
     columns: Mapping[str, dict[str, Any]] = {}

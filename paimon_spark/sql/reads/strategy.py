@@ -131,7 +131,7 @@ def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
 
 
 def _unsuitable(planned: PlannedScan) -> str | None:
-    """Return why tasks must read the scan, whatever its files; `None`: the files decide."""
+    """Return why tasks must read the scan, with any files; `None`: the files decide."""
     request, store = planned.request, planned.scan.store
     if request.other_options:
         return with_options(request.other_options)

@@ -1,4 +1,4 @@
-"""The scans of one table: of a catalog, or by its path."""
+"""The scans of one table, which has a name in a catalog or only a path."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "
 
 
 def cheapest_column(schema: TableSchema) -> str:
-    """Return the name of the column that costs least to read: of a partition, of a key, or the narrowest."""
+    """Return the name of the column that costs least to read: of the partition, of the key, or the narrowest."""
     known = [*schema.partition_keys, *schema.primary_keys]
     if known:
         return known[0]
@@ -73,7 +73,7 @@ class TableReads(ReadEndpoint):
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
         """Return the scan of a request with its predicate, to be planned.
 
-        A snapshot that an option chooses is read with the columns that Spark knows: those of now.
+        If an option chooses the snapshot, its rows have the columns that the table has now, as Spark knows them.
 
         Args:
             table: the table.
@@ -142,7 +142,7 @@ class TableReads(ReadEndpoint):
         return given
 
     def _options(self) -> dict[str, str]:
-        """Return the options by which the Python data source finds the table."""
+        """Return the options with which the Python data source opens the table."""
         raise NotImplementedError
 
     def _read_schema(self) -> TableSchema:
