@@ -38,7 +38,7 @@ class ScanHandler(ScanEndpoint):
     planned: PlannedScan
     native: bool
     """True if the session allows reads without Python's tasks."""
-    kept: list[object] = field(default_factory=list)
+    keep_alive: list[object] = field(default_factory=list)
     """Objects of the sources that must live as long as Spark has this scan."""
 
     @property
@@ -120,7 +120,7 @@ class ScanHandler(ScanEndpoint):
             if isinstance(strategy, Native):
                 strategy = choose(planned, self.jvm, native=self.native)
         source = strategy.source(planned, self.jvm)
-        self.kept.append(source.kept)
+        self.keep_alive.append(source.keep_alive)
         return source.to_java(self.jvm)
 
     def stream_source(self) -> Any:

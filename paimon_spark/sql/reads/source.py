@@ -23,7 +23,7 @@ class Source:
     data: Any
     """Of native: a text, see `scan_text`; of rows: a Java Dataset; of tasks: bytes, see ``PlannedTasks.java``; of
     source: a Java Scan."""
-    kept: object = None
+    keep_alive: object = None
     """An object that must live as long as Spark has the scan."""
 
     def to_java(self, jvm: Jvm) -> Any:

@@ -35,7 +35,7 @@ class Native:
         return f"{self.files}{self.note}"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
-        """Return the files. Errors of the read are translated as long as the source is kept."""
+        """Return the files. Errors of the read are translated as long as the source is alive."""
         store, snapshot = planned.scan.store, planned.scan.snapshot
         read = None if snapshot is None else native_read(store, snapshot, self.files.sizes)
         return Source("native", scan_text(store.schema, self.files, planned.request.columns), read)
