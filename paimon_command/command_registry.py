@@ -1,4 +1,4 @@
-"""All subcommands. A new one is a line here."""
+"""All subcommands. To add one, add a line here."""
 
 import click
 

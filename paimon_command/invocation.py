@@ -1,4 +1,4 @@
-"""One invocation of a subcommand, and the decorator that makes a subcommand of a function."""
+"""One invocation of a subcommand, and the decorator that turns a function into a subcommand."""
 
 import errno
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ class Invocation:
     output: Output
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a parameter; `None`: it is not given."""
+        """Return the value of a parameter; `None` if it is not set."""
         return self.values[name]
 
     def table(self) -> Table:
@@ -53,7 +53,7 @@ class Invocation:
 
     @contextmanager
     def runner(self, what: str) -> Iterator[Runner]:
-        """Yield the runner of tasks: for ``--spark`` of a session, whose name has `what`; else of this process."""
+        """Yield the task runner: with ``--spark`` on a session whose name contains ``what``, else in this process."""
         if self["spark"] is None:
             yield LOCAL
         else:
@@ -62,7 +62,7 @@ class Invocation:
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
-        """Yield the function that takes reports of progress: of a bar on a terminal, else `None`."""
+        """Yield the function that receives progress reports for a bar on a terminal, else `None`."""
         with progress_bar(self.name) as report:
             yield report
 
@@ -70,14 +70,14 @@ class Invocation:
 def command(
     name: str, *parameters: click.Parameter, table: bool = True, dry_run: bool = False, spark: bool = False
 ) -> Callable[[Callable[[Invocation], Answer | None]], click.Command]:
-    """Return a decorator that makes a subcommand of a function; its docstring is the help.
+    """Return a decorator that turns a function into a subcommand; the docstring is the help.
 
     Args:
-        name: of the subcommand.
+        name: the name of the subcommand.
         parameters: its own arguments and options.
-        table: True: the first argument is TABLE.
-        dry_run: True: there is an option ``--dry-run``.
-        spark: True: there is an option ``--spark``.
+        table: True if the first argument is TABLE.
+        dry_run: True to add an option ``--dry-run``.
+        spark: True to add an option ``--spark``.
     """
     given = [click.Argument(["table"])] if table else []
     shared = [*_SHARED, *([_DRY_RUN] if dry_run else []), *([_SPARK] if spark else [])]
@@ -99,7 +99,7 @@ def command(
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Turn errors of the engine and of the storage into their message and exit code 1."""
+    """Turn errors of the engine and of the storage into a message and exit code 1."""
     try:
         yield
     except PaimonError as error:
@@ -111,7 +111,7 @@ def _failures() -> Iterator[None]:
 
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Return texts ``key=value`` as a dict. BadParameter, which exits with 2, for another text."""
+    """Return texts ``key=value`` as a dict. Raises BadParameter (exit code 2) for an invalid text."""
     pairs = dict(value.partition("=")[::2] for value in values)
     for value in values:
         if "=" not in value or value.startswith("="):
@@ -158,5 +158,5 @@ COLUMNS = click.Option(["--columns"], metavar="A,B", callback=lambda c, p, v: sp
 
 
 def split(text: str | None) -> list[str] | None:
-    """Return the names of a list separated by commas; `None`: the option is not given."""
+    """Return the names of a comma-separated list; `None` if the option is not set."""
     return None if text is None else [name.strip() for name in text.split(",")]

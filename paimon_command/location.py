@@ -1,4 +1,4 @@
-"""From the text TABLE and the options of a call to a table."""
+"""Open the table that the argument TABLE and the options of a call name."""
 
 from collections.abc import Mapping
 
@@ -26,11 +26,11 @@ def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -
     """Return a table or a system table by its path, or by its name in a warehouse.
 
     Args:
-        text: such as ``/warehouse/db.db/t``, ``s3://bucket/t$files`` or ``db.t``.
-        warehouse: the directory of the databases, for a name.
+        text: a path or name such as ``/warehouse/db.db/t``, ``s3://bucket/t$files`` or ``db.t``.
+        warehouse: the directory of the databases, for a name; `None` if it is not set.
         given: options of the table and of its storage.
 
-    Raises UsageError for a name without a warehouse, NotFoundError if there is no such table.
+    Raises UsageError for a name without a warehouse, NotFoundError for a missing table.
     """
     if is_path(text):
         options, storage = _by_kind(given, text)
@@ -52,12 +52,12 @@ def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> FileSystemCat
 
 
 def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:
-    """Return the options that are for the storage of a path."""
+    """Return the options that belong to the storage of a path."""
     return _by_kind(given, path)[1]
 
 
 def _by_kind(given: Mapping[str, str], path: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the options of tables, and those of the storage; a local disk has none, so an unknown name is refused."""
+    """Return the table options and the storage options; a local disk has no options, so unknown names are refused."""
     options = {key: value for key, value in given.items() if is_known(key)}
     storage = {key: value for key, value in given.items() if key not in options}
     if path is not None and scheme_of(path) == "file":

@@ -12,7 +12,7 @@ PROGRAM = "paimon-spark"
 
 
 class Commands(click.Group):
-    """A group that names the nearest subcommand for an unknown one."""
+    """A command group that suggests the nearest subcommand for an unknown name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -42,12 +42,12 @@ def command() -> None:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning without the line of code that it comes from."""
+    """Print a warning without its source line."""
     click.echo(f"Warning: {message}", err=True)
 
 
 def main() -> None:
-    """Run the command with the arguments of the process, and exit."""
+    """Run the command with the arguments of the process, then exit."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     warnings.showwarning = _show_warning
     command(prog_name=PROGRAM)

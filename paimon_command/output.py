@@ -1,4 +1,4 @@
-"""Answers of commands, for people or as JSON."""
+"""Results of commands, printed for people or as JSON."""
 
 import json
 import math
@@ -17,14 +17,14 @@ from rich.text import Text
 from paimon_core.types.human_text import printable
 
 Row: TypeAlias = Mapping[str, object]
-_WIDE = 100_000  # columns of a file or a pipe, where nothing is cut
+_WIDE = 100_000  # width for a file or a pipe, where nothing is truncated
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer: rows, or facts by name.
+    """The result of a command: rows, or facts by name.
 
-    ``text``: for people instead of the data; ``problem``: the exit code is 1.
+    ``text``: the text for people instead of the data; ``problem``: True for exit code 1.
     """
 
     data: Sequence[Row] | Row | None
@@ -54,7 +54,7 @@ class Output:
             self.grid(answer.data)
 
     def grid(self, rows: Sequence[Row]) -> None:
-        """Print rows as a table; on a terminal long values are folded, elsewhere nothing is cut."""
+        """Print rows as a table; on a terminal long values are wrapped, elsewhere nothing is truncated."""
         if not rows:
             click.echo("no rows")
             return
@@ -70,7 +70,7 @@ class Output:
         click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
     def stream_json(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Print the rows of batches as one JSON array, a line for each row, batch by batch."""
+        """Print the rows of batches as one JSON array, one line for each row, batch by batch."""
         first = True
         click.echo("[", nl=False)
         for row in rows_of(batches):
@@ -80,7 +80,7 @@ class Output:
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """Yield rows as dicts; timestamps are texts, since Python has none in nanoseconds."""
+    """Yield rows as dicts; timestamps are texts, because Python has no nanoseconds."""
     for batch in batches:
         yield from _with_texts(batch).to_pylist()
 
@@ -109,7 +109,7 @@ def shown(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
-    """Return a value of what JSON has."""
+    """Return a value converted to JSON types."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -129,7 +129,7 @@ def _plain(value: object) -> Any:
 
 
 def _java_text(value: float) -> str:
-    """Return NaN, Infinity or -Infinity, as Paimon and Spark spell them."""
+    """Return NaN, Infinity or -Infinity in the spelling of Paimon and Spark."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

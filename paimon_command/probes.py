@@ -1,4 +1,4 @@
-"""What a commit needs of a storage, tried on files of our own in a directory, which are deleted again."""
+"""Check that a storage supports what commits need, with temporary files in a directory."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ _SIZE = 1 << 16
 _RACERS = 8
 _CLOCK_MS = 60_000  # clocks that differ by more make ages of files and snapshots wrong
 
-_NEEDED = {"list", "commit", "write"}  # without these the other checks would fail as well
+_NEEDED = {"list", "commit", "write"}  # without these the other checks would also fail
 _NO_ACCESS = "check the path, the network and the rights; credentials and the endpoint go in --option"
 _NO_PUT = (
     "two writers could both believe that they made the same snapshot: set nothing and write elsewhere, or use a store "
@@ -24,7 +24,7 @@ _NO_PUT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check; ``advice``: what to do, empty if nothing."""
+    """The outcome of one check; ``advice``: what to do, or an empty text."""
 
     check: str
     fine: bool
@@ -33,13 +33,13 @@ class Finding:
 
 
 class _Failed(Exception):
-    """A probe whose answer was wrong; the arguments are what was found, and the advice."""
+    """A failed probe; the arguments are the finding and the advice."""
 
 
 def probe(io: FileIO, root: str) -> Iterator[Finding]:
-    """Yield a finding for each check in the directory ``root``; the checks after the first failed access are left out.
+    """Yield a finding for each check in the directory ``root``; after a failed access the other checks are skipped.
 
-    A directory that does not exist is created by the first file, and deleted again if it is empty then.
+    The first file creates a missing directory, which is deleted again if it is empty at the end.
     """
     existed = io.exists(root)
     directory = join(root, f".doctor-{uuid4()}")
@@ -103,8 +103,8 @@ def _listed(io: FileIO, directory: str) -> str:
 def _ranged_read(io: FileIO, path: str) -> str:
     with io.open(path) as file:
         file.seek(1000)
-        found = file.read(500)
-    if found != _content()[1000:1500]:
+        content = file.read(500)
+    if content != _content()[1000:1500]:
         raise _Failed("500 bytes from byte 1000 are not what was written", "the store does not support ranged reads")
     return "500 bytes from byte 1000"
 
@@ -134,7 +134,7 @@ def _clock(io: FileIO, directory: str) -> str:
     before = time.time() * 1000
     io.write(path, b"")
     after = time.time() * 1000
-    modified = next((one.modified_ms for one in io.list(directory) if one.name == "clock"), UNKNOWN_MODIFIED)
+    modified = next((file.modified_ms for file in io.list(directory) if file.name == "clock"), UNKNOWN_MODIFIED)
     if modified == UNKNOWN_MODIFIED:
         return "the store tells no times of files: orphan files are found by no age"
     skew = max(before - modified, modified - after, 0)

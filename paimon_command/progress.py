@@ -1,4 +1,4 @@
-"""A bar of progress on a terminal."""
+"""A progress bar on a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from paimon_core.engine import Progress as Report
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Report | None]:
-    """Yield a function that takes the bytes done and the bytes of all; `None`: standard error is no terminal."""
+    """Yield a function that takes the bytes done and the total bytes; `None` if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""The one module that starts Spark, for ``--spark``; nothing of Spark is imported before."""
+"""Start Spark for ``--spark``; no other module of the command imports Spark."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ def spark_session(master: str, name: str) -> Iterator[Any]:
     """Yield a new session, which ends with the block.
 
     Args:
-        master: such as ``local[4]`` or ``spark://host:7077``.
-        name: of the application, on Spark's pages.
+        master: the Spark master, such as ``local[4]`` or ``spark://host:7077``.
+        name: the application name in Spark's UI.
 
     Raises MissingDependencyError without pyspark, InvalidInputError with the reason if the session does not start.
     """
@@ -37,7 +37,7 @@ def spark_session(master: str, name: str) -> Iterator[Any]:
 
 @contextmanager
 def spark_runner(master: str, name: str) -> Iterator[Runner]:
-    """Yield a runner on the executors of a session as of `spark_session`."""
+    """Yield a runner on the executors of a new session: see `spark_session`."""
     with spark_session(master, name) as spark:
         yield import_module("paimon_spark.distribute").SparkRunner(spark, name)
 
@@ -46,11 +46,11 @@ def spark_explanation(spark: Any, path: str, options: Mapping[str, str], **how: 
     """Return the explanation of a read by Spark.
 
     Args:
-        spark: the session.
-        path: of the table, with its branch or view.
-        options: of the read.
+        spark: the Spark session.
+        path: the path of the table, with its branch or view.
+        options: the options of the read.
         how: further arguments of ``PaimonTable.explain``.
     """
     table = import_module("paimon_spark.table").PaimonTable.forPath(spark, path, **options)
-    found: Explanation = table.explain(**how)
-    return found
+    explanation: Explanation = table.explain(**how)
+    return explanation

@@ -14,8 +14,8 @@
     ├── CorruptedError                           a file cannot be read: names the file
     └── MissingDependencyError (ImportError)     install the named extra
 
-A message says what was asked, what was found, where, and what to do. Errors of the storage itself are not wrapped: they
-stay an ``OSError``.
+A message states what was requested, what was found, where, and what to do. Errors of the storage itself are not
+wrapped: they stay an ``OSError``.
 """
 
 import re
@@ -40,26 +40,26 @@ __all__ = [
 
 _SHOWN, _COMPARED = 20, 2_000
 _USER_INFO = re.compile(r"(?<=://)(?:[^/@:\s'\"]*|[^/@:\s'\"]*:(?!\d+/)[^@\s'\"]*)@")
-"""The user of a URL, with or without a password. A secret key may contain slashes; a port is no password."""
+"""The user of a URL, with or without a password. A secret key may contain slashes; a port is not a password."""
 _PARAMETER = re.compile(r"(?i)([?&](?:[\w.-]*(?:secret|token|password|signature)|sig)=)[^&\s'\"]+")
 
 
 def hide_secrets(text: str) -> str:
-    """Return the text without the user names and passwords of URLs in it, so that a message may show it."""
+    """Return the text without the user names and passwords of its URLs, so that a message may show it."""
     return _PARAMETER.sub(r"\1***", _USER_INFO.sub("***@", text)) if "://" in text else text
 
 
 def nearest_name(asked: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like ``asked``, in any case; `None`: none is. Compares at most 2,000 names."""
+    """Return the known name closest to ``asked``, ignoring case, or `None`. Compares at most 2,000 names."""
     names = {name.lower(): name for name in reversed(list(islice(known, _COMPARED)))}
     near = get_close_matches(asked.lower(), names, n=1)
     return names[near[0]] if near else None
 
 
 def listed_names(asked: str, known: Iterable[str], nothing: str = "none") -> str:
-    """Return the known names for the message of a `NotFoundError`: at most 20, then the nearest to ``asked``, if any.
+    """Return the known names for the message of a `NotFoundError`: at most 20, then the name closest to ``asked``.
 
-    ``nothing``: the text if there are no names.
+    ``nothing``: the text for an empty list.
     """
     names = list(known)
     near = nearest_name(asked, names)
@@ -69,20 +69,20 @@ def listed_names(asked: str, known: Iterable[str], nothing: str = "none") -> str
 
 
 def user_info(url: str) -> str | None:
-    """Return the user of a URL, with the password if there is one; ``None``: the URL names no user."""
+    """Return the user of a URL, with the password if there is one; ``None`` for a URL without a user."""
     found = _USER_INFO.search(url)
     return found[0][:-1] if found else None
 
 
 class PaimonError(Exception):
-    """The base class of all errors that this engine raises itself. Its message holds no password of a URL."""
+    """The base class of all errors that this engine raises itself. Its message never contains a URL's password."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(hide_secrets(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class InvalidInputError(PaimonError, ValueError):
-    """An error of the call itself: an option, a schema, a predicate or the data given is wrong."""
+    """An invalid call: an option, a schema, a predicate or the data is wrong."""
 
 
 class NotFoundError(PaimonError, LookupError):
@@ -93,11 +93,11 @@ class NotFoundError(PaimonError, LookupError):
 
 
 class AlreadyExistsError(PaimonError):
-    """A database, table, column, tag or branch of that name that exists already."""
+    """A database, table, column, tag or branch with this name already exists."""
 
 
 class UnsupportedError(PaimonError, NotImplementedError):
-    """A feature that the table or the call uses, and that this engine does not implement; the message names it."""
+    """A feature that the table or the call uses but this engine does not implement; the message names it."""
 
 
 class CommitConflictError(PaimonError):
@@ -109,11 +109,11 @@ class TableChangedError(CommitConflictError):
 
 
 class CommitUnknownError(PaimonError):
-    """A commit that may or may not be done: check the newest snapshots before retrying; its files are kept."""
+    """A commit with unknown outcome: check the newest snapshots before retrying; its files are kept."""
 
 
 class OutOfRangeError(PaimonError):
-    """A requested snapshot that has expired, or does not exist yet."""
+    """A requested snapshot that has expired or does not exist yet."""
 
 
 class CorruptedError(PaimonError):

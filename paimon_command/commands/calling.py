@@ -1,4 +1,4 @@
-"""Procedures, as SQL calls them."""
+"""Call procedures, as SQL's CALL does."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ _READ: Mapping[str, Callable[[str], Any]] = {"STRING": str, "INT": int, "BIGINT"
 
 @dataclass(frozen=True, kw_only=True)
 class CommandCall(Call):
-    """A call from a terminal: tables also have paths, and options of ``--option``."""
+    """A call from a terminal, in which tables may be paths and take the options of ``--option``."""
 
     invocation: Invocation
     tasks: Runner
 
     def table(self, name: str = "table") -> Table:
-        """Return the table that an argument names, by its name or its path. NotFoundError if there is none."""
+        """Return the table that an argument names by name or path. Raises NotFoundError if it does not exist."""
         if is_path(self[name]):
             return open_table(self[name], None, self.invocation["option"])
         return super().table(name)
 
     def runner(self, table: Table) -> Runner:
-        """Return the runner of the whole call."""
+        """Return the runner of the call."""
         return self.tasks
 
 
@@ -49,21 +49,21 @@ def call(call: Invocation) -> Answer:
     if call["procedure"] is None:
         rows = [{"procedure": one.signature, "effect": one.effect} for _, one in sorted(PROCEDURES.items())]
         return Answer(rows)
-    found = find_procedure(call["procedure"])
-    values = checked_values(found, _values(found, call["arguments"]))
+    procedure = find_procedure(call["procedure"])
+    values = checked_values(procedure, _values(procedure, call["arguments"]))
     table = values.get("table")
     warehouse = call["warehouse"]
     if warehouse is None and table is not None and is_path(table):
         warehouse = table.rstrip("/").rpartition("/")[0] or "/"  # no name is looked up there
     catalog = catalog_of(warehouse, call["option"])
-    with call.runner(found.name) as runner:
-        rows_found = found.run(CommandCall(catalog, "paimon", found, values, invocation=call, tasks=runner))
-    names = [column.split()[0] for column in found.result.split(", ")]
+    with call.runner(procedure.name) as runner:
+        rows_found = procedure.run(CommandCall(catalog, "paimon", procedure, values, invocation=call, tasks=runner))
+    names = [column.split()[0] for column in procedure.result.split(", ")]
     return Answer([dict(zip(names, row, strict=True)) for row in rows_found])
 
 
 def _values(found: Procedure, texts: tuple[str, ...]) -> dict[str, Any]:
-    """Return the arguments with values of their types. Raises UsageError for another text."""
+    """Return the arguments as values of their types. Raises UsageError for an invalid text."""
     parameters = {one.name: one for one in found.parameters}
     values: dict[str, Any] = {}
     for text in texts:

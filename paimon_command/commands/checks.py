@@ -1,4 +1,4 @@
-"""Is the table sound and in good shape, and can its storage take commits?"""
+"""Verify, repair and advise on a table, and check its storage."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -48,8 +48,8 @@ def repair(call: Invocation) -> Answer:
     with call.progress() as progress:
         report = table.repair(progress=progress, **given)
     mended = [_row(fault) for fault in report.mended]
-    left = [{**_row(one.fault), "advice": one.advice} for one in report.left]
-    found = {"dry_run": report.dry_run, "mended": mended, "left": left}
+    remaining = [{**_row(one.fault), "advice": one.advice} for one in report.left]
+    found = {"dry_run": report.dry_run, "mended": mended, "left": remaining}
     return Answer(found, str(report), problem=not report.sound)
 
 
@@ -79,7 +79,7 @@ def _row(fault: Fault) -> dict[str, str]:
 
 
 def _table(root: str, given: Mapping[str, str]) -> Finding:
-    """Return whether this engine reads and writes the table in a directory."""
+    """Return the finding about reading and writing the table in a directory."""
     try:
         schema = open_table(root, None, given).schema
         check_writable(schema)

@@ -1,4 +1,4 @@
-"""The script by which a shell completes the command."""
+"""The completion script for shells."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -1,4 +1,4 @@
-"""Tags, branches, rollback, and the positions of named streams."""
+"""Tags, branches, rollback and consumers."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,12 @@ _RENAME = click.Option(["--rename"], metavar="NEW", help="Rename it.")
 
 
 def _one_of(call: Invocation, *names: str) -> str | None:
-    """Return the name of the parameter that is given; `None`: none is. UsageError for two."""
-    given = [name for name in names if call[name] not in (None, False)]
-    if len(given) > 1:
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+    """Return the name of the parameter that is set, or `None`. Raises UsageError for several."""
+    options = [name for name in names if call[name] not in (None, False)]
+    if len(options) > 1:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in options)
         raise click.UsageError(f"{flags} exclude each other: give one of them")
-    return given[0] if given else None
+    return options[0] if options else None
 
 
 @command(
@@ -38,22 +38,22 @@ def tag(call: Invocation) -> Answer:
     """Give a snapshot a name under which it stays readable; or replace, rename or delete a tag."""
     table, name, dry = call.table(), call["name"], call["dry_run"]
     tags, action = table.tags, _one_of(call, "replace", "rename", "delete") or "create"
-    chosen = _one_of(call, "snapshot", "timestamp", "watermark")
-    if chosen is not None and (action in ("rename", "delete") or (action == "replace" and chosen != "snapshot")):
-        raise click.UsageError(f"--{chosen} does not go with --{action}")
+    selector = _one_of(call, "snapshot", "timestamp", "watermark")
+    if selector is not None and (action in ("rename", "delete") or (action == "replace" and selector != "snapshot")):
+        raise click.UsageError(f"--{selector} does not go with --{action}")
     retained, snapshot = call["retained"], call["snapshot"]
     if action == "delete":
-        one = tags.delete(name, dry_run=dry)
-        return _changed(call, f"tag {name!r} of snapshot {one.snapshot.id}", "deleted", _facts(one))
+        changed = tags.delete(name, dry_run=dry)
+        return _changed(call, f"tag {name!r} of snapshot {changed.snapshot.id}", "deleted", _facts(changed))
     if action == "rename":
-        one = tags.rename(name, call["rename"], dry_run=dry)
-        return _changed(call, f"tag {name!r}", f"renamed to {one.name!r}", _facts(one))
+        changed = tags.rename(name, call["rename"], dry_run=dry)
+        return _changed(call, f"tag {name!r}", f"renamed to {changed.name!r}", _facts(changed))
     if action == "replace":
-        one = tags.replace(name, snapshot, retained, dry_run=dry)
+        changed = tags.replace(name, snapshot, retained, dry_run=dry)
     else:
         moment = {"timestamp": call["timestamp"], "watermark": call["watermark"]}
-        one = tags.create(name, snapshot, retained, **moment, dry_run=dry)
-    return _changed(call, f"tag {name!r} of snapshot {one.snapshot.id}", f"{action}d", _facts(one))
+        changed = tags.create(name, snapshot, retained, **moment, dry_run=dry)
+    return _changed(call, f"tag {name!r} of snapshot {changed.snapshot.id}", f"{action}d", _facts(changed))
 
 
 def _facts(one: Tag) -> dict[str, object]:
@@ -79,9 +79,9 @@ def branch(call: Invocation) -> Answer:
     """Create a branch, without rows or from a tag; or rename, delete, merge or fast-forward to one."""
     table, name, dry = call.table(), call["name"], call["dry_run"]
     branches, action = table.branches, _one_of(call, "rename", "delete", "fast_forward", "merge") or "create"
-    chosen = _one_of(call, "tag", "snapshot")
-    if chosen is not None and action != "create":
-        raise click.UsageError(f"--{chosen} does not go with --{action.replace('_', '-')}")
+    selector = _one_of(call, "tag", "snapshot")
+    if selector is not None and action != "create":
+        raise click.UsageError(f"--{selector} does not go with --{action.replace('_', '-')}")
     facts: dict[str, object] = {"branch": call["rename"] or name}
     match action:
         case "create":
@@ -115,8 +115,8 @@ def rollback(call: Invocation) -> Answer:
     """
     table = call.table()
     store = table.maintenance.store
-    chosen = _one_of(call, "version", "timestamp", "watermark")
-    if chosen is None:
+    selector = _one_of(call, "version", "timestamp", "watermark")
+    if selector is None:
         raise click.UsageError("roll back to what? Give a snapshot id, a tag, --timestamp or --watermark")
     target = target_of(store, call["version"], call["timestamp"], call["watermark"])
     if call["keep_history"]:
@@ -158,7 +158,7 @@ def consumers(call: Invocation) -> Answer:
 
 
 def _changed(call: Invocation, subject: str, done: str, facts: Mapping[str, object]) -> Answer:
-    """Return the answer of an action that was done, or that would be done."""
+    """Return the result of an action, or of its dry run."""
     if call["dry_run"]:
         return Answer({"dry_run": True, **facts}, f"{subject} would be {done}")
     return Answer(facts, f"{subject} is {done}")

@@ -1,4 +1,4 @@
-"""What is in a warehouse, and what a table is."""
+"""List a warehouse and describe a table."""
 
 import json
 from pathlib import Path
@@ -88,7 +88,7 @@ def _drawn(table: Table, file: str, output: Output) -> Answer | None:
 
 
 def _newest(table: Table, snapshot: Snapshot | None) -> dict[str, Any]:
-    """Return the facts of the newest snapshot, from metadata."""
+    """Return the facts of the newest snapshot from metadata."""
     if snapshot is None:
         return {"snapshot": None}
     splits = table.scan().plan().splits

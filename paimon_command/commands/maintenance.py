@@ -1,4 +1,4 @@
-"""Work on files and snapshots that changes no row."""
+"""Maintenance of files and snapshots that does not change rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -48,10 +48,10 @@ def compact(call: Invocation) -> Answer:
             )
         return _planned(table, request)
     with call.runner(table.path) as runner, call.progress() as progress:
-        made = TableMaintenance(table.maintenance.store, runner).run(request, progress=progress)
-    if made is None:
+        snapshot = TableMaintenance(table.maintenance.store, runner).run(request, progress=progress)
+    if snapshot is None:
         return Answer({"snapshot": None}, "nothing to compact")
-    return Answer({"snapshot": made.id}, f"compacted in snapshot {made.id}")
+    return Answer({"snapshot": snapshot.id}, f"compacted in snapshot {snapshot.id}")
 
 
 def _partitions(table: Table, texts: tuple[str, ...]) -> list[Mapping[str, object]] | None:
@@ -65,7 +65,7 @@ def _partitions(table: Table, texts: tuple[str, ...]) -> list[Mapping[str, objec
 
 
 def _buckets(text: str | None) -> list[int] | None:
-    """Return the numbers of a text such as '0-99,150'; `None`: it is not given."""
+    """Return the numbers of a text such as '0-99,150'; `None` without a text."""
     try:
         return None if text is None else number_list(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""System tables by a word of their own; ``read 'TABLE$name'`` reads the others."""
+"""Subcommands for some system tables; ``read 'TABLE$name'`` reads the others."""
 
 import click
 
@@ -13,9 +13,9 @@ def _system_table(name: str, columns: tuple[str, ...], help_text: str) -> click.
     """Return the subcommand that shows a system table.
 
     Args:
-        name: of the system table, and of the subcommand.
-        columns: shown to people, without ``--columns``; empty: all. JSON has all.
-        help_text: the help.
+        name: the name of the system table and of the subcommand.
+        columns: the columns shown to people without ``--columns``; empty: all. JSON output has all columns.
+        help_text: the help text.
     """
 
     def run(call: Invocation) -> Answer:

@@ -1,4 +1,4 @@
-"""Reads: rows, one row by its key, the plan of a read, and the changes as they are committed."""
+"""Read rows, look up a row by key, explain a read, and follow changes as they are committed."""
 
 import time
 from collections.abc import Iterator
@@ -64,11 +64,11 @@ def get(call: Invocation) -> Answer:
             raise click.UsageError(f"{text!r} is not COLUMN=VALUE")
         field = find_column(fields, name, table.path)
         key[field.name] = value_of_text(field.name, value, field.type, "the key")
-    found = table.get(key, call["columns"])
-    if found is None:
+    rows = table.get(key, call["columns"])
+    if rows is None:
         return Answer(None, f"no row of {table.path} has the key {' '.join(call['key'])}", problem=True)
-    assert isinstance(found, dict)
-    return Answer(found)
+    assert isinstance(rows, dict)
+    return Answer(rows)
 
 
 @command(
@@ -137,7 +137,7 @@ def tail(call: Invocation) -> None:
 
 
 def _start(text: str | None) -> dict[str, str | None]:
-    """Return the options that choose the start of a stream. InvalidInputError for another text."""
+    """Return the options for the start of a stream. Raises InvalidInputError for an invalid text."""
     if text is None:
         return {"scan.mode": "latest"}
     if text == "all":
@@ -148,7 +148,7 @@ def _start(text: str | None) -> dict[str, str | None]:
 
 
 def _followed(stream: Stream, once: bool, interval: float) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of all changes, forever, or with ``once`` until the position stays."""
+    """Yield the batches of all changes, forever or, with ``once``, until there are no more changes."""
     while True:
         before = stream.checkpoint()
         yield from stream.to_batches()

@@ -1,4 +1,4 @@
-"""Changes of rows."""
+"""Row changes."""
 
 import click
 
@@ -23,7 +23,7 @@ def delete(call: Invocation) -> Answer:
         rows = sum(batch.num_rows for batch in table.to_batches([first], where))
         return Answer({"dry_run": True, "rows": rows}, f"{rows} rows of {table.path} match and would be deleted")
     with call.runner(table.path) as runner, call.progress() as progress:
-        made = table.delete(where, runner=runner, progress=progress)
-    if made is None:
+        snapshot = table.delete(where, runner=runner, progress=progress)
+    if snapshot is None:
         return Answer({"snapshot": None}, f"no row of {table.path} matches")
-    return Answer({"snapshot": made.id}, f"the rows are deleted in snapshot {made.id}")
+    return Answer({"snapshot": snapshot.id}, f"the rows are deleted in snapshot {snapshot.id}")

@@ -54,6 +54,6 @@ def format_of(file_name: str, columns: Sequence[DataField] = (), options: Option
     name = next((p for p in reversed(parts) if p in _TEXTS), parts[-1] if parts else "")
     if name in FORMATS or name in TEXT_FORMATS or name == BLOB:
         return format_named(name, columns, options)
-    found = f"format {name!r}" if name else "no extension"
-    known = ", ".join((*FORMATS, *TEXT_FORMATS, BLOB))
-    raise UnsupportedError(f"data file {file_name} has {found}; this engine reads {known}")
+    subject = f"format {name!r}" if name else "no extension"
+    names = ", ".join((*FORMATS, *TEXT_FORMATS, BLOB))
+    raise UnsupportedError(f"data file {file_name} has {subject}; this engine reads {names}")

@@ -50,9 +50,9 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
         except UnsupportedError as cause:
             raise UnsupportedError(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
-            found = batch.schema.field(index).type
+            stored_type = batch.schema.field(index).type
             raise CorruptedError(
-                f"column {field.name!r} of {path or 'the file'} is stored as {found} and cannot be read as "
+                f"column {field.name!r} of {path or 'the file'} is stored as {stored_type} and cannot be read as "
                 f"{field.type}: {cause}"
             ) from cause
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -96,17 +96,17 @@ def _is_text(t: pa.DataType) -> bool:
 
 def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Return dates, times or timestamps in type ``target``; raises as `conform` does."""
-    found = array.type
-    if pa.types.is_integer(found):  # numbers of the column's own unit
+    stored_type = array.type
+    if pa.types.is_integer(stored_type):  # numbers of the column's own unit
         width = pa.int32() if target.bit_width == 32 else pa.int64()
         return array.cast(width).view(target)
     if pa.types.is_timestamp(target):
-        if found == _INT96:
+        if stored_type == _INT96:
             return decode_int96(array, target.unit).view(target)
-        if not pa.types.is_timestamp(found):
+        if not pa.types.is_timestamp(stored_type):
             raise TypeError("it is no timestamp")
         return _timestamp(array, target)
-    if pa.types.is_time(target) and pa.types.is_time(found):
+    if pa.types.is_time(target) and pa.types.is_time(stored_type):
         return array.cast(target)
     raise TypeError("the kinds differ")
 
@@ -136,16 +136,16 @@ def _floor(array: pa.Array, factor: int) -> pa.Array:
 
 def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Return structs, lists or maps in type ``target``; raises as `conform` does."""
-    found = array.type
+    stored_type = array.type
     if pa.types.is_struct(target):
         return _struct(array, target)
     if pa.types.is_fixed_size_list(target):
         inner = pa.list_(target.value_field)
-        if pa.types.is_fixed_size_list(found):
-            array = array.cast(pa.list_(found.value_field))
+        if pa.types.is_fixed_size_list(stored_type):
+            array = array.cast(pa.list_(stored_type.value_field))
         return _list(array, inner).cast(target)
-    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found):
-        array = array.cast(pa.list_(found.value_field))
+    if pa.types.is_large_list(stored_type) or pa.types.is_fixed_size_list(stored_type):
+        array = array.cast(pa.list_(stored_type.value_field))
     return _map(array, target) if pa.types.is_map(target) else _list(array, target)
 
 
@@ -171,10 +171,14 @@ def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
-    found = array.type
-    if pa.types.is_map(found):
+    stored_type = array.type
+    if pa.types.is_map(stored_type):
         keys, items = array.keys, array.items
-    elif pa.types.is_list(found) and pa.types.is_struct(found.value_type) and found.value_type.num_fields == 2:
+    elif (
+        pa.types.is_list(stored_type)
+        and pa.types.is_struct(stored_type.value_type)
+        and stored_type.value_type.num_fields == 2
+    ):
         keys, items = array.values.field(0), array.values.field(1)
     else:
         raise TypeError("it is no map")

@@ -46,7 +46,7 @@ class OrcFormat(FileFormat):
             file = paorc.ORCFile(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
-        done = 0
+        rows_read = 0
         try:
             if request.batch_bytes is not None and present and rows:
                 row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_rows), path))
@@ -54,16 +54,16 @@ class OrcFormat(FileFormat):
             if not (_WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)):
                 for batch in _batches(source, present, rows, batch_rows, path):
                     yield _finish(batch, fields, path)
-                    done += batch.num_rows
+                    rows_read += batch.num_rows
                 return
         except CorruptedError as error:
             if "out of range for nanosecond" not in str(error):
                 raise
         wide = wide_timestamps(present, path)
         with as_corrupted(path):
-            micros = read_micros(source, wide, done)
+            micros = read_micros(source, wide, rows_read)
         others = _batches(source, [f for f in present if f not in wide], rows, batch_rows, path)
-        for batch in resume(others, wide, micros, done):
+        for batch in resume(others, wide, micros, rows_read):
             yield _finish(batch, fields, path)
 
     def open_writer(

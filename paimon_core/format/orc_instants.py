@@ -22,13 +22,13 @@ def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
 
     Raises UnsupportedError if the value may be in a column of nanoseconds or inside a nested column.
     """
-    found = [f for f in fields if isinstance(f.type, AtomicType) and f.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")]
-    if not found or any(to_arrow(f.type).unit == "ns" for f in found):
+    wide = [f for f in fields if isinstance(f.type, AtomicType) and f.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")]
+    if not wide or any(to_arrow(f.type).unit == "ns" for f in wide):
         raise UnsupportedError(
             f"{path or 'the file'} holds a timestamp outside the years 1677 to 2262 in a column of nanoseconds or "
             "inside a nested column; change the column's precision to 6, or leave it out"
         )
-    return found
+    return wide
 
 
 def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:

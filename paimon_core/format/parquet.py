@@ -110,13 +110,13 @@ def _batches(
         for run in runs
         for batch in file.iter_batches(batch_rows, row_groups=run, columns=columns, use_threads=threads)
     )
-    seen = 0
+    rows_read = 0
     for batch in decoded(batches, path):
-        seen += batch.num_rows
+        rows_read += batch.num_rows
         if batch.num_rows:
             yield conform_batch(batch, fields, path)
-    if seen != rows:
-        raise CorruptedError(f"{path} holds {seen} rows where its footer promises {rows}")
+    if rows_read != rows:
+        raise CorruptedError(f"{path} holds {rows_read} rows where its footer promises {rows}")
 
 
 def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:

@@ -28,10 +28,10 @@ def _with_dicts(value: Any, kind: pa.DataType) -> Any:
     if value is None or not _holds_map(kind):
         return value
     if pa.types.is_map(kind):
-        found = {key: _with_dicts(item, kind.item_type) for key, item in value}
-        if len(found) != len(value):
+        items = {key: _with_dicts(item, kind.item_type) for key, item in value}
+        if len(items) != len(value):
             raise KeyError(f"a map holds a key twice: {[key for key, _ in value]}")
-        return found
+        return items
     if pa.types.is_struct(kind):
         return {name: _with_dicts(item, kind.field(name).type) for name, item in value.items()}
     return [_with_dicts(item, kind.value_type) for item in value]

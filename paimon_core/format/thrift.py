@@ -36,13 +36,13 @@ class Struct:
 
     def struct(self, field_id: int) -> "Struct":
         """Return a field that is a structure; an empty structure if the field is absent."""
-        found = self.fields.get(field_id, (_STRUCT, None))[1]
-        return found if isinstance(found, Struct) else Struct()
+        value = self.fields.get(field_id, (_STRUCT, None))[1]
+        return value if isinstance(value, Struct) else Struct()
 
     def structs(self, field_id: int) -> list["Struct"]:
         """Return a field that is a list of structures; an empty list if the field is absent."""
-        found = self.fields.get(field_id, (_LIST, (_STRUCT, [])))[1]
-        return [item for item in found[1] if isinstance(item, Struct)]
+        value = self.fields.get(field_id, (_LIST, (_STRUCT, [])))[1]
+        return [item for item in value[1] if isinstance(item, Struct)]
 
 
 def decode(data: bytes) -> Struct:

@@ -134,15 +134,15 @@ def spelled(key: str) -> str:
 
 def candidates(key: str) -> list[str]:
     """Return all names as suggestions for a misspelt key; each hole is filled with the text of the key there."""
-    found = []
+    matches = []
     for name in (*EFFECTIVE, *REFUSED, *ELSEWHERE):
         before, *after = _HOLE.split(name)
         if not after:
-            found.append(name)
+            matches.append(name)
         elif key.startswith(before):
             rest = key[len(before) :]
-            found.append(before + (rest.rsplit(".", after[0].count("."))[0] if after[0] else rest) + after[0])
-    return found
+            matches.append(before + (rest.rsplit(".", after[0].count("."))[0] if after[0] else rest) + after[0])
+    return matches
 
 
 def _matches(names: tuple[str, ...], key: str) -> bool:

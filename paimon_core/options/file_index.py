@@ -45,10 +45,10 @@ def indexed(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def index_options(options: Mapping[str, str], kind: str, item: str) -> dict[str, str]:
     """Return the options of one index; an index on a key of a map also has the options of the map."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for target in dict.fromkeys((index_column(item), item)):
-        found |= {name: text for k, named, name, text in _settings(options) if (k, named) == (kind, target)}
-    return found
+        settings |= {name: text for k, named, name, text in _settings(options) if (k, named) == (kind, target)}
+    return settings
 
 
 def stray_option(options: Mapping[str, str]) -> str | None:
@@ -60,10 +60,10 @@ def stray_option(options: Mapping[str, str]) -> str | None:
 
 def renamed_setting(key: str, renamed: Callable[[str], str]) -> str:
     """Return ``file-index.<kind>.<item>.<option>`` with the new name of the column; any other key unchanged."""
-    found = next(_settings({key: ""}), None)
-    if found is None:
+    setting = next(_settings({key: ""}), None)
+    if setting is None:
         return key
-    kind, item, name, _ = found
+    kind, item, name, _ = setting
     column = index_column(item)
     return f"{_PREFIX}{kind}.{renamed(column)}{item[len(column) :]}.{name}"
 

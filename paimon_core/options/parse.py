@@ -114,10 +114,10 @@ def fraction(value: str) -> float:
 
 def memory_size(value: str) -> int:
     """Parse a size such as ``128 mb`` to bytes; units are powers of 1024, no unit means bytes."""
-    found = _SIZE.fullmatch(value.strip().lower())
-    if found is None or found[2] not in _BYTES_OF_UNIT:
+    match = _SIZE.fullmatch(value.strip().lower())
+    if match is None or match[2] not in _BYTES_OF_UNIT:
         raise ValueError("must be a size: a whole number and b, kb, mb, gb or tb, such as '128 mb'")
-    size = int(found[1]) * _BYTES_OF_UNIT[found[2]]
+    size = int(match[1]) * _BYTES_OF_UNIT[match[2]]
     if size > MAX_LONG:
         raise ValueError("is more bytes than 64 bits can count")
     return size
@@ -128,11 +128,11 @@ def duration(value: str) -> timedelta:
 
     Nanoseconds are rounded down to whole microseconds, the finest a timedelta holds.
     """
-    found = _DURATION.fullmatch(value.strip().lower().replace("\u03bc", "\u00b5"))
-    if found is None or found[2] not in _NANOS_OF_UNIT:
+    match = _DURATION.fullmatch(value.strip().lower().replace("\u03bc", "\u00b5"))
+    if match is None or match[2] not in _NANOS_OF_UNIT:
         raise ValueError("must be a duration: a whole number and d, h, min, s, ms, µs or ns, such as '10 min'")
     try:
-        return timedelta(microseconds=int(found[1]) * _NANOS_OF_UNIT[found[2]] // 1000)
+        return timedelta(microseconds=int(match[1]) * _NANOS_OF_UNIT[match[2]] // 1000)
     except OverflowError as error:
         raise ValueError("is longer than 999999999 days") from error
 
@@ -193,21 +193,21 @@ def weights(value: str) -> tuple[Decimal, ...]:
 
 def number_list(text: str) -> list[int]:
     """Return the numbers of a list such as "0-99,150", each once, ascending; a range includes both ends."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         match = _NUMBERS.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < _MOST_NUMBERS:
             raise ValueError("must be numbers and ranges separated by commas, such as '0-99,150'")
-        found.update(range(first, last + 1))
-    return sorted(found)
+        numbers.update(range(first, last + 1))
+    return sorted(numbers)
 
 
 def column_list(text: str) -> tuple[str, ...]:
     """Return the column names of a list separated by commas."""
-    listed = tuple(name.strip() for name in text.split(","))
-    if not all(listed):
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
         raise ValueError("must be a list of column names separated by commas")
-    if len(set(listed)) < len(listed):
+    if len(set(names)) < len(names):
         raise ValueError("names a column twice")
-    return listed
+    return names

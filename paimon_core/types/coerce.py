@@ -51,9 +51,9 @@ class _Location:
 
     def refusal(self, array: ArrowArray, position: int, target: DataType, why: str) -> InvalidInputError:
         value = repr(_python_value(array, position))
-        shown = value if len(value) <= 80 else value[:77] + "..."
+        text = value if len(value) <= 80 else value[:77] + "..."
         return InvalidInputError(
-            f"column {self.path!r}, row {self.row(position)}: {shown} cannot be stored as {target}: {why}"
+            f"column {self.path!r}, row {self.row(position)}: {text} cannot be stored as {target}: {why}"
         )
 
 
@@ -334,15 +334,15 @@ def _field_positions(
     array: ArrowArray, target: DataType, names: Sequence[str], location: _Location
 ) -> list[int | None]:
     """Return the position of each field in the structs of an array, found as columns are; `None`: they lack it."""
-    given = [array.type.field(i).name for i in range(array.type.num_fields)]
-    found = matching_positions(names, given)
-    taken = [i for candidates in found for i in candidates]
-    extra = [name for i, name in enumerate(given) if i not in taken and name not in names]
-    each_once = sorted(taken) == list(range(len(given))) and max(map(len, found), default=0) < 2
+    names_given = [array.type.field(i).name for i in range(array.type.num_fields)]
+    positions = matching_positions(names, names_given)
+    used = [i for candidates in positions for i in candidates]
+    extra = [name for i, name in enumerate(names_given) if i not in used and name not in names]
+    each_once = sorted(used) == list(range(len(names_given))) and max(map(len, positions), default=0) < 2
     if not each_once:
-        what = f"has no field {extra[0]!r}" if extra else "takes every field once"
-        raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}, which {what}")
-    return [candidates[0] if candidates else None for candidates in found]
+        problem = f"has no field {extra[0]!r}" if extra else "takes every field once"
+        raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}, which {problem}")
+    return [candidates[0] if candidates else None for candidates in positions]
 
 
 def _lengths(array: ArrowArray) -> Any:

@@ -23,5 +23,5 @@ def in_key_order(column: Any) -> Any:
 
 def one_nan(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the floating values with a single bit pattern of NaN, the pattern in hashes and stored keys."""
-    found = np.isnan(values)
-    return np.where(found, values.dtype.type(np.nan), values) if found.any() else values
+    is_nan = np.isnan(values)
+    return np.where(is_nan, values.dtype.type(np.nan), values) if is_nan.any() else values

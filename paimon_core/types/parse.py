@@ -45,25 +45,25 @@ def parse_type(text_or_json: str | Mapping[str, Any]) -> DataType:
     return _from_object(text_or_json)
 
 
-def _from_object(given: Mapping[str, Any]) -> DataType:
-    root, *suffix = given["type"].upper().split() or [""]
+def _from_object(json: Mapping[str, Any]) -> DataType:
+    root, *suffix = json["type"].upper().split() or [""]
     nullable = suffix != ["NOT", "NULL"]
     try:
         match root:
             case "ARRAY":
-                return ArrayType(parse_type(given["element"]), nullable)
+                return ArrayType(parse_type(json["element"]), nullable)
             case "MULTISET":
-                return MultisetType(parse_type(given["element"]), nullable)
+                return MultisetType(parse_type(json["element"]), nullable)
             case "MAP":
-                return MapType(parse_type(given["key"]), parse_type(given["value"]), nullable)
+                return MapType(parse_type(json["key"]), parse_type(json["value"]), nullable)
             case "ROW":
-                return RowType(tuple(field_from_json(field) for field in given["fields"]), nullable)
+                return RowType(tuple(field_from_json(field) for field in json["fields"]), nullable)
             case "VECTOR":
-                return VectorType(parse_type(given["element"]), int(given["length"]), nullable)
+                return VectorType(parse_type(json["element"]), int(json["length"]), nullable)
             case _:
-                return parse_type(given["type"])
+                return parse_type(json["type"])
     except KeyError as missing:
-        raise InvalidInputError(f"type {given['type']!r} lacks {missing}: {dict(given)!r}") from missing
+        raise InvalidInputError(f"type {json['type']!r} lacks {missing}: {dict(json)!r}") from missing
 
 
 def type_to_json(t: DataType) -> str | dict[str, Any]:
@@ -126,8 +126,8 @@ class _TypeParser:
         return t
 
     def _error(self, expected: str) -> InvalidInputError:
-        found = "the end" if self._at >= len(self._tokens) else repr(self._text[self._tokens[self._at][2] :])
-        return InvalidInputError(f"type {self._text!r}: expected {expected}, found {found}")
+        token = "the end" if self._at >= len(self._tokens) else repr(self._text[self._tokens[self._at][2] :])
+        return InvalidInputError(f"type {self._text!r}: expected {expected}, found {token}")
 
     def _peek(self) -> str:
         if self._at >= len(self._tokens):
@@ -137,8 +137,8 @@ class _TypeParser:
 
     def _accept(self, *expected: str) -> bool:
         """Return True, and consume the tokens, if these keywords or symbols are next."""
-        found = [(group, text.upper()) for group, text, _ in self._tokens[self._at : self._at + len(expected)]]
-        if [text for group, text in found if group in ("word", "symbol")] != list(expected):
+        tokens = [(group, text.upper()) for group, text, _ in self._tokens[self._at : self._at + len(expected)]]
+        if [text for group, text in tokens if group in ("word", "symbol")] != list(expected):
             return False
         self._at += len(expected)
         return True
