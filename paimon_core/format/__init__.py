@@ -33,7 +33,7 @@ _NO_OPTIONS: Final = Options({})
 def format_named(name: str, columns: Sequence[DataField], options: Options) -> FileFormat:
     """Return the format with this name for files that hold ``columns``, of a table with these options.
 
-    REQUIRES: the name is a known one.
+    REQUIRES: the name is known.
     """
     if name == BLOB:
         return BlobFormat(tuple(columns))
@@ -41,12 +41,12 @@ def format_named(name: str, columns: Sequence[DataField], options: Options) -> F
 
 
 def format_of(file_name: str, columns: Sequence[DataField] = (), options: Options = _NO_OPTIONS) -> FileFormat:
-    """Return the format of a data file by its last extension; text files may have one for compression behind it.
+    """Return the format of a data file by its last extension, ignoring a text file's compression extension.
 
     Args:
-        file_name: with or without directories.
+        file_name: the name of the file, with or without directories.
         columns: the columns that the file holds.
-        options: of the table.
+        options: the options of the table.
 
     Raises UnsupportedError naming file and format if this engine does not read the format.
     """

@@ -33,7 +33,7 @@ Step = Callable[[np.ndarray], np.ndarray]
 
 
 class NotVectorizableError(Exception):
-    """An error of blocks that cannot be decoded side by side: they are damaged, or only unusual."""
+    """An error of blocks that cannot be decoded in parallel, because they are damaged or unusual."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def decode_columns(
     """Return the bytes of all blocks and, for each requested field, two int64 arrays with an item for each record.
 
     Args:
-        schema: of the records.
+        schema: the Avro schema of the records.
         blocks: number of records and their encoded bytes.
         kinds: path of a requested field -> its kind, see `FieldColumn`. Paths that the schema lacks are ignored.
 
@@ -80,7 +80,7 @@ def decode_columns(
                 raise NotVectorizableError("a block is shorter than its records")
             decoded.append(by_count[:running])
     except IndexError as cause:
-        raise NotVectorizableError("a length points outside of the data") from cause
+        raise NotVectorizableError("a length points outside the data") from cause
     if (cursors != stop).any():
         raise NotVectorizableError("a block is longer than its records")
     index = _record_index(decoded, np.cumsum(counts) - counts)
@@ -92,7 +92,7 @@ def decode_columns(
 
 
 def variable_numbers(data: bytes, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variable-length zig-zag numbers (int64) in the ranges, and how many each range has.
+    """Return the variable-length zig-zag numbers (int64) in the ranges, and the number of values in each range.
 
     Args:
         data: the bytes.
@@ -135,7 +135,7 @@ def _record_index(decoded: Sequence[np.ndarray], offsets: np.ndarray) -> np.ndar
 
 
 def _ordered(values: Sequence[np.ndarray], index: np.ndarray) -> np.ndarray:
-    """Return the values of all steps in record order: value ``i`` is the one of record ``index[i]``."""
+    """Return the values of all steps in record order: value ``i`` belongs to record ``index[i]``."""
     result = np.empty(len(index), values[0].dtype)
     result[index] = np.concatenate(values)
     return result
@@ -153,9 +153,9 @@ class _BlockCursors:
         """Return a step over a record that stores the values of its requested fields.
 
         Args:
-            schema: of the record.
+            schema: the Avro schema of the record.
             columns: the requested fields by path.
-            path: of the record.
+            path: the path of the record.
         """
         steps = [self._field(f["type"], columns, (*path, f["name"])) for f in schema["fields"]]
 
@@ -167,7 +167,7 @@ class _BlockCursors:
         return step
 
     def _field(self, schema: Schema, columns: Mapping[tuple[str, ...], FieldColumn], path: tuple[str, ...]) -> Step:
-        """Return a step over a field of a record; arguments as for `record`."""
+        """Return a step over a field of a record; arguments: see `record`."""
         column = columns.get(path)
         if column is None:
             nested = isinstance(schema, dict) and schema.get("type") == "record"

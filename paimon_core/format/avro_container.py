@@ -57,7 +57,7 @@ class _Bytes:
     offset: int = 0  # of the next byte in the buffer
 
     def read(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes. Raises EOFError if the file has fewer, ValueError for a negative size."""
+        """Return exactly ``size`` bytes. Raises EOFError for a shorter file, ValueError for a negative size."""
         if size < 0:
             raise ValueError(f"a length of {size}")
         end = self.offset + size
@@ -71,7 +71,7 @@ class _Bytes:
         return data
 
     def _fetch(self, size: int) -> None:
-        """Drop the bytes before ``offset``; fill the buffer to at least ``size`` bytes, if the file has so many."""
+        """Drop the bytes before ``offset``; fill the buffer to at least ``size`` bytes, if the file is long enough."""
         chunks = [self.buffer[self.offset :]]
         held = len(chunks[0])
         while held < size and (chunk := self.source.read(_FETCH_BYTES)):
@@ -97,8 +97,9 @@ class Container:
 
         Args:
             source: a file at its beginning.
-            path: its name in messages.
-            max_bytes: of all decompressed blocks together; more are a CorruptedError. `None`: no limit.
+            path: the name of the file for messages.
+            max_bytes: the limit for all decompressed blocks together, above which CorruptedError is raised; `None`: no
+                limit.
 
         Raises CorruptedError for anything but a well-formed container, UnsupportedError for an unknown codec. Errors of
         the storage itself pass.
@@ -175,10 +176,10 @@ class ContainerWriter:
 
         Args:
             sink: where to write.
-            schema: of the records.
+            schema: the Avro schema of the records.
             codec: Avro's name of the compression.
-            level: of zstd; other codecs have a fixed one.
-            properties: further entries of the header; `None`: none.
+            level: the zstd level; other codecs have a fixed level.
+            properties: further entries of the header; `None`: no further entries.
 
         Raises UnsupportedError for an unknown codec.
         """

@@ -69,8 +69,8 @@ def _record(name: str, fields: Sequence[DataField], used: set[str]) -> dict[str,
     """Return a record type.
 
     Args:
-        name: of the record; an underscore is added while the name is used.
-        fields: of the record.
+        name: the name of the record; underscores are added until the name is unused.
+        fields: the fields of the record.
         used: names of the records so far; the new one is added.
     """
     while name in used:

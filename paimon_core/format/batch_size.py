@@ -19,15 +19,15 @@ def rows_within(max_rows: int, max_bytes: int | None, row_bytes: float) -> int:
     """Return how many rows of ``row_bytes`` fit: at least 1, at most ``max_rows``.
 
     Args:
-        max_rows: of a batch.
-        max_bytes: of a batch. `None`: no limit.
-        row_bytes: of one row.
+        max_rows: the largest number of rows in a batch.
+        max_bytes: the largest size of a batch in bytes; `None`: no limit.
+        row_bytes: the size of one row in bytes.
     """
     return max_rows if max_bytes is None else max(1, min(max_rows, int(max_bytes / max(row_bytes, 0.125))))
 
 
 def probed(batches: Iterator[pa.RecordBatch]) -> float:
-    """Return the decoded bytes of a row, as the mean of the first batch; 0 if there is no row."""
+    """Return the decoded bytes of a row, as the mean of the first batch; 0 without rows."""
     first = next(batches, None)
     return 0.0 if first is None or not first.num_rows else first.nbytes / first.num_rows
 
@@ -44,7 +44,7 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
         file: the open file.
         groups: numbers of the row groups to read.
         columns: names of the columns to read.
-        max_bytes: of a batch, and of the rows decoded here.
+        max_bytes: the largest size in bytes of a batch, and of the rows decoded here.
     """
     if len(groups) == 1:
         group = file.metadata.row_group(groups[0])

@@ -124,7 +124,7 @@ def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | mem
 
     Args:
         values: the blobs.
-        lengths: of their records, as `_record_lengths` returns them.
+        lengths: the lengths of their records, as `_record_lengths` returns them.
     """
     stored = memoryview(values.buffers()[2] or b"")
     parts: list[bytes | memoryview] = []
@@ -173,7 +173,7 @@ def _lengths(source: Any, path: str) -> np.ndarray:
     source.seek(max(0, size - _TAIL))
     tail = source.read(_TAIL)
     if len(tail) < _TAIL or tail[4] != _VERSION:
-        raise CorruptedError(f"{path} is no blob file, or damaged: it does not end with the version {_VERSION}")
+        raise CorruptedError(f"{path} is damaged or not a blob file: it does not end with the version {_VERSION}")
     index = int.from_bytes(tail[:4], "little")
     if index > size - _TAIL:
         raise CorruptedError(f"{path} is damaged: an index of {index} bytes in a file of {size}")
@@ -195,8 +195,8 @@ def _batch_ends(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
     """Yield the end row of each batch.
 
     Args:
-        lengths: of the records, -1 for NULL.
-        rows: of a batch, at most.
+        lengths: the lengths of the records in bytes, -1 for NULL.
+        rows: the largest number of rows in a batch.
         size: bytes of a batch; a single record may have more.
     """
     total = np.maximum(lengths, 0).cumsum()
@@ -212,8 +212,8 @@ def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[
 
     Args:
         source: the file.
-        offset: of the first record, in bytes.
-        lengths: of the records, -1 for NULL.
+        offset: the position of the first record in bytes.
+        lengths: the lengths of the records in bytes, -1 for NULL.
         path: the file's name in messages.
 
     Raises CorruptedError for a record with a wrong frame or checksum.

@@ -104,7 +104,7 @@ def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
         if stored_type == _INT96:
             return decode_int96(array, target.unit).view(target)
         if not pa.types.is_timestamp(stored_type):
-            raise TypeError("it is no timestamp")
+            raise TypeError("it is not a timestamp")
         return _timestamp(array, target)
     if pa.types.is_time(target) and pa.types.is_time(stored_type):
         return array.cast(target)
@@ -151,7 +151,7 @@ def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(array.type):
-        raise TypeError("it is no row")
+        raise TypeError("it is not a row")
     if array.type.get_field_index("typed_value") >= 0 and [field.name for field in target] == _VARIANT:
         raise UnsupportedError("its variants are shredded over several columns, which is not read yet")
     children = []
@@ -166,7 +166,7 @@ def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_list(array.type):
-        raise TypeError("it is no list")
+        raise TypeError("it is not a list")
     return with_children(array, target, conform(array.values, target.value_type))
 
 
@@ -181,7 +181,7 @@ def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
     ):
         keys, items = array.values.field(0), array.values.field(1)
     else:
-        raise TypeError("it is no map")
+        raise TypeError("it is not a map")
     entries = map_entries(conform(keys, target.key_type), conform(items, target.item_type), target)
     return with_children(array, target, entries)
 

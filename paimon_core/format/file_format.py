@@ -56,7 +56,7 @@ class ReadRequest:
     part: range | None = None
     """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
     row_count: int | None = None
-    """The rows that the file must have. Only Parquet checks the number, before the first batch. `None`: unknown."""
+    """The number of rows that the file must have, or `None`. Only Parquet checks it, before the first batch."""
     path: str = ""
     """The file's name in messages."""
     count_bytes: Callable[[int], None] | None = None
@@ -98,7 +98,7 @@ class FileFormat(ABC):
         Args:
             sink: where to write; it stays open.
             fields: the columns of the file.
-            options: of the table.
+            options: the options of the table.
             compression: the codec by the name that table options use.
             ordered: True if the rows arrive sorted by columns that filters use, so that readers can skip parts.
 

@@ -29,7 +29,7 @@ from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType,
 from paimon_core.types.map_entries import map_entries
 
 _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
-_BATCHES_HELD = 4  # batches in memory at once: the one returned, and those in scanner and decoder
+_BATCHES_HELD = 4  # batches in memory at once: the returned batch, and batches in the scanner and decoder
 
 
 class OrcFormat(FileFormat):
@@ -90,8 +90,8 @@ def _batches(
     Args:
         source: the file.
         fields: the columns.
-        rows: of the file.
-        batch_rows: of a batch, at most.
+        rows: the number of rows in the file.
+        batch_rows: the largest number of rows in a batch.
         path: the file's name in messages.
     """
     if not fields:

@@ -125,7 +125,7 @@ def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list
     Args:
         groups: numbers of row groups.
         sizes: ``sizes[i]`` is the number of bytes of row group ``groups[i]``.
-        max_bytes: of one run.
+        max_bytes: the largest size of one run in bytes.
     """
     runs: list[list[int]] = []
     free = 0

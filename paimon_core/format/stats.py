@@ -35,11 +35,11 @@ class ColumnBounds:
     """Bounds and null count of a column."""
 
     min: Any
-    """An internal value that no row is below. `None`: unknown."""
+    """An internal value that is a lower bound of all rows; `None`: unknown."""
     max: Any
-    """An internal value that no row is above. `None`: unknown."""
+    """An internal value that is an upper bound of all rows; `None`: unknown."""
     null_count: int | None
-    """`None`: not counted."""
+    """The number of NULLs; `None`: not counted."""
 
 
 def parse_mode(text: str) -> StatsMode:
@@ -129,7 +129,7 @@ def truncate_min(value: Any, length: int) -> Any:
 
 
 def truncate_max(value: Any, length: int) -> Any:
-    """Return text or bytes of at most ``length`` that are not below the value. `None`: there are none.
+    """Return text or bytes of at most ``length`` that are not below the value, or `None`.
 
     A longer value is cut to ``length``; then its last character or byte with a successor is replaced by the successor,
     and the rest is removed. Surrogates are not characters, so a successor is never one.

@@ -38,7 +38,7 @@ def check_storable(field: DataField, kind: str, *, nested: bool) -> None:
 
     Args:
         field: the column.
-        kind: of the files, for the message: CSV or JSON.
+        kind: the file format for the message, CSV or JSON.
         nested: True if the files can hold arrays, maps and rows.
     """
     reason = _unstorable(field.type, nested)
@@ -47,7 +47,7 @@ def check_storable(field: DataField, kind: str, *, nested: bool) -> None:
 
 
 def _unstorable(t: DataType, nested: bool) -> str | None:
-    """Return the reason why values of a type cannot be restored from text. `None`: they can be."""
+    """Return the reason why values of a type cannot be restored from text, or `None`."""
     match t:
         case AtomicType(root="TIMESTAMP_LTZ"):
             return "the text would depend on the time zone of the machine"

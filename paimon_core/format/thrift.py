@@ -20,7 +20,7 @@ class Struct:
     fields: dict[int, tuple[int, Any]] = field(default_factory=dict)
 
     def get_int(self, field_id: int) -> int | None:
-        """Return a signed integer field. `None`: absent."""
+        """Return a signed integer field, or `None` if it is absent."""
         if field_id not in self.fields:
             return None
         raw: int = self.fields[field_id][1]

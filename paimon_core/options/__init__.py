@@ -1,7 +1,7 @@
 """The registry of all options, and the checks for misspelt keys.
 
 :func:`check_known` refuses unknown keys that a user gives. Unknown keys of a stored schema are preserved and ignored;
-:func:`warn_of_strays` warns of those that begin like a family.
+:func:`warn_of_strays` warns of keys that begin like a family.
 """
 
 import warnings
@@ -55,7 +55,7 @@ def is_known(key: str) -> bool:
 
 
 def nearest(key: str) -> str | None:
-    """Return the known key most similar to a misspelt one; `None`: no similar key."""
+    """Return the known key closest to a misspelt one, or `None`."""
     if key.startswith(families.DEFAULTS_PREFIX):
         similar = nearest(key.removeprefix(families.DEFAULTS_PREFIX))
         return similar and families.DEFAULTS_PREFIX + similar
@@ -87,7 +87,7 @@ def check_known(given: Iterable[str], where: str) -> None:
 
 
 def _without_effect(key: str, text: str | None) -> str | None:
-    """Return the reason why an option has no effect; `None`: it has one, is refused later, or is the default."""
+    """Return the reason why an option has no effect; `None` if it has one, is refused later, or is the default."""
     if families.is_elsewhere(key):
         return "has no effect here: only other engines use it"
     option = ALL_OPTIONS.get(key)

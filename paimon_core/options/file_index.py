@@ -19,7 +19,7 @@ KIND_OPTIONS = {
 
 
 def split_index_option(key: str) -> str | None:
-    """Return the kind in ``file-index.<kind>.columns``; `None`: another key."""
+    """Return the kind in ``file-index.<kind>.columns``; `None` for any other key."""
     kind = key.removeprefix(_PREFIX).removesuffix(_COLUMNS)
     return kind if key == f"{_PREFIX}{kind}{_COLUMNS}" else None
 
@@ -30,7 +30,7 @@ def index_column(item: str) -> str:
 
 
 def index_key(item: str) -> str | None:
-    """Return the map key of an item; `None`: the item is a column."""
+    """Return the map key of an item; `None` if the item is a column."""
     _, bracket, key = item.partition("[")
     return key[:-1] if bracket and item.endswith("]") else None
 
@@ -52,7 +52,7 @@ def index_options(options: Mapping[str, str], kind: str, item: str) -> dict[str,
 
 
 def stray_option(options: Mapping[str, str]) -> str | None:
-    """Return the first key ``file-index.<kind>.<item>.<option>`` without such an index; `None`: no such key."""
+    """Return the first key ``file-index.<kind>.<item>.<option>`` without this index, or `None`."""
     known = {(kind, target) for kind, item in indexed(options) for target in (index_column(item), item)}
     strays = (f"{_PREFIX}{k}.{item}.{name}" for k, item, name, _ in _settings(options) if (k, item) not in known)
     return next(strays, None)

@@ -20,7 +20,7 @@ def split_list(text: str) -> list[str]:
 
 
 def split_field_option(key: str) -> tuple[list[str], str] | None:
-    """Split ``fields.<a>,<b>.<option>`` into columns and option; `None`: another key."""
+    """Split ``fields.<a>,<b>.<option>`` into columns and option; `None` for any other key."""
     if not key.startswith(_FIELDS):
         return None
     for option in FIELD_OPTIONS:

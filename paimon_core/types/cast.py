@@ -1,7 +1,7 @@
 """The change of column types: the changes that a schema allows, and the casts of stored data to the new type.
 
-Results are those of the reference engine of the format: integers wrap, floats truncate and saturate, timestamps round
-down, decimals round half up and become null if they do not fit, and a text that is no value is an error. A cast is
+Results agree with the format's reference engine: integers wrap, floats truncate and saturate, timestamps round
+down, decimals round half up and become null if they do not fit, and a text that is not a value is an error. A cast is
 refused if its result depends on the time zone of the machine (TIMESTAMP to and from TIMESTAMP_LTZ) or is not known
 exactly.
 """

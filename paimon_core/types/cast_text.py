@@ -1,7 +1,7 @@
 """Casts from and to text.
 
-Casts from text are strict: a text that is no value of the type, or has blanks around it, is an InvalidInputError that
-quotes the text. Some rare spellings that the reference engine accepts are refused.
+Casts from text are strict: a text that is not a value of the type, or has blanks around it, is an InvalidInputError
+that quotes the text. Some rare spellings that the reference engine accepts are refused.
 """
 
 from typing import Any, TypeAlias

@@ -172,7 +172,7 @@ def _stored_atomic(array: ArrowArray, target: AtomicType, location: _Location) -
 
 
 def _unrelated(source: Any, target: AtomicType) -> str | None:
-    """Return advice (may be empty) for an Arrow type that the target cannot store. `None`: the target may store it."""
+    """Return advice (may be empty) for an Arrow type that the target cannot store, or `None` if it may."""
     kinds = pa.types
     related: bool
     match target.root:
@@ -232,7 +232,7 @@ def _exactly(array: ArrowArray, arrow_type: Any, target: AtomicType, location: _
 
 def _cast(array: ArrowArray, arrow_type: Any) -> ArrowArray:
     if pa.types.is_integer(array.type) and pa.types.is_decimal(arrow_type):
-        array = array.cast(pa.decimal256(20, 0))  # Arrow asks for room for every integer, not for those present
+        array = array.cast(pa.decimal256(20, 0))  # Arrow requires room for every integer, not only for the present ones
     if pa.types.is_decimal(array.type) and pa.types.is_integer(arrow_type):
         array = array.cast(pa.decimal256(76, 0))
     if pa.types.is_float16(array.type) and not pa.types.is_floating(arrow_type):
@@ -333,7 +333,7 @@ def _stored_struct(
 def _field_positions(
     array: ArrowArray, target: DataType, names: Sequence[str], location: _Location
 ) -> list[int | None]:
-    """Return the position of each field in the structs of an array, found as columns are; `None`: they lack it."""
+    """Return the position of each field in the structs of an array, matched like columns; `None` if it is missing."""
     names_given = [array.type.field(i).name for i in range(array.type.num_fields)]
     positions = matching_positions(names, names_given)
     used = [i for candidates in positions for i in candidates]

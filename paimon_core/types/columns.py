@@ -42,7 +42,7 @@ def free_prefix(prefix: str, taken: Iterable[str]) -> str:
 def matching_positions(wanted: Iterable[str], given: Sequence[str]) -> list[list[int]]:
     """Return for each name in `wanted` the positions in `given` that it may mean.
 
-    A name that is equal to one of `wanted` means only that one; the others match if they differ in case alone. Two
+    A name equal to one of ``wanted`` matches only this name; other names match if they differ only in case. Two
     wanted names may share a position: then it is ambiguous, as is a name with two positions.
     """
     names = list(wanted)

@@ -34,7 +34,7 @@ BUCKET = DataField(2147483598, "__paimon_bucket", INT)
 _PARTITION_ID, _PARTITION_NAME = 2147483597, "__paimon_partition"
 
 LARGEST_COLUMN_ID = _PARTITION_ID - 1
-"""The largest id of a column of users: larger ids are those of system fields."""
+"""The largest id of a user column; system fields have larger ids."""
 
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
