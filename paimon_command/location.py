@@ -47,7 +47,9 @@ def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -
 def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> FileSystemCatalog:
     """Return the catalog of a directory. Raises UsageError for `None`."""
     if warehouse is None:
-        raise click.UsageError("which warehouse? Give a directory, --warehouse, or the variable PAIMON_WAREHOUSE")
+        raise click.UsageError(
+            "the warehouse is not set: pass a directory or --warehouse, or set the variable PAIMON_WAREHOUSE"
+        )
     return FileSystemCatalog(warehouse, _by_kind(given, warehouse)[1])
 
 

@@ -117,7 +117,7 @@ def rollback(call: Invocation) -> Answer:
     store = table.maintenance.store
     selector = _one_of(call, "version", "timestamp", "watermark")
     if selector is None:
-        raise click.UsageError("roll back to what? Give a snapshot id, a tag, --timestamp or --watermark")
+        raise click.UsageError("rollback needs a target: a snapshot id, a tag, --timestamp or --watermark")
     target = target_of(store, call["version"], call["timestamp"], call["watermark"])
     if call["keep_history"]:
         now = None if call["dry_run"] else table.restore(target.id)

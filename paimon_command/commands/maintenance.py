@@ -44,7 +44,7 @@ def compact(call: Invocation) -> Answer:
     if call["dry_run"]:
         if request.sorts:
             raise click.UsageError(
-                "--dry-run shows a plan, and a sort has none before it reads the rows: leave one out"
+                "--dry-run shows a plan, but a sort can only be planned by reading the rows: use only one of them"
             )
         return _planned(table, request)
     with call.runner(table.path) as runner, call.progress() as progress:

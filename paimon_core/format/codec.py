@@ -42,5 +42,5 @@ def orc_codec(name: str) -> str:
 
 
 def _refuse(name: str, kind: str, known: tuple[str, ...]) -> str:
-    """Raise UnsupportedError: ``name`` is none of the ``known`` codecs of files of this kind."""
+    """Raise UnsupportedError, because ``name`` is not among the ``known`` codecs for this kind of file."""
     raise UnsupportedError(f"compression {name!r} cannot be written in {kind} files; choose one of {', '.join(known)}")

@@ -87,7 +87,7 @@ class CsvFormat(FileFormat):
         return CsvFormat(tuple(columns), CsvLayout.of(options))
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`. The columns of a line are all parsed, whatever the request."""
+        """See `FileFormat.read`. All columns of a line are parsed, regardless of the request."""
         fields, path = request.fields, request.path
         requested = {f.name for f in fields}
         stored = [f for f in self.columns if f.name in requested]

@@ -84,7 +84,7 @@ class JsonFileWriter(LineWriter):
 
 
 def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:
-    """Return the rows of some lines. Raises ValueError or CorruptedError for a line that is not such a row."""
+    """Return the rows of some lines. Raises ValueError or CorruptedError for a line that is not a valid row."""
     rows = [_DECODER.decode(line.decode()) for line in lines]
     columns = []
     for field in fields:

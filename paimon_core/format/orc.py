@@ -122,7 +122,7 @@ def _has_ambiguous_name(fields: Sequence[DataField], stored: Sequence[str]) -> b
 
 
 def _whole_stripes(file: Any, fields: Sequence[DataField], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows as stored, from stripes of which all columns are decoded. Memory: a decoded stripe."""
+    """Yield the rows as stored, decoding all columns of each stripe. Memory: a decoded stripe."""
     names = [f.name for f in fields]
     for number in range(file.nstripes):
         stripe = file.read_stripe(number).select(names)

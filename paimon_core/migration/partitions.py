@@ -26,7 +26,7 @@ Spec = Mapping[str, Value]
 
 
 def type_of_texts(texts: Sequence[str | None]) -> DataType:
-    """Return the type of a partition column: INT, BIGINT or DATE if every text is the canonical form of such a value.
+    """Return the type of a partition column: INT, BIGINT or DATE if every text is the canonical form of a value.
 
     Any other column is a STRING, even if all texts are NULL. Thus ``007`` remains a text.
     """
@@ -114,7 +114,7 @@ def _value(schema: TableSchema, key: str, text: str | None, origin: str) -> Valu
 def check_partition_columns(schema: TableSchema, file: FileDescription, partition: bytes) -> None:
     """Raise InvalidInputError if a partition column stored in a file may differ from the value in its path.
 
-    Whether a partition filter skips rows of such a file would depend on the engine.
+    For such files, engines would disagree on the rows that a partition filter skips.
     """
     stored = {field.name for field in file.fields}
     stored_keys = [key for key in schema.partition_keys if key in stored]

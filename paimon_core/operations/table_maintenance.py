@@ -145,9 +145,9 @@ class TableMaintenance:
         filter: Filter = None,
         progress: Progress | None = None,
     ) -> Snapshot | None:
-        """Rewrite the files that have deletion vectors, in one commit that changes no row; `None`: there are none.
+        """Rewrite the files that have deletion vectors in one commit that changes no rows; `None` without vectors.
 
-        Reads then need no vectors. Arguments are those of `compact`, and so are the errors.
+        Reads then need no vectors. Arguments and errors: see `compact`.
         """
         predicate = bound_filter(filter, self.store.schema.fields)
         made = materialize_vectors(
@@ -164,11 +164,11 @@ class TableMaintenance:
         filter: Filter = None,
         progress: Progress | None = None,
     ) -> Snapshot | None:
-        """Give the data files that lack them the indexes of ``file-index.<kind>.columns``; `None`: no file lacks one.
+        """Write the missing indexes of ``file-index.<kind>.columns``; return `None` if no file lacks an index.
 
-        One COMPACT replaces the entries of the files; no row and no data file is written. A missing or damaged index
-        file is made again. Files of level 0 whose order counts get theirs when they are compacted. Arguments are
-        those of `compact`, and so are the errors.
+        One COMPACT replaces the entries of the files; no rows and no data files are written. A missing or damaged index
+        file is written again. Level-0 files whose order matters get their indexes when they are compacted. Arguments
+        and errors: see `compact`.
         """
         predicate = bound_filter(filter, self.store.schema.fields)
         made = rewrite_file_index(
@@ -179,57 +179,57 @@ class TableMaintenance:
         return made
 
     def compact_manifests(self) -> Snapshot | None:
-        """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""
+        """Merge the manifests of the newest snapshot into a few large ones, in a COMPACT; `None` if nothing changes."""
         return compact_manifests(self.store)
 
     def remove_missing_files(self, *, dry_run: bool = False) -> list[str]:
-        """Remove data files that do not exist from the newest snapshot, in an OVERWRITE; return their names, sorted.
+        """Remove missing data files from the newest snapshot in an OVERWRITE; return their names, sorted.
 
-        For a table whose files were deleted by others, and cannot be restored: their rows are lost, and the other rows
-        become readable. `dry_run`: only return the names.
+        For a table whose files were deleted by mistake and cannot be restored: their rows are lost, and the other rows
+        become readable. ``dry_run``: True to only return the names.
         """
         return remove_missing_files(self.store, dry_run=dry_run)
 
     def reassign_row_ids(
         self, *, partitions: Sequence[Mapping[str, object]] | None = None, filter: Filter = None
     ) -> Snapshot | None:
-        """Give the rows of partitions whose row ids lie between those of others new ids, in one COMPACT.
+        """Assign new row ids to partitions whose id ranges interleave, in one COMPACT; `None` if no ranges do.
 
-        Each partition then has a range of ids of its own; `None`: each has. Only metadata are written. Arguments
-        are those of `compact`. Raises InvalidInputError for a table without data evolution, UnsupportedError for global
-        indexes and for files that store ids with their rows.
+        Each partition then has a separate range of ids. Only metadata is written. Arguments: see `compact`. Raises
+        InvalidInputError for a table without data evolution, UnsupportedError for global indexes and for files that
+        store ids with their rows.
         """
         predicate = bound_filter(filter, self.store.schema.fields)
         return reassign_row_ids(self.store, partitions=partitions, filter=predicate)
 
     def repair_earliest_snapshot(self, snapshot_id: int) -> tuple[int, int]:
-        """Let the history begin at a snapshot that follows a gap; return the oldest snapshot before, and the one now.
+        """Make a snapshot after a gap the earliest one; return the previous and the new earliest snapshot id.
 
-        ``snapshot_id`` is the snapshot after the gap. Only the hint EARLIEST is written. Raises InvalidInputError for a
-        snapshot that does not exist, and for one that follows another.
+        ``snapshot_id``: the snapshot after the gap. Only the hint EARLIEST is written. Raises InvalidInputError for a
+        snapshot that does not exist or that directly follows another snapshot.
         """
         return repair_earliest_snapshot(self.store, snapshot_id)
 
     def purge(self) -> OrphanFiles:
-        """Remove all rows, branches, tags, consumers, changelogs and old snapshots, and all files that nothing names.
+        """Remove all rows, branches, tags, consumers, changelogs and old snapshots; return the unreferenced files.
 
-        One snapshot without rows is left; return the files that nothing named. Writers must rest meanwhile. Raises
-        InvalidInputError (nothing changed) if an option of the table names one of its branches.
+        One snapshot without rows remains, and all unreferenced files are deleted. REQUIRES: no writer is active. Raises
+        InvalidInputError (nothing changed) if an option of the table refers to one of its branches.
         """
         return purge(self.store, self.runner)
 
     def remove_orphan_files(
         self, older_than: datetime | str | int | None = None, *, dry_run: bool = False
     ) -> OrphanFiles:
-        """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
+        """Delete unreferenced files in the table's directories, and return their paths and sizes.
 
-        Crashes, failed writes, rollbacks and deleted branches leave such files. Safe beside readers and expiries, and
-        beside writers that began after ``older_than``.
+        Crashes, failed writes, rollbacks and deleted branches leave these files. Safe while readers, expiries and
+        writers that began after ``older_than`` are active.
 
         Args:
-            older_than: files that were modified from this moment on stay (epoch ms, a datetime or text in local time);
-                `None`: a day ago. REQUIRES: no write that is still running began before.
-            dry_run: delete nothing, and return what would be deleted.
+            older_than: keep files modified at or after this time (epoch ms, a datetime or text in local time); `None`:
+                a day ago. REQUIRES: no write that is still running began earlier.
+            dry_run: True to delete nothing and return the files that would be deleted.
 
         Raises InvalidInputError for a moment in the future, CorruptedError (nothing changed) if metadata are missing.
         """

@@ -1,4 +1,4 @@
-"""Options about the Iceberg metadata that commits write beside their snapshots."""
+"""Options for the Iceberg metadata that commits write together with their snapshots."""
 
 from typing import Final
 

@@ -12,6 +12,6 @@ def reset_consumer(call: Call) -> Rows:
 
 @procedure("clear_consumers(table STRING, [includingConsumers STRING], [excludingConsumers STRING])")
 def clear_consumers(call: Call) -> Rows:
-    """Delete the consumers whose ids match a regular expression, except ids that match another."""
+    """Delete the consumers whose ids match one regular expression and do not match another one."""
     call.table().consumers.clear(call.text("includingConsumers"), call.text("excludingConsumers"))
     return DONE

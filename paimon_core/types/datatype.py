@@ -260,5 +260,5 @@ def is_blob_type(t: DataType) -> bool:
 
 
 def is_nested(t: DataType) -> bool:
-    """Return True for ARRAY, MAP, MULTISET, ROW and VECTOR: a column of such a type cannot be a key."""
+    """Return True for ARRAY, MAP, MULTISET, ROW and VECTOR: columns of these types cannot be keys."""
     return not isinstance(t, AtomicType)

@@ -62,7 +62,7 @@ def short(text: str, most: int = 64) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text whose control characters, including those that change the writing direction, are escaped."""
+    """Return a text with escaped control characters, including characters that change the writing direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -43,7 +43,7 @@ RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)
 
 
 def partition_field(fields: Iterable[DataField]) -> DataField:
-    """Return the metadata column of a row's partition: a ROW of the partition columns, empty if there are none."""
+    """Return the metadata column of a row's partition: a ROW of the partition columns, empty without partitions."""
     return DataField(_PARTITION_ID, _PARTITION_NAME, RowType(tuple(fields)))
 
 

@@ -284,9 +284,7 @@ class _BranchRepair:
         else:
             _, mended = publish_correction(self.store, self.faults)
         old_positions, positions = set(map(_position, self.faults)), set(map(_position, mended))
-        inherited = {
-            kind for kind, path in positions if (kind, path) not in old_positions
-        }  # by a snapshot that came meanwhile
+        inherited = {kind for kind, path in positions if (kind, path) not in old_positions}  # by a concurrent snapshot
         yield from (fault for fault in self.faults if _position(fault) in positions or fault.kind in inherited)
 
     def _newest(self) -> Snapshot | None:
