@@ -476,7 +476,7 @@ WRONG = [
     (["delete", "{t}$files", "--where", "level = 0"], 1, "can only be read"),
     (["compact", "{t}", "--partition", "p=1"], 1, "names 'p', the partition columns of .* are"),
     (["compact", "{t}", "--partition", "p"], 2, "column=value"),
-    (["compact", "{t}", "--order-by", "id", "--dry-run"], 2, "leave one out"),
+    (["compact", "{t}", "--order-by", "id", "--dry-run"], 2, "use only one of them"),
     (["rollback", "{t}", "9"], 1, "snapshot 9 .* does not exist; available: 1 to 3"),
     (["rollback", "{t}", "nope"], 1, "nope"),
     (["rollback", "{t}"], 2, "rollback needs a target"),
