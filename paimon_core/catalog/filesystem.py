@@ -409,13 +409,7 @@ class FileSystemCatalog:
         **at: "Unpack[TimeTravelArguments]",
     ) -> Table:
         """Copy an open table, the ``source``, and return the copy. Arguments as for `clone`."""
-        name = _plain(target, "a clone")
-        database = target_catalog._existing_database(name.database)
-        snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())
-        root = target_catalog.location(name)
-        io = FileIO.of(root, target_catalog.storage_options).inside(database)
-        clone(source.store, snapshot, io, root, newest=newest)
-        return target_catalog.table(name)
+        return _cloned(source, target_catalog, _plain(target, "a clone"), at)
 
     def alter_table(self, identifier: str | Identifier, changes: Sequence[SchemaChange]) -> Table:
         """Apply changes to a table's schema or options, all or none, and return the changed table."""
@@ -475,3 +469,13 @@ def _trusted(table: Table, options: Mapping[str, str] | None, catalog: FileSyste
     if allowed in catalog.options and allowed not in (options or {}):
         store = store.with_options({allowed: catalog.options[allowed]})
     return table.with_store(store)
+
+
+def _cloned(source: Table, catalog: FileSystemCatalog, name: Identifier, at: TimeTravelArguments) -> Table:
+    """Copy a table into a catalog under a name, at a snapshot, and return the copy."""
+    database = catalog._existing_database(name.database)
+    snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())
+    root = catalog.location(name)
+    io = FileIO.of(root, catalog.storage_options).inside(database)
+    clone(source.store, snapshot, io, root, newest=newest)
+    return catalog.table(name)
