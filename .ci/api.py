@@ -117,11 +117,11 @@ def exported(package: str) -> list[str]:
 def objects() -> dict[str, list[str]]:
     """Return the objects of each page."""
     pages = {name: list(listed) for name, (_, _, listed) in GROUPS.items()}
-    grouped = {name for listed in pages.values() for name in listed}
-    rest = [name for name in exported("paimon_core") if name not in grouped]
+    grouped = {path.rpartition(".")[2] for listed in pages.values() for path in listed}
+    rest = [name for name in exported("paimon_core") if name.rpartition(".")[2] not in grouped]
     pages["errors"] += [name for name in rest if name.endswith("Error")]
     pages["more"] += [name for name in rest if not name.endswith("Error")]
-    pages["spark"] += [name for name in exported("paimon_spark") if name not in grouped]
+    pages["spark"] += [name for name in exported("paimon_spark") if name.rpartition(".")[2] not in grouped]
     return pages
 
 

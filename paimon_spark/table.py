@@ -93,7 +93,7 @@ _MIN_TASKS = "read.min-tasks"
 class PaimonTable:
     """A table by its path, in classic and Connect sessions. The cluster reads and writes the rows, but for few ones.
 
-    Example:
+    Examples:
         >>> from paimon_spark import PaimonTable
         >>> table = PaimonTable.forPath(spark, "/tmp/warehouse/shop.db/items")
         >>> table.update("id = 1", set={"name": "'red pen'"}).num_updated_rows

@@ -58,7 +58,7 @@ class FileSystemCatalog:
     and deleted. Other options of the Java engine warn or are refused: see `check_catalog_options`. Names are case
     sensitive. A table is named by a text ``"db.table"`` or an `Identifier`.
 
-    Example:
+    Examples:
         >>> from paimon_core import FileSystemCatalog
         >>> FileSystemCatalog("/tmp/warehouse").table("shop.items").to_arrow(filter="id = 2").to_pylist()
         [{'id': 2, 'name': 'blue ink'}]

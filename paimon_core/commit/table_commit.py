@@ -19,7 +19,7 @@ class TableCommit:
     ``user``: the commit user; `None`: a new name. The user and the identifier of a commit make a repeated commit
     recognisable. A caller that may repeat a commit after a crash passes both, and gets the snapshot of its first run.
 
-    Example:
+    Examples:
         >>> import pyarrow as pa
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class TableMaintenance:
     """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks that rewrite files.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> table.maintenance.compact(full=True).commit_kind

@@ -280,7 +280,7 @@ class Column:
 def col(name: str) -> Column:
     """Return the column with this name, for building predicates.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table, col
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> filter = (col("id") > 1) & ~col("name").startswith("pen")

@@ -14,7 +14,7 @@ from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamS
 class Stream:
     """The changes of a table from the start position that the table's options define.
 
-    Example:
+    Examples:
         >>> import pyarrow as pa
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")

@@ -60,7 +60,7 @@ class TableScan:
     ``read_optimized``, tables with a primary key show only the highest level, which needs no merge: rows written
     since the last full compaction are missing.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> plan = table.scan(filter="id = 2").plan()

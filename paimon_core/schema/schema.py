@@ -15,7 +15,7 @@ class Schema:
 
     ``fields`` is an Arrow schema, or Paimon fields, which get new ids on creation.
 
-    Example:
+    Examples:
         >>> import pyarrow as pa
         >>> from paimon_core import FileSystemCatalog, Schema
         >>> columns = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("amount", pa.float64())])

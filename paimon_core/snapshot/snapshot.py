@@ -47,7 +47,7 @@ class Snapshot:
     ``next_row_id`` and ``watermark`` from its predecessor. ``parent_delta_manifest_list`` is the fingerprint of the
     snapshot that this one was built on; only this engine writes it.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> [(snapshot.id, snapshot.commit_kind, snapshot.delta_record_count) for snapshot in table.snapshots()]

@@ -54,7 +54,7 @@ class Table(StoredTable):
 
     The groups `maintenance`, `tags`, `branches` and `consumers` hold further methods.
 
-    Example:
+    Examples:
         >>> import pyarrow as pa
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")

@@ -75,7 +75,7 @@ class TableWrite:
     Memory: about ``write-buffer-size`` of rows, buffered or held by open files, plus one bucket being sorted and
     encoded per thread.
 
-    Example:
+    Examples:
         >>> import pyarrow as pa
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")

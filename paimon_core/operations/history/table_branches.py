@@ -29,7 +29,7 @@ class TableBranches:
 
     A branch is a table with snapshots and schemas of its own. It shares the data files that it starts with.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> table.branches.create("trial", snapshot_id=2)

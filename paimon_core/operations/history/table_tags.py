@@ -25,7 +25,7 @@ class TableTags:
 
     A tag is a name for a snapshot: expiry keeps the snapshot and its files until the tag is deleted.
 
-    Example:
+    Examples:
         >>> from paimon_core import Table
         >>> table = Table.open("/tmp/warehouse/shop.db/items")
         >>> tag = table.tags.create("first", snapshot_id=1)
