@@ -5,12 +5,15 @@ again, renames or replaces it. Afterwards the operation is in the table as a who
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import (
+    AlreadyExistsError,
     CommitConflictError,
     CommitUnknownError,
     NotFoundError,
@@ -346,3 +349,23 @@ def test_a_restore_does_not_lose_columns_added_since(tmp_path):
         stale.restore(target.id)
     rows = Table.open(path).to_arrow(columns=["id", "new"], filter="id = 1").to_pylist()
     assert rows == [{"id": 1, "new": 8}]
+
+
+def test_of_two_calls_that_create_a_branch_neither_deletes_the_rows_of_the_other():
+    def create(io: FileIO) -> None:
+        open_table(io).branches.create("b", tag="first")
+
+    dry = FaultyIO(base("append"))
+    create(dry)
+    for at in range(1, dry.calls):
+        store, written = base("append"), []
+
+        def other(io: MemoryIO, written=written) -> None:
+            with suppress(AlreadyExistsError):
+                create(io)
+                written.append(Table(replace(open_table(io).store, branch="b")).write(OTHERS))
+
+        with suppress(AlreadyExistsError):
+            create(Interrupted(store, at, other))
+        rows = rows_of(Table(replace(open_table(store).store, branch="b")).to_arrow())
+        assert all(row in rows for row in rows_of(OTHERS) if written), at

@@ -365,22 +365,6 @@ MUTANTS = [
         quick=True,
     ),
     Mutant(
-        "a branch appears in one step",
-        [
-            Edit(
-                "paimon_core.operations.history.table_branches:TableBranches._publish",
-                "if not io.renames_atomically:",
-                "if True:",
-            ),
-            Edit(
-                "paimon_core.operations.history.table_branches:TableBranches._publish",
-                "if not self._is_begun(name, source):",
-                "if True:",
-            ),
-        ],
-        _profile({"write": 2, "branch": 5, "write_branch": 2, "delete_branch": 1}, ("append", "keys"), ("local",)),
-    ),
-    Mutant(
         "half a branch takes no place",
         [
             Edit(
@@ -401,25 +385,6 @@ MUTANTS = [
             )
         ],
         _profile({"write": 3, "rollback": 3, "tag": 1, "overwrite": 1}, ("append", "keys")),
-    ),
-    Mutant(
-        "an expiry puts the target of a rollback back",
-        [
-            Edit(
-                "paimon_core.operations.history.expire_snapshots:_remove",
-                "if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:",
-                "if False:",
-            )
-        ],
-        _profile({"write": 2, "rollback": 3, "expire": 3}, _APPEND, faults=NO_FAULTS),
-    ),
-    Mutant(
-        "the snapshot of a committer in progress",
-        [
-            Edit(_PUBLISHER + "_remove_orphan", "time.monotonic() - since < ORPHAN_SECONDS or", ""),
-            Edit(_PUBLISHER + "_remove_orphan", "now.fingerprint == orphan.fingerprint", "True"),
-        ],
-        _profile({"write": 4, "rollback": 2}, _APPEND, faults=NO_FAULTS),
     ),
 ]
 
