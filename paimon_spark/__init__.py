@@ -1,8 +1,10 @@
 """Apache Paimon tables in Spark: ``spark.read.format("paimon")`` and ``df.write.format("paimon")``.
 
-Spark finds the format by itself; `register` is for sessions without automatic discovery. `clustered` shuffles rows to
-the task that owns their bucket, `upsert_batch` writes from ``foreachBatch``, `catalog` installs a catalog for SQL,
-`PaimonTable` is a table by its path, and `import_table` makes a table of one of another format.
+Spark discovers the format itself; call `register` in a session without automatic discovery.
+
+`clustered` shuffles rows to the task that owns their bucket, and `upsert_batch` writes from ``foreachBatch``. `catalog`
+installs a catalog for SQL, `PaimonTable` opens a table by its path, and `import_table` copies a table of another
+format.
 """
 
 from pyspark.sql import SparkSession
@@ -18,5 +20,5 @@ __all__ = ["PaimonDataSource", "PaimonTable", "catalog", "clustered", "import_ta
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("paimon")`` known to a session, `spark`, that does not discover it."""
+    """Register ``format("paimon")`` in `spark`, a session that does not discover it."""
     spark.dataSource.register(PaimonDataSource)

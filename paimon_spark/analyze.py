@@ -16,7 +16,7 @@ from paimon_core.types.datatype import AtomicType, DataField
 ALL: Final = "*"
 _SIZES = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4, "DOUBLE": 8, "DATE": 4}
 _SIZES |= {"TIMESTAMP": 8, "TIMESTAMP_LTZ": 8}
-"""Bytes of a value of each root of fixed size, in Spark."""
+"""Bytes that Spark uses for a value of each fixed-size type, by type root."""
 _VARIABLE = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
 _EPOCH = datetime(1970, 1, 1)
 
@@ -24,14 +24,16 @@ _EPOCH = datetime(1970, 1, 1)
 def analyze(
     spark: SparkSession, store: FileStore, options: Mapping[str, str], columns: Sequence[str] | str | None = None
 ) -> Snapshot | None:
-    """Compute statistics of the newest snapshot and commit them; return the new snapshot, `None`: there is none.
+    """Compute statistics of the newest snapshot and commit them; return the new snapshot.
+
+    Return `None` if the table has no snapshot.
 
     Args:
         spark: the session.
-        store: of the table.
-        options: of a read of the table, with its path.
-        columns: names of the columns to analyse, in any case; `ALL`: every column of a type that has statistics;
-            `None`: only the number of rows and their bytes. Distinct values are estimated, within 5 %.
+        store: the table to analyze.
+        options: read options, including the path of the table.
+        columns: names of the columns to analyze, in any case; `ALL`: every column whose type supports statistics;
+            `None`: only the number of rows and their bytes. Distinct counts are estimates, within 5 %.
 
     Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
     """
@@ -64,7 +66,9 @@ def _chosen(store: FileStore, columns: Sequence[str] | str | None) -> list[DataF
     chosen = [find_column(fields, name, store.root) for name in columns]
     for field in chosen:
         if not _has_statistics(field):
-            raise UnsupportedError(f"column {field.name!r} of type {field.type} has no statistics: leave it out")
+            raise UnsupportedError(
+                f"statistics for column {field.name!r} of type {field.type} are not supported: leave it out"
+            )
     return chosen
 
 
@@ -82,7 +86,7 @@ def _aggregates(frame: DataFrame, fields: Sequence[DataField]) -> Iterator[Colum
             yield F.avg(F.octet_length(column)).alias(f"avg{number}")
             yield F.max(F.octet_length(column)).alias(f"max_len{number}")
         else:
-            ordered = F.unix_micros(column) if _is_instant(field) else column  # of no time zone
+            ordered = F.unix_micros(column) if _is_instant(field) else column  # independent of the time zone
             yield F.min(ordered).alias(f"min{number}")
             yield F.max(ordered).alias(f"max{number}")
 

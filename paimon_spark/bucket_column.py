@@ -1,7 +1,7 @@
-"""The bucket of a row as an expression of Spark, equal to that of the engine (format 6.2).
+"""The bucket of a row as a Spark expression that gives the same number as the engine (format 6.2).
 
-The expression builds the bytes of the BinaryRow of the key. Spark's ``hash`` of bytes whose number is a multiple of
-four is the hash that Paimon takes.
+The expression builds the BinaryRow bytes of the key. For byte arrays whose length is a multiple of four, Spark's
+``hash`` is the hash function of Paimon.
 """
 
 import re
@@ -13,27 +13,27 @@ from pyspark.sql import functions as F
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 
-_MOST_COLUMNS = 56  # their null bits fit into the first word
-_INLINE = 7  # so many bytes of a text fit into its slot
+_MOST_COLUMNS = 56  # the null bits of more columns do not fit into the first word
+_INLINE = 7  # a slot stores values of up to this many bytes inline
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _COMPACT_DECIMAL = 18
 _NUMBERS = {"BOOLEAN": 1, "TINYINT": 0xFF, "SMALLINT": 0xFFFF, "INT": 0xFFFFFFFF, "DATE": 0xFFFFFFFF, "BIGINT": -1}
-"""The types that have their bits in the low end of a slot, each with a mask of these bits."""
+"""The types stored in the low bits of a slot, each with the mask of those bits."""
 _BYTES = ("STRING", "BINARY")
 _EVEN = 0x00FF00FF00FF00FF
 _PAIRS = 0x0000FFFF0000FFFF
 
 
 def bucket_column(count: int, columns: Sequence[Column], types: Sequence[str]) -> Column:
-    """Return the bucket (INT, 0 to ``count - 1``) of rows whose bucket key are these columns.
+    """Return the bucket of each row (INT, 0 to ``count - 1``) as an expression over the bucket key.
 
     Args:
-        count: of buckets.
-        columns: the bucket key.
-        types: of the columns, as Spark's DDL.
+        count: the number of buckets.
+        columns: the bucket key columns.
+        types: the types of `columns`, as Spark DDL.
 
     Raises InvalidInputError for a wrong number of buckets or columns; UnsupportedError for a type whose bytes no
-    expression of Spark builds, or that does not say how many digits the table's column has.
+    Spark expression can build, or that leaves the precision of the table's column open.
     """
     if count < 1:
         raise InvalidInputError(f"the number of buckets is {count}: it must be at least 1")
@@ -45,16 +45,16 @@ def bucket_column(count: int, columns: Sequence[Column], types: Sequence[str]) -
     for bit in nulls[1:]:
         header = header + bit
     offset, slots = F.lit(8 * (1 + len(columns))).cast("bigint"), []
-    for column, one in zip(columns, encoded, strict=True):
-        slots.append(F.when(column.isNull(), _word(F.lit(0))).otherwise(one.slot(offset)))
-        offset = offset + one.size
-    row = F.concat(_word(header), *slots, *(one.tail for one in encoded if one.tail is not None))
+    for column, encoding in zip(columns, encoded, strict=True):
+        slots.append(F.when(column.isNull(), _word(F.lit(0))).otherwise(encoding.slot(offset)))
+        offset = offset + encoding.size
+    row = F.concat(_word(header), *slots, *(encoding.tail for encoding in encoded if encoding.tail is not None))
     return (F.abs(F.hash(row).cast("bigint")) % F.lit(count)).cast("int")
 
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A column in a row: its slot for an offset, its bytes behind the slots (`None`: none), and their number."""
+    """An encoded column: `slot` maps an offset to the slot; `tail` is the bytes after the slots (`None`: no tail)."""
 
     slot: Callable[[Column], Column]
     tail: Column | None
@@ -73,10 +73,10 @@ def _encoder(kind: str) -> Callable[[Column], _Encoded]:
     if decimal is not None and int(decimal[1]) <= _COMPACT_DECIMAL:
         factor = F.lit(10 ** int(decimal[2])).cast(f"decimal({int(decimal[2]) + 1}, 0)")
         return lambda column: _number((column * factor).cast("bigint"))
-    known = (*_NUMBERS, f"DECIMAL of up to {_COMPACT_DECIMAL} digits", *_BYTES)
+    supported = (*_NUMBERS, f"DECIMAL of up to {_COMPACT_DECIMAL} digits", *_BYTES)
     raise UnsupportedError(
-        f"the bucket of a column of type {kind} cannot be computed in SQL: its type must be one of {', '.join(known)}; "
-        "the column __paimon_bucket has the bucket of stored rows"
+        f"the bucket of a column of type {kind} cannot be computed in SQL: use one of {', '.join(supported)}; "
+        "for stored rows, read the column __paimon_bucket"
     )
 
 
@@ -97,7 +97,7 @@ def _bytes(column: Column) -> _Encoded:
 
 
 def _word(number: Column) -> Column:
-    """Return the eight bytes of a number, the lowest first."""
+    """Return the eight bytes of a number, in little-endian order."""
     turned = number.cast("bigint")
     for mask, bits in ((_EVEN, 8), (_PAIRS, 16), (0xFFFFFFFF, 32)):
         low = F.lit(mask).cast("bigint")

@@ -31,13 +31,13 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
 
     A write is correct without this shuffle. With it a bucket gets one file per job instead of one file per task, and
     with the default of `tasks` the task also compacts the bucket. On a table with dynamic buckets each task receives
-    all rows of its keys and fills one bucket after the other; the writer learns this from a column, which it drops. A
-    table without buckets and partitions needs no shuffle: the function returns the DataFrame unchanged.
+    all rows of its keys and fills the buckets one by one; an extra column signals this to the writer, which drops the
+    column. For a table without buckets and partitions the function returns the DataFrame unchanged.
 
     Args:
-        path: directory of the table.
-        tasks: number of tasks; `None`: the table's number of buckets, at least 8 if the table is partitioned.
-        options: of the write.
+        path: the directory of the table.
+        tasks: the number of tasks; `None`: the table's number of buckets, at least 8 if the table is partitioned.
+        options: write options.
 
     Raises NotFoundError if the table does not exist; InvalidInputError if the DataFrame lacks a column of the
     bucket key or of the partition.
@@ -64,22 +64,27 @@ def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame],
 
 
 def task_column(partitioner: BucketPartitioner, frame: DataFrame) -> Column:
-    """Return the task of each row as a column.
+    """Return a column with the task number of each row.
 
-    It is an expression of Spark where one can build the bytes that are hashed: then no row goes through Python.
+    Where a Spark expression can compute the hash, no row passes through Python.
     """
     names = [_column(frame, field) for field in partitioner.fields]
     columns = [F.col(f"`{name}`") for name in names]
-    found = _expression(partitioner, frame, dict(zip(partitioner.fields, names, strict=True)))
-    return typed_arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns) if found is None else found
+    expression = _expression(partitioner, frame, dict(zip(partitioner.fields, names, strict=True)))
+    return (
+        typed_arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns) if expression is None else expression
+    )
 
 
 def _expression(partitioner: BucketPartitioner, frame: DataFrame, names: Mapping[DataField, str]) -> Column | None:
-    given = {field.name.replace("`", "``"): field.dataType.simpleString() for field in frame.schema}
+    frame_types = {field.name.replace("`", "``"): field.dataType.simpleString() for field in frame.schema}
     fields = spark_schema(partitioner.fields).fields
-    if any(given[names[own]] != field.dataType.simpleString() for own, field in zip(names, fields, strict=True)):
-        return None  # the writer casts the column, and the bucket is that of the value then
-    kinds = {own: given[name].upper() for own, name in names.items()}
+    if any(
+        frame_types[names[key_field]] != field.dataType.simpleString()
+        for key_field, field in zip(names, fields, strict=True)
+    ):
+        return None  # the writer casts the column and takes the bucket of the cast value
+    kinds = {key_field: frame_types[name].upper() for key_field, name in names.items()}
     parts = tuple(
         (tuple((names[field], kinds[field]) for field in hashed), count) for hashed, count in partitioner.hashed
     )
@@ -90,49 +95,49 @@ def _expression(partitioner: BucketPartitioner, frame: DataFrame, names: Mapping
 def _sum_of_buckets(
     gateway: object, parts: Sequence[tuple[Sequence[tuple[str, str]], int]], tasks: int
 ) -> Column | None:
-    """Return the sum of the buckets of keys, modulo `tasks`; `None`: no expression builds the bytes of a type.
+    """Return the sum of the buckets of keys, modulo `tasks`; `None`: a type has no Spark expression for its bytes.
 
-    It is kept, because building it takes hundreds of calls to the JVM.
+    The result is cached, because building the expression takes hundreds of JVM calls.
 
     Args:
-        gateway: to the JVM of the session.
-        parts: of each key the quoted names and the types of its columns, and the number of its buckets.
-        tasks: their number.
+        gateway: the gateway to the session's JVM; part of the cache key.
+        parts: for each key, the (quoted name, type) of its columns, and its number of buckets.
+        tasks: the number of tasks.
     """
     try:
-        found = [
+        buckets = [
             bucket_column(count, [F.col(f"`{name}`") for name, _ in key], [kind for _, kind in key])
             for key, count in parts
         ]
     except UnsupportedError:
         return None
-    return sum(found[1:], found[0]) % F.lit(tasks)
+    return sum(buckets[1:], buckets[0]) % F.lit(tasks)
 
 
 def _name_of_column(partitioner: BucketPartitioner, taken: Iterable[str]) -> str:
-    """Return a free name for the column of task numbers; from the suffix the writer learns the partitioner."""
-    lower, name = {other.lower() for other in taken}, TASK_COLUMN + partitioner.column_suffix
+    """Return an unused name for the column of task numbers, with a suffix that describes the partitioner."""
+    lower, name = {column.lower() for column in taken}, TASK_COLUMN + partitioner.column_suffix
     while name.lower() in lower:
         name += "_"
     return name
 
 
 def find_shuffle(columns: Sequence[str], of_table: Iterable[str]) -> tuple[str, int, int] | None:
-    """Return the name of the column that `clustered` added, the number of tasks, and the slots of a partition.
+    """Return the name of the column that `clustered` added, the number of tasks, and the slots per partition.
 
-    `slots == 0`: keys may move between partitions. `None`: `clustered` added no column.
+    0 slots: keys may move between partitions. Return `None` if `clustered` added no column.
 
     Args:
-        columns: the names of a DataFrame's columns.
-        of_table: the names of the table's columns, none of which is that column.
+        columns: the column names of a DataFrame.
+        of_table: the column names of the table, which are never taken for the added column.
     """
-    known = {name.lower() for name in of_table}
-    others = (name for name in reversed(columns) if name.lower() not in known)
-    found = ((name, int(match[1]), int(match[2] or 0)) for name in others if (match := _SHUFFLE.fullmatch(name)))
-    return next(found, None)
+    stored = {name.lower() for name in of_table}
+    extra = (name for name in reversed(columns) if name.lower() not in stored)
+    shuffles = ((name, int(match[1]), int(match[2] or 0)) for name in extra if (match := _SHUFFLE.fullmatch(name)))
+    return next(shuffles, None)
 
 
 def _column(frame: DataFrame, field: DataField) -> str:
-    """Return the quoted name of the DataFrame's column for a field of the table."""
+    """Return the quoted name of the DataFrame column that matches a field of the table."""
     fields = [DataField(i, name, field.type) for i, name in enumerate(frame.columns)]
     return find_column(fields, field.name, "the DataFrame").name.replace("`", "``")

@@ -47,29 +47,29 @@ class PaimonDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for ``format(...)``."""
+        """Return the name to use in ``format(...)``."""
         return "paimon"
 
     def schema(self) -> StructType:
-        """Return the columns of the table, or only the columns of the option ``columns``.
+        """Return the columns of the table, or only the columns named by the option ``columns``.
 
-        With time travel the columns are those of the chosen snapshot. A stream with ``read.changelog`` has a first
+        With time travel, the chosen snapshot determines the columns. A stream with ``read.changelog`` has a first
         column ``rowkind``.
         """
-        given = _mapping(self.options)
-        of_system = system_request(given)
-        if of_system is not None:
-            return spark_schema(project(_system_table(of_system).schema_at(**of_system.when), of_system.columns))
-        if is_about_changes(given):
-            request = columns_request(given)
+        options = _mapping(self.options)
+        system_read = system_request(options)
+        if system_read is not None:
+            return spark_schema(project(_system_table(system_read).schema_at(**system_read.when), system_read.columns))
+        if is_about_changes(options):
+            request = columns_request(options)
             fields = project(open_table(request).schema, request.columns)
-            shown = tuple(map(listed, fields)) if request.packed else fields
-            return spark_schema((ROW_KIND, *shown) if request.changelog else shown)
-        read = read_request(given)
+            columns = tuple(map(listed, fields)) if request.packed else fields
+            return spark_schema((ROW_KIND, *columns) if request.changelog else columns)
+        read = read_request(options)
         return spark_schema(project(schema_at(open_table(read), read.when), read.columns, metadata=True))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""
+        """Return a reader of exactly the columns of ``schema``, which may be a user-specified schema."""
         return reader_of_options(_mapping(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -1,8 +1,8 @@
-"""Tasks of a plan on Spark: a row of a DataFrame per task, whose result is a commit message.
+"""Run the tasks of a plan on Spark: one DataFrame row per task, whose result is a commit message.
 
-A DataFrame runs on classic Spark and over Connect. The store is pickled with the function, as in reads and writes. So
-no plan and no log shows an option or a secret. Spark may run a task again, or twice at once. Only the message of the
-attempt that Spark counts is committed; no snapshot refers to the files of other attempts.
+A DataFrame runs on classic Spark and over Connect. The store is pickled with the function, as in reads and writes, so
+no plan and no log shows an option or a secret. Spark may retry a task or run two attempts at once. Only the message of
+the attempt that Spark accepts is committed; no snapshot refers to the files of other attempts.
 """
 
 import heapq
@@ -37,7 +37,7 @@ Encode = Callable[[Any], bytes]
 MOST_SPARK_TASKS = (
     4096  # above this number small tasks share a Spark task, because each Spark task costs some milliseconds
 )
-_FEW_PARTS = 8  # so many are done faster by threads of the driver than by a job
+_FEW_PARTS = 8  # up to this many parts, driver threads are faster than a Spark job
 
 _GROUP_ROW = StructType([StructField("group", LongType(), False), StructField("tasks", BinaryType(), False)])
 _RESULT_ROW = StructType(
@@ -52,7 +52,7 @@ _RESULT_ROW = StructType(
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The result of the task with this number: its message or its error, and its process (host:pid)."""
+    """The result of task `number`: its message or its error, and the process that ran it (host:pid)."""
 
     number: int
     message: CommitMessage | None
@@ -61,7 +61,7 @@ class TaskResult:
 
 
 class SparkRunner:
-    """A runner on the executors of a session; `name` is the job's name on Spark's pages."""
+    """A runner of tasks on the executors of a session; `name` is the job's name in the Spark UI."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self._spark, self._name = spark, name
@@ -97,7 +97,7 @@ class SparkRunner:
     def map(
         self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
     ) -> Iterator[Found]:
-        """Yield the result of a function for each part, in order; a few parts are done in this process."""
+        """Yield the result of a function for each part, in order; this process handles a few parts itself."""
         if len(parts) <= _FEW_PARTS:
             yield from LOCAL.map(store, function, parts)
             return
@@ -105,9 +105,9 @@ class SparkRunner:
         frame = task_frame(self._spark, store, parts, groups, function, _pickled)
         with Job(self._spark, self._name, [len(group) for group in groups], None):
             rows = frame.collect()
-        found = {row.number: row for row in rows}
+        rows_by_number = {row.number: row for row in rows}
         for number in range(len(parts)):
-            row = found.pop(number)
+            row = rows_by_number.pop(number)
             if row.error is not None:
                 raise pickle.loads(bytes(row.error))
             yield pickle.loads(bytes(row.message))
@@ -123,14 +123,14 @@ class SparkRunner:
         with Job(self._spark, self._name, sizes, progress):
             rows = frame.collect()
         check_interrupted()
-        found = sorted(map(_task_result, rows), key=lambda result: result.number)
-        if [result.number for result in found] != list(range(len(tasks))):
-            raise RuntimeError(f"Spark returned {len(found)} results for {len(tasks)} tasks of {self._name}")
-        return found
+        results = sorted(map(_task_result, rows), key=lambda result: result.number)
+        if [result.number for result in results] != list(range(len(tasks))):
+            raise RuntimeError(f"Spark returned {len(results)} results for {len(tasks)} tasks of {self._name}")
+        return results
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Return how many tasks Spark runs at a time, as far as Spark reports it; over Connect by a job without Python."""
+    """Return how many tasks Spark runs at a time, as far as Spark reports it; over Connect this runs a small job."""
     classic = is_classic(spark)
     return spark.sparkContext.defaultParallelism if classic else _parallelism_of_job(spark)
 
@@ -151,23 +151,23 @@ def task_frame(
 ) -> DataFrame:
     """Return a DataFrame of the results of all tasks.
 
-    The tasks are joined to the numbers of the partitions instead of shuffled: after a shuffle Spark delays a task until
-    the host that wrote the task's input is free.
+    The tasks are joined to the partition numbers instead of shuffled: after a shuffle, Spark delays a task until the
+    host that wrote the task's input is free.
 
     Args:
         spark: the session.
-        store: of the table; sent to the executors with `run`.
+        store: the table; sent to the executors with `run`.
         tasks: all tasks of the plan.
-        groups: indices into `tasks`; each group is a partition of the DataFrame, and the first groups start first.
-        run: the function that runs one task.
-        encode: the function from a result to the bytes of the column `message`.
+        groups: indices into `tasks`; each group is a partition of the DataFrame, and groups start in this order.
+        run: runs one task.
+        encode: serializes a result for the column `message`.
     """
     pickled = [pickle.dumps([(i, tasks[i]) for i in group], pickle.HIGHEST_PROTOCOL) for group in groups]
     rows = pa.table([pa.array(range(len(groups)), pa.int64()), pa.array(pickled, pa.binary())], ["group", "tasks"])
-    # Coalesced to one task, so only the stage that runs the tasks can have as many tasks as there are groups.
-    known = F.broadcast(spark.createDataFrame(rows, _GROUP_ROW).coalesce(1))
+    # Coalesced to one task, so that no other stage can have one task per group.
+    inputs = F.broadcast(spark.createDataFrame(rows, _GROUP_ROW).coalesce(1))
     numbers = spark.range(0, len(groups), 1, len(groups))
-    joined = numbers.join(known, F.col("id") == F.col("group")).select("tasks")
+    joined = numbers.join(inputs, F.col("id") == F.col("group")).select("tasks")
     return map_in_arrow(joined, partial(_run_group, store, run, encode), _RESULT_ROW)
 
 
@@ -187,9 +187,9 @@ class JobNames:
 
 
 def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Distribute the indices of `sizes` over at most `most` groups of about equal size.
+    """Distribute the indices of `sizes` over at most `most` groups of about equal total size.
 
-    The largest group comes first, and in each group the largest task.
+    Groups, and the indices in each group, are ordered from largest to smallest.
     """
     groups: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
     lightest = [(0, n) for n in range(len(groups))]
@@ -201,7 +201,7 @@ def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
 
 
 def delete_job_files(store: FileStore, buckets: Iterable[BucketRef], names: JobNames) -> None:
-    """Delete every file of these buckets that the job named."""
+    """Delete the files in these buckets whose names come from this job."""
 
     def clear(bucket: BucketRef) -> None:
         for file in store.io.list(store.bucket_path(bucket)):
@@ -212,8 +212,8 @@ def delete_job_files(store: FileStore, buckets: Iterable[BucketRef], names: JobN
         pass
 
 
-def _pickled(found: Any) -> bytes:
-    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+def _pickled(result: Any) -> bytes:
+    return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
 
 
 def _run_group(
@@ -233,7 +233,7 @@ def _run_group(
 def _outcome(
     store: FileStore, run: Callable[[FileStore, Any], Any], encode: Encode, task: Any
 ) -> tuple[bytes | None, bytes | None]:
-    """Return the result, or the engine's error, which a second attempt would repeat. Raise any other error."""
+    """Return the result or the engine's error, since a retry would fail in the same way. Raise any other error."""
     try:
         return encode(run(store, task)), None
     except PaimonError as error:

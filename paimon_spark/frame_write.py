@@ -1,9 +1,9 @@
-"""Writes of a DataFrame that this process commits: one job of Spark, and no process for planning or committing.
+"""Writes of a DataFrame that this process commits: one Spark job, without extra processes to plan or commit.
 
-An error of the engine in a task is the task's result, not its failure: Spark does not repeat the task, all tasks end,
-and the files of all are deleted. If Spark itself fails or is interrupted, an accumulator of classic sessions knows the
-files of the tasks that have ended; tasks that Spark stops by force, and over Connect all, leave files that no snapshot
-names.
+A task returns an error of the engine as its result instead of failing. So Spark does not retry the task, all tasks
+finish, and the files of all tasks are deleted. If Spark itself fails or is interrupted, an accumulator (classic
+sessions only) has the files of the finished tasks. Tasks that Spark kills, and all tasks over Connect, leave orphan
+files.
 """
 
 import pickle
@@ -26,15 +26,15 @@ from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
 FEW_ROWS = 10_000
-"""So many rows the driver writes itself: a Python worker of Spark takes longer to begin than they take to write."""
-_SMALL = 1 << 22  # bytes that Spark expects of a small result
+"""The driver writes up to this many rows itself, which takes less time than Spark needs to start a Python worker."""
+_SMALL = 1 << 22  # the largest estimate, in bytes, of a small result
 _TOO_LARGE = "spark.driver.maxResultSize"
 _RESULT = StructType([StructField("written", BinaryType(), False)])
 Results = list[WriterCommitMessage | None]
 
 
 def runner_for(frame: DataFrame, table: Table) -> SparkRunner:
-    """Return the runner of compactions that follow a write of the frame."""
+    """Return a runner for the compactions that follow a write of `frame` to `table`."""
     return SparkRunner(frame.sparkSession, hide_secrets(f"compact {table.path}"))
 
 
@@ -42,28 +42,28 @@ def write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> None:
     """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
 
     Args:
-        frame: the rows.
-        writer: of the table, for the columns of the frame.
-        table: the table.
+        frame: the rows to write.
+        writer: a writer into the table, for the columns of the frame.
+        table: the table to write.
     """
     writer.commit(run_tasks(frame, writer.write, writer.abort), runner_for(frame, table))
 
 
 def is_small(frame: DataFrame) -> bool:
-    """Return True if Spark expects few bytes of a DataFrame of a classic session. Its estimate may be wrong."""
+    """Return True if Spark estimates that a DataFrame of a classic session is small. The estimate may be wrong."""
     return int(optimized(frame).stats().sizeInBytes()) <= _SMALL
 
 
 def few_rows(frame: DataFrame) -> pa.Table | None:
-    """Return the rows of a DataFrame of a classic session; `None`: there are more than `FEW_ROWS`, or large ones.
+    """Return the rows of a DataFrame of a classic session; `None`: it has more than `FEW_ROWS` rows, or too many bytes.
 
-    Raises Spark's errors of the query.
+    Raises the errors of the Spark query.
     """
     if not is_small(frame):
         return None
     try:
         rows = collected(frame.limit(FEW_ROWS + 1))
-    except Exception as error:  # a class of Spark
+    except Exception as error:  # the class is Spark's
         if is_too_large(error):
             return None
         raise
@@ -71,7 +71,7 @@ def few_rows(frame: DataFrame) -> pa.Table | None:
 
 
 def is_too_large(error: Exception) -> bool:
-    """Return True if Spark has refused to hand a result to the driver because of its size."""
+    """Return True if Spark rejected a result because it is too large for the driver."""
     return _TOO_LARGE in str(error)
 
 
@@ -79,9 +79,9 @@ def write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> Non
     """Write rows in this process, in one commit. After an error the table is unchanged.
 
     Args:
-        rows: the rows.
-        writer: of the table, for the columns of the rows.
-        runner: of compactions that follow.
+        rows: the rows to write.
+        writer: a writer into the table, for the columns of the rows.
+        runner: runs the compactions that follow.
     """
     check_interrupted()
     writer.commit([writer.write(iter(rows.to_batches()))], runner)
@@ -92,9 +92,10 @@ def run_tasks(
     write: Callable[[Iterator[pa.RecordBatch]], TaskWrites],
     abort: Callable[[Results], None],
 ) -> Results:
-    """Run `write` for the rows of each partition of a DataFrame; return the results.
+    """Run `write` on the rows of each partition of a DataFrame; return the results.
 
-    After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
+    After an error, call `abort` with the results received so far and a `None`, and raise the error: the engine's error
+    of a task, or Spark's.
     """
     check_interrupted()
     spark = frame.sparkSession
@@ -121,20 +122,20 @@ def run_tasks(
         check_interrupted()
     except BaseException:
         with suppress(OSError, PaimonError):  # the first error is the one to report
-            known = [] if ended is None else map(pickle.loads, ended.value)
-            abort([*(r for r in known if isinstance(r, TaskWrites)), None])
+            received = [] if ended is None else map(pickle.loads, ended.value)
+            abort([*(r for r in received if isinstance(r, TaskWrites)), None])
         raise
     return results
 
 
 def _unreported(error: PaimonError) -> PaimonError:
-    """Return an error that pickles: `reporting` raises classes of its own, whose cause is the engine's error."""
+    """Return an error that pickles: the engine's error, which is the cause of the classes that `reporting` raises."""
     cause = error.__cause__
     return cause if isinstance(cause, PaimonError) else error
 
 
 class _Ended(AccumulatorParam[Any]):
-    """A list to which the tasks add their results."""
+    """An accumulator of the results of finished tasks."""
 
     def zero(self, value: Any) -> Any:
         return []

@@ -1,4 +1,4 @@
-"""Import of tables of other formats: Spark's reader of the format reads them, and one commit makes a new table."""
+"""Import of tables of other formats: Spark's reader of the format reads the rows, and one commit writes a new table."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -26,29 +26,30 @@ def import_table(
     options: Mapping[str, str] | None = None,
     read_options: Mapping[str, str] | None = None,
 ) -> None:
-    """Make a new table of the rows of a table of another format, such as Delta or Iceberg.
+    """Copy the rows of a table of another format, such as Delta or Iceberg, into a new Paimon table.
 
-    The cluster reads the rows by Spark's reader of the format and writes them; the table appears in one commit. Older
-    versions of the rows are not imported; an option of the reader chooses one.
+    The cluster reads the rows with Spark's reader of the format and writes them in one commit. Only one version of the
+    table is imported: the newest, or the version that `read_options` choose.
 
     Args:
-        spark: a session with the reader of the format, and with the catalog of the target.
-        format: "delta", "iceberg", or any other that ``spark.read.format`` takes.
-        path: of the table, as the reader takes it: for Iceberg also a name in a catalog of the session.
-        target: the new table, such as "paimon.db.t".
-        partition_keys: columns by which the new table is partitioned; `None`: those of a Delta or Iceberg table.
-        options: of the new table, such as its primary key.
-        read_options: of the reader, such as the version to read.
+        spark: a session that can read the format and has the catalog of the target.
+        format: "delta", "iceberg", or any other format that ``spark.read.format`` accepts.
+        path: the path of the source table, or for Iceberg also its name in a catalog of the session.
+        target: the name of the new table, such as "paimon.db.t".
+        partition_keys: the partition columns of the new table; `None`: the partition columns of the source if it is a
+            Delta or Iceberg table.
+        options: options of the new table, such as its primary key; `None`: no options.
+        read_options: options of the reader, such as the version to read; `None`: no options.
 
     Raises MissingDependencyError if the session has no reader of the format, UnsupportedError if an Iceberg table is
     partitioned by a transform and ``partition_keys`` is not given.
     """
     name = format.lower()
-    given = dict(read_options or {})
+    reader_options = dict(read_options or {})
     try:
-        rows = spark.read.format(format).options(**given).load(path)
+        rows = spark.read.format(format).options(**reader_options).load(path)
         columns = rows.schema
-    except Exception as error:  # Spark's own, or the bare one of py4j
+    except Exception as error:  # an error of Spark, or of py4j
         if not _is_missing(error):
             raise
         package = _PACKAGES.get(name, f"the package of the format {format!r}")
@@ -64,7 +65,7 @@ def import_table(
 
 
 def _is_missing(error: Exception) -> bool:
-    """Return True if the session does not know a format."""
+    """Return True if the error means that the session has no reader for the format."""
     text = str(error)
     return any(sign in text for sign in _NOT_FOUND)
 
@@ -77,7 +78,7 @@ def _delta_partitions(spark: SparkSession, path: str, columns: StructType) -> li
 
 def iceberg_partitions(spark: SparkSession, path: str, columns: StructType) -> list[str]:
     """Return the partition columns of an Iceberg table. UnsupportedError for a transform of a column."""
-    # Iceberg's own rule: what has a slash is a path, the rest is a name in a catalog.
+    # Iceberg's own rule: a text with a slash is a path, any other text is a name in a catalog.
     metadata = f"{path}#partitions" if "/" in path else f"{path}.partitions"
     parts: DataFrame = spark.read.format("iceberg").load(metadata)
     if "partition" not in parts.columns:
@@ -88,7 +89,7 @@ def iceberg_partitions(spark: SparkSession, path: str, columns: StructType) -> l
         if field.name not in columns.names or columns[field.name].dataType != field.dataType:
             raise UnsupportedError(
                 f"the Iceberg table {path} is partitioned by {field.name!r}, a transform of a column, which Paimon "
-                "does not have: give partition_keys, or [] for none"
+                "does not have: pass partition_keys, or [] for a table without partitions"
             )
     return [field.name for field in fields]
 

@@ -1,8 +1,8 @@
-"""What Python touches inside of Spark: names that no promise of Spark covers.
+"""Access from Python to Spark's internals, which have no compatibility guarantee.
 
-`NAMES` lists them. `check_names`, when a catalog is installed, finds one that this Spark lacks. The other modules, and
-`paimon_spark.sql.bridge.jvm`, reach Spark's inside only through these functions. Names that the Java classes of
-``paimon_spark/sql/bridge/java`` use are checked by their compiler.
+`NAMES` lists the internal names. `check_names` runs when a catalog is installed and reports a name that this version of
+Spark lacks. The other modules, including `paimon_spark.sql.bridge.jvm`, use Spark's internals only through these
+functions. The compiler checks the names that the Java classes in ``paimon_spark/sql/bridge/java`` use.
 """
 
 import json
@@ -50,18 +50,18 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     f"{_SQL}.connector.expressions.LiteralValue": (),
     f"{_SQL}.connector.catalog.procedures.ProcedureParameter": ("in",),
 }
-"""Classes of Spark that Python touches, each with the methods that it calls."""
+"""Internal Spark classes that Python uses, each with the methods that it calls."""
 
 
-def check_names(spark: SparkSession, names: Any, wanted: Mapping[str, Iterable[str]] | None = None) -> None:
-    """Raise UnsupportedError with Spark's version and the first name that this Spark lacks.
+def check_names(spark: SparkSession, names: Any, required: Mapping[str, Iterable[str]] | None = None) -> None:
+    """Raise UnsupportedError with Spark's version and the first name that this version lacks.
 
     Args:
         spark: a classic session.
         names: the compiled class ``PaimonNames``.
-        wanted: names as in `NAMES`, which is used without it.
+        required: the names to check, in the form of `NAMES`; `None`: `NAMES`.
     """
-    for owner, methods in (NAMES if wanted is None else wanted).items():
+    for owner, methods in (NAMES if required is None else required).items():
         missing = names.missing(owner, ",".join(methods))
         if missing is not None:
             raise UnsupportedError(
@@ -76,22 +76,22 @@ def is_classic(spark: SparkSession) -> bool:
 
 
 def gateway_of(spark: SparkSession) -> object:
-    """Return the gateway to the JVM of a classic session: what Java made belongs to it. `None` for Spark Connect."""
+    """Return the gateway to the JVM of a classic session, which owns all Java objects; `None` for Spark Connect."""
     return spark.sparkContext._gateway if is_classic(spark) else None
 
 
 def java_session(spark: SparkSession) -> Any:
-    """Return a classic session as Java's."""
+    """Return the Java object of a classic session."""
     return spark._jsparkSession
 
 
 def java_rows(frame: DataFrame) -> Any:
-    """Return a DataFrame of a classic session as Java's Dataset."""
+    """Return the Java Dataset of a DataFrame of a classic session."""
     return frame._jdf
 
 
 def session_state(spark: SparkSession) -> Any:
-    """Return Java's SessionState of a classic session."""
+    """Return the Java SessionState of a classic session."""
     return spark._jsparkSession.sessionState()
 
 
@@ -101,12 +101,12 @@ def analyzed(frame: DataFrame) -> Any:
 
 
 def analyzed_plan(spark: SparkSession, plan: Any, mode: Any) -> Any:
-    """Return a Java plan as a classic session analyses it.
+    """Return the analyzed form of a Java plan in a classic session.
 
     Args:
         spark: the session.
-        plan: the plan.
-        mode: Java's CommandExecutionMode, which says if commands are run.
+        plan: the plan to analyze.
+        mode: Java's CommandExecutionMode, which controls whether commands run.
     """
     return session_state(spark).executePlan(plan, mode).analyzed()
 
@@ -118,24 +118,24 @@ def optimized(frame: DataFrame) -> Any:
 
 @lru_cache(maxsize=8)
 def _json_reader(gateway: Any) -> tuple[Any, Any]:
-    """Return the reader of JSON that Spark ships, and Java's class of arrays of texts."""
+    """Return a JSON mapper from the library that Spark ships, and the Java class ``String[]``."""
     mapper = gateway.jvm.com.fasterxml.jackson.databind.ObjectMapper()
     return mapper, gateway.jvm.java.lang.Class.forName("[Ljava.lang.String;")
 
 
 def _java_texts(spark: SparkSession, texts: Iterable[str]) -> Any:
-    """Return a Java array of texts. Cost: one call, however many there are."""
+    """Return a Java array of texts. Cost: one JVM call, however many texts."""
     mapper, kind = _json_reader(gateway_of(spark))
     return mapper.readValue(json.dumps(list(texts)), kind)
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column for a text of Spark's SQL."""
+    """Return a column name quoted for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-    """Return ``frame.selectExpr(*texts)``. Cost in a classic session: a few calls of Java, however many texts."""
+    """Return ``frame.selectExpr(*texts)``. Cost in a classic session: a few JVM calls, however many texts."""
     spark = frame.sparkSession
     if not is_classic(spark):
         return frame.selectExpr(*texts)
@@ -143,7 +143,7 @@ def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
 
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return ``frame.toDF(*names)``. Cost in a classic session: a few calls of Java, however many names."""
+    """Return ``frame.toDF(*names)``. Cost in a classic session: a few JVM calls, however many names."""
     spark = frame.sparkSession
     if not is_classic(spark):
         return frame.toDF(*names)
@@ -153,28 +153,29 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 def collected(frame: DataFrame) -> pa.Table:
     """Return the rows of a DataFrame of a classic session, in the Arrow types that Java sends.
 
-    `DataFrame.toArrow` also casts them, and Arrow refuses that cast for a VARIANT that is NULL: the fields of its
-    struct are NOT NULL. Instants have the session's time zone here, not UTC.
+    `DataFrame.toArrow` also casts them, and Arrow rejects that cast for a NULL VARIANT, whose struct fields are NOT
+    NULL. Instants here have the session's time zone, not UTC.
     """
-    classic: Any = frame  # the stubs of PySpark do not name the method
+    classic: Any = frame  # the stubs of PySpark lack this method
     return pa.Table.from_batches(classic._collect_as_arrow(empty_list_if_zero_records=False))
 
 
-_vectorized_udf: Any = vars(arrow_functions).get("vectorized_udf")  # the stubs of PySpark do not name it
+_vectorized_udf: Any = vars(arrow_functions).get("vectorized_udf")  # the stubs of PySpark lack it
 
 
 def map_in_arrow(
     frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType
 ) -> DataFrame:
-    """Return `frame.mapInArrow(function, schema)`, in a classic session also without pandas.
+    """Return `frame.mapInArrow(function, schema)`; a classic session does not need pandas for it.
 
-    PySpark asks for pandas there, because it makes the function with `pandas_udf`; neither driver nor worker uses it.
-    Spark hands all columns to the function, as long as its expression names them: one struct saves a call for each.
+    PySpark itself requires pandas there, because it wraps the function with `pandas_udf`, although neither the driver
+    nor a worker uses pandas. Spark passes all columns that the expression names: one struct saves a JVM call per
+    column.
     """
     if _vectorized_udf is None or not is_classic(frame.sparkSession):
         return frame.mapInArrow(function, schema)
-    made = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
-    column = made(F.expr(f"struct({', '.join(map(quoted, frame.columns))})"))
+    udf = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
+    column = udf(F.expr(f"struct({', '.join(map(quoted, frame.columns))})"))
     return DataFrame(java_rows(frame).mapInArrow(column._jc, False, None), frame.sparkSession)
 
 
@@ -187,28 +188,30 @@ def plans_reads() -> bool:
 
 
 def planned_read(source: DataSource, columns: StructType, reader: DataSourceReader) -> bytes | None:
-    """Plan a batch read in this process: the function of its tasks and the tasks, as Spark's planning process writes.
+    """Plan a batch read in this process; return the bytes that Spark's planning process would write.
+
+    The bytes contain the function that reads a task, and the tasks.
 
     Args:
         source: the data source, for its name.
-        columns: the columns of the read, as Spark knows them.
+        columns: the columns to read, as Spark sees them.
         reader: the reader of the rows.
 
-    Returns `None` if this Spark plans in another way. Raises as the reader.
+    Returns `None` if this version of Spark plans reads in another way. Raises the errors of the reader.
     """
     if _write_planned is None:
         return None
-    found = BytesIO()
+    output = BytesIO()
     with as_in_worker():
         _write_planned(
-            found,
+            output,
             reader=reader,
             data_source=source,
             schema=columns,
-            max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches
+            max_arrow_batch_size=1,  # for readers that yield rows; readers of the connector yield batches
             binary_as_bytes=True,
         )
-    return found.getvalue()
+    return output.getvalue()
 
 
 _convert_exception: Any = vars(captured).get("convert_exception")
@@ -219,7 +222,7 @@ def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
     """Let PySpark raise another error for some Java exceptions. A second call with the same function changes nothing.
 
     Args:
-        translate: a function from a Java exception to the error to raise; `None`: PySpark's own.
+        translate: returns the error to raise for a Java exception; `None`: raise PySpark's own error.
     """
     if _convert_exception is not None and translate not in _TRANSLATIONS:
         _TRANSLATIONS.append(translate)
@@ -228,17 +231,17 @@ def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
 
 def _converted(error: Any) -> Any:
     """Return the error that PySpark raises for a Java exception; see `translate_java_errors`."""
-    found = _convert_exception(error)
-    if isinstance(found, captured.AnalysisException):
-        return found
-    return next((other for translate in _TRANSLATIONS if (other := translate(error)) is not None), found)
+    converted = _convert_exception(error)
+    if isinstance(converted, captured.AnalysisException):
+        return converted
+    return next((translated for translate in _TRANSLATIONS if (translated := translate(error)) is not None), converted)
 
 
-def _connected_again(connect: Callable[[], Any], attempts: int = 5) -> Any:
-    """Connect to Java, again if Java closes the connection before it answers.
+def _connect_with_retry(connect: Callable[[], Any], attempts: int = 5) -> Any:
+    """Connect to Java; retry if Java closes the connection before it answers.
 
     After Ctrl-C py4j asks Java to close the connection of the interrupted call. Java compares ports so loosely that it
-    closes all connections that it has at that moment (`GatewayServer.shutdownSocket` of py4j 0.10.9), new ones too.
+    closes all connections open at that moment, including new ones (`GatewayServer.shutdownSocket` of py4j 0.10.9).
     """
     try:
         return connect()
@@ -246,23 +249,24 @@ def _connected_again(connect: Callable[[], Any], attempts: int = 5) -> Any:
         if error.when != EMPTY_RESPONSE or attempts == 1:
             raise
     time.sleep(0.1)
-    return _connected_again(connect, attempts - 1)
+    return _connect_with_retry(connect, attempts - 1)
 
 
 def gateway_server(context: SparkContext) -> Any:
-    """Return Java's end of the gateway, as its own object."""
+    """Return the Java side of the gateway as an object."""
     gateway: Any = context._gateway
     return JavaObject("GATEWAY_SERVER", gateway._gateway_client)
 
 
 def answer_outside_of_main_thread(context: SparkContext) -> None:
-    """Let Java's questions reach Python in threads of their own, also after Ctrl-C.
+    """Let Python answer callbacks from Java in threads of their own, also after Ctrl-C.
 
-    Java asks over the connection of the Python thread that called it, if the client of its callbacks has seen that
-    connection begin. Those of the main thread begin before the client is made, except for the one after Ctrl-C, which
-    py4j closes the connection for. Then a second Ctrl-C would interrupt an answer, and arrive as an error of Java.
+    Java sends a callback over the connection of the Python thread that called it, if its callback client existed when
+    that connection was opened. The connections of the main thread are older than the client, except for the connection
+    that replaces an interrupted one. On that connection a second Ctrl-C would interrupt a callback, and would arrive as
+    a Java error.
 
-    REQUIRES: the callback server of the gateway has begun.
+    REQUIRES: the callback server of the gateway has started.
     """
     gateway: Any = context._gateway
     client = gateway._gateway_client
@@ -275,11 +279,11 @@ def answer_outside_of_main_thread(context: SparkContext) -> None:
         server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._python_proxy_port)
 
     def connected() -> Any:
-        connection = _connected_again(connect)
+        connection = _connect_with_retry(connect)
         if threading.current_thread() is threading.main_thread():
-            other = threading.Thread(target=reset, daemon=True)  # with a connection of its own
-            other.start()
-            other.join()
+            resetter = threading.Thread(target=reset, daemon=True)  # a new thread has a connection of its own
+            resetter.start()
+            resetter.join()
         return connection
 
     client._create_new_connection = connected

@@ -1,7 +1,7 @@
-"""Ctrl-C between two jobs of a statement: what the statement does next ends it.
+"""Ctrl-C between two jobs of a statement: the statement ends before its next job or commit.
 
-Ctrl-C cancels the running jobs (`paimon_spark.sql.bridge.interrupts`). A statement between two jobs continues in a
-thread of its own, so it asks here before each job and before it commits.
+Ctrl-C cancels running jobs (`paimon_spark.sql.bridge.interrupts`). A statement between two jobs runs in a thread of its
+own, so it calls `check_interrupted` before each job and before its commit.
 """
 
 import threading
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 class _Interrupts:
-    """The number of times that Ctrl-C was pressed."""
+    """A counter of Ctrl-C."""
 
     number = 0
 
@@ -19,13 +19,13 @@ _begun = threading.local()
 
 
 def note_interrupt() -> None:
-    """Let `check_interrupted` end every statement that has begun."""
+    """Make `check_interrupted` end every statement that is running."""
     _Interrupts.number += 1
 
 
 @contextmanager
 def statement() -> Iterator[None]:
-    """Run a statement, or a part of one, in this thread."""
+    """Run the block as a statement, or as a part of an outer statement, in this thread."""
     outer = getattr(_begun, "at", None)
     _begun.at = _Interrupts.number if outer is None else outer
     try:
@@ -35,7 +35,7 @@ def statement() -> Iterator[None]:
 
 
 def check_interrupted() -> None:
-    """Raise KeyboardInterrupt if Ctrl-C was pressed since the statement of this thread began; else do nothing."""
+    """Raise KeyboardInterrupt if Ctrl-C was pressed since the statement of this thread started."""
     begun = getattr(_begun, "at", None)
     if begun is not None and begun != _Interrupts.number:
         raise KeyboardInterrupt("Ctrl-C ended the statement")

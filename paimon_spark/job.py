@@ -1,7 +1,7 @@
-"""A running Spark job: its name on Spark's pages, its progress, and its cancellation if the caller stops waiting.
+"""A running Spark job: its name in the Spark UI, its progress, and its cancellation if the caller stops waiting.
 
-Spark reports how many tasks of a stage have ended, but not which ones. The largest tasks start first, so they count as
-the ones that have ended. A classic session is asked twice a second; a Connect server sends its progress.
+Spark reports how many tasks of a stage have finished, but not which. The largest tasks start first, so progress assumes
+that they finish first. A classic session is polled twice a second; a Connect server sends its progress.
 """
 
 import threading
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from paimon_core.engine import Progress
 from paimon_spark.internals import is_classic
 
-_SECONDS = 0.5  # between two requests to a classic session
+_SECONDS = 0.5  # between two polls of a classic session
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
@@ -26,10 +26,10 @@ class Job:
 
     Args:
         spark: the session.
-        name: of the job, for Spark's pages.
-        sizes: bytes of the tasks of its last stage, in the order in which they start.
-        progress: called with the bytes done and the total bytes. The bytes done never fall, and equal the total when
-            the job succeeds.
+        name: the name of the job in the Spark UI.
+        sizes: bytes of each task of the last stage, in the order in which the tasks start.
+        progress: called with the bytes done and the total bytes. The bytes done never decrease, and equal the total
+            when the job succeeds. `None`: no reports.
     """
 
     def __init__(self, spark: SparkSession, name: str, sizes: Sequence[int], progress: Progress | None) -> None:
@@ -50,7 +50,7 @@ class Job:
             self._report(len(self._after) - 1, len(self._after) - 1)
 
     def _report(self, done: int, tasks: int) -> None:
-        """Report that `done` of the `tasks` of a stage have ended."""
+        """Report that `done` of the `tasks` of a stage have finished."""
         if tasks != len(self._after) - 1 or done <= self._reported or self._progress is None:
             return
         self._reported = done
@@ -58,7 +58,7 @@ class Job:
 
 
 class _Classic:
-    """A job group for the jobs of this thread; another thread asks Spark for their progress."""
+    """A job group for the jobs of this thread; another thread polls Spark for their progress."""
 
     def __init__(self, spark: SparkSession, name: str, report: Any) -> None:
         self._context, self._name, self._report = spark.sparkContext, name, report
@@ -88,7 +88,7 @@ class _Classic:
     def _watch_stages(self) -> None:
         tracker = self._context.statusTracker()
         while not self._ended.wait(_SECONDS):
-            with suppress(Exception):  # progress must not make a job fail
+            with suppress(Exception):  # a failed poll must not fail the job
                 jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
                 stages = sorted(stage for job in jobs if job is not None for stage in job.stageIds)
                 for info in map(tracker.getStageInfo, stages):

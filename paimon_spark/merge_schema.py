@@ -1,4 +1,4 @@
-"""Columns of DataFrames that join a table: ``write.merge-schema``."""
+"""Schema changes that a write makes: the option ``write.merge-schema``."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from paimon_spark.types import paimon_fields
 
 
 def merge_columns(table: Table, columns: StructType, rules: MergeRules) -> Table:
-    """Return the table after it got the columns that it lacks, in one change of its schema.
+    """Add the missing columns to a table in one schema change; return the changed table.
 
     Raises InvalidInputError for columns that cannot be merged, UnsupportedError for a type that Paimon lacks.
     """
@@ -20,9 +20,9 @@ def merge_columns(table: Table, columns: StructType, rules: MergeRules) -> Table
 
 
 def with_merged_columns(table: Table, columns: StructType, rules: MergeRules) -> Table | None:
-    """Return the table as `merge_columns` would make it, and change nothing; `None`: it needs no change.
+    """Return the table that `merge_columns` would return, without changing it; `None`: no change is needed.
 
-    Only plans may use this table: its schema is not stored.
+    The schema is not stored, so the returned table is for planning only.
     """
     changes = _changes(table.schema, columns, rules)
     if not changes:

@@ -17,47 +17,47 @@ D = TypeVar("D")
 READ_OPTIONS = {
     "columns": "the columns to read, separated by commas",
     "filter": "a predicate in SQL; only matching rows are read",
-    "limit": "a number of rows: the read may stop as soon as it is sure to return this many",
-    "read.arrow-batch-rows": "rows of a batch for Spark",
-    "read.rows-of-snapshot": "the id of a snapshot: its rows with the columns that the table has now",
-    "timezone": "the time zone of times without one, such as Europe/Berlin or +01:00",
-    "read.min-tasks": "the least number of tasks of a read that is large enough; default 8",
+    "limit": "a number of rows: the read may stop once it is certain to return this many",
+    "read.arrow-batch-rows": "the most rows of a batch for Spark",
+    "read.rows-of-snapshot": "a snapshot id: read its rows with the table's current columns",
+    "timezone": "the time zone for times without a zone, such as Europe/Berlin or +01:00",
+    "read.min-tasks": "the least number of tasks of a large enough read; default 8",
 }
 STREAM_OPTIONS = {
-    "read.changelog": "rows of every kind, with a first column 'rowkind': +I, -U, +U or -D",
-    "read.ignore-deletes": "true leaves deletes out; for reads without 'rowkind'",
+    "read.changelog": "true returns rows of every kind, with a first column 'rowkind': +I, -U, +U or -D",
+    "read.ignore-deletes": "true skips deletes; for reads without 'rowkind'",
     "read.stream.maxfilespertrigger": "files after which a micro-batch ends",
     "read.stream.maxbytespertrigger": "bytes of files, such as 1g, after which a micro-batch ends",
     "read.stream.maxrowspertrigger": "rows after which a micro-batch ends",
-    "read.stream.minrowspertrigger": "rows for which a micro-batch waits; with maxTriggerDelayMs",
-    "read.stream.maxtriggerdelayms": "milliseconds from the last micro-batch to the end of this wait",
-    "incremental-between": "two snapshots or tags, 'a,b': the changes after the first one through the second",
+    "read.stream.minrowspertrigger": "the least rows for which a micro-batch waits; with maxTriggerDelayMs",
+    "read.stream.maxtriggerdelayms": "the longest wait for these rows, in milliseconds since the last micro-batch",
+    "incremental-between": "two snapshots or tags, 'a,b': the changes after the first through the second",
     "incremental-between-timestamp": "two times, 'a,b': the changes between their snapshots; in batches",
     "incremental-to-auto-tag": "an automatic tag: the changes since the one before it; in batches",
-    "startingversion": "as 'scan.snapshot-id', or 'latest'; in a batch with 'readChangeFeed' the first changes",
-    "endingversion": "with 'startingVersion' in a batch: the snapshot whose changes are the last ones",
+    "startingversion": "as 'scan.snapshot-id', or 'latest'; with 'readChangeFeed' in a batch: the first, inclusive",
+    "endingversion": "with 'startingVersion' in a batch: the last snapshot, inclusive",
     "start-snapshot-id": "a snapshot: the changes after it; in batches",
-    "end-snapshot-id": "with 'start-snapshot-id': the snapshot whose changes are the last ones",
+    "end-snapshot-id": "with 'start-snapshot-id': the last snapshot, inclusive",
 }
 ENDS = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
-"""The options that name both ends of a read of changes in a batch."""
+"""The options that set both ends of a batch read of changes."""
 OTHER_ENDS = ("start-snapshot-id", "end-snapshot-id", "endingversion")
-"""The names that other formats have for one end."""
+"""The options for one end, under the names of other formats."""
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
     "overwrite-partition": "the partition mode('overwrite') replaces, 'dt=2026-01-31,hh=8'; other rows are refused",
-    "commit.user": "the user of this job's commit",
-    "write.unchanged-since": "the snapshot from which the rows were read; refused if their buckets have changed since",
-    "txnappid": "the name of a writer that numbers its writes: a repeated one is skipped; with 'txnVersion'",
-    "txnversion": "the number of this write, greater than those of the writes before it",
-    "write.merge-schema": "true adds columns of the rows that the table lacks, as its last ones",
-    "write.merge-schema.type-widening": "true also gives a column a wider type that holds old and new values",
+    "commit.user": "the commit user of this job",
+    "write.unchanged-since": "the snapshot from which the rows were read; fails if their buckets have changed since",
+    "txnappid": "the name of a writer that numbers its writes; a repeated write is skipped; with 'txnVersion'",
+    "txnversion": "the number of this write, greater than all earlier numbers",
+    "write.merge-schema": "true appends to the table the columns of the rows that it lacks",
+    "write.merge-schema.type-widening": "true also widens a column to a type that holds old and new values",
     "write.merge-schema.explicit-cast": "true also gives a column the type of the rows, even if old values lose a part",
-    "write.stream.on-doubt": "for a repeated batch if nobody can say whether it is in the table: fail, commit or skip",
+    "write.stream.on-doubt": "for a repeated batch that may have been committed already: fail, commit or skip",
 }
 PROPERTY = "snapshot-property."
-"""The prefix of an option that becomes a property of the snapshot."""
+"""The prefix of options that become properties of the snapshot."""
 LOCATION_OPTIONS = {
     "path": "the directory of the table",
     "warehouse": "the directory of the databases; with 'table'",
@@ -96,7 +96,7 @@ _ALIASES = {
 _OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *LOCATION_OPTIONS}
 STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestamp": "stream-from-timestamp"}
-"""Aliases of time-travel options that only say where a stream of changes starts."""
+"""Aliases of time-travel options that only set the start of a stream of changes."""
 _NOT_YET = {
     re.compile(r"endingtimestamp"): "an end of changes by time, other than by 'incremental-between-timestamp',",
     re.compile(r"overwriteschema"): "replacing the schema while writing",
@@ -106,10 +106,10 @@ _NOT_YET = {
 }
 
 
-def canonical(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options under their canonical names. InvalidInputError for an option with two values."""
+def canonical(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options under their canonical names. Raise InvalidInputError for an option with two values."""
     named: dict[str, str] = {}
-    for key, value in given.items():
+    for key, value in options.items():
         name = _ALIASES.get(key.lower(), key.lower())
         name = name if name in _OURS else core_options.spelled(name)
         if name in named and named[name] != value:
@@ -119,7 +119,10 @@ def canonical(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
-    """Raise InvalidInputError for a name that is neither in `ours` nor a table option; suggest the nearest one."""
+    """Raise InvalidInputError for a name that is neither in `ours` nor a table option; suggest the closest name.
+
+    Raises UnsupportedError for an option of another connector that is not supported yet.
+    """
     for key in (key for key in named if key not in ours):
         for pattern, feature in _NOT_YET.items():
             if pattern.fullmatch(key):
@@ -137,30 +140,30 @@ def names_columns(key: str) -> bool:
 
 
 def with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
-    """Return the options with columns in the case of the table: Spark passes option names in lower case.
+    """Return the options with column names in the case of the table: Spark passes option names in lower case.
 
-    These are ``fields.<column>.<what>`` and ``file-index.<kind>.<column>.<what>``.
+    Column names occur in ``fields.<column>.<suffix>`` and ``file-index.<kind>.<column>.<suffix>``.
     """
     spelled = {name.lower(): name for name in column_names}
     return {_with_columns(key, spelled): value for key, value in named.items()}
 
 
 def _with_columns(key: str, spelled: Mapping[str, str]) -> str:
-    found = split_field_option(key)
-    if found is None:
+    parts = split_field_option(key)
+    if parts is None:
         return renamed_setting(key, lambda column: spelled.get(column, column))
-    columns, option = found
+    columns, option = parts
     return field_option(",".join(spelled.get(column, column) for column in columns), option)
 
 
 def pop(named: dict[str, str], key: str, parse: Callable[[str], T], default: D) -> T | D:
-    """Take the option `key` and return its value. InvalidInputError says what `parse` accepts.
+    """Remove the option `key` and return its value. InvalidInputError says what `parse` accepts.
 
     Args:
-        named: options under their canonical names; `key` in lower case is removed.
-        key: spelled for the message.
+        named: options under their canonical names.
+        key: the name of the option as error messages spell it; it is looked up in lower case.
         parse: a parser as in `paimon_core.options.parse`.
-        default: the result if the option is not given.
+        default: the result if the option is not set.
     """
     text = named.pop(key.lower(), None)
     if text is None:
@@ -172,12 +175,12 @@ def pop(named: dict[str, str], key: str, parse: Callable[[str], T], default: D) 
 
 
 def integer_from(least: int) -> Callable[[str], int]:
-    """Return a parser of integers of 64 bits that are at least `least`."""
+    """Return a parser of 64-bit integers that are at least `least`."""
     return number(least, MAX_LONG)
 
 
 def positive_size(text: str) -> int:
-    """Return the bytes of a size such as 10g, at least 1."""
+    """Return the bytes of a size such as 10g. Raise ValueError for less than 1 byte."""
     if (size := memory_size(text)) < 1:
         raise ValueError("must be at least 1 byte")
     return size

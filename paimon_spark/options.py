@@ -1,8 +1,9 @@
-"""The options of ``.option(...)``, sorted into requests: one value per read, stream or write.
+"""Parsing of the options of ``.option(...)`` into requests: one value per read, stream or write.
 
-Spark passes option names in lower case, so names match without case; values keep theirs. Besides the names in
-`option_names`, any table option of Paimon is a dynamic option of this job. The store's own options (``s3.access-key``,
-``fs.s3a.endpoint`` ...) go to the store. No option is ignored: an unknown name is an error that names the nearest one.
+Spark passes option names in lower case, so names are case-insensitive; values keep their case. Besides the names in
+`option_names`, any table option of Paimon is a dynamic option of this job. Storage options (``s3.access-key``,
+``fs.s3a.endpoint`` ...) go to the store. No option is ignored: an unknown name is an error that suggests the closest
+name.
 """
 
 import json
@@ -60,15 +61,16 @@ _BATCH_MODES = {
     **dict.fromkeys(("from-snapshot", "from-snapshot-full"), "scan.snapshot-id"),
     "from-timestamp": "scan.timestamp-millis",
 }
-"""The scan modes of a batch read, each with the option that must choose a snapshot; `None`: no option must."""
+"""The scan modes of a batch read, each with a time-travel option that it requires; `None`: it requires none."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "scan.snapshot-id": integer_from(1),
     "scan.timestamp-millis": integer_from(0),
     "scan.watermark": integer_from(0),
 }
-"""The parsers of time-travel options; the others are texts."""
+"""The parsers of time-travel options; options without a parser are texts."""
 
-DEFAULT_MIN_TASKS = 8  # the processes that plan do not see how many tasks the cluster can run at a time
+_ADDED_BY_SPARK = ("checkpointlocation", "queryname")
+DEFAULT_MIN_TASKS = 8  # planning processes do not know how many tasks the cluster can run at a time
 DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows measured faster than 131 k
 
 
@@ -76,7 +78,7 @@ DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows me
 class TableAddress:
     """The path of a table with its branch, system table, warehouse and storage options.
 
-    The repr hides the storage options: they may hold secrets.
+    The repr hides the storage options, which may contain secrets.
     """
 
     path: str
@@ -90,9 +92,9 @@ class TableAddress:
         return f"TableAddress({hide_secrets(self.path)!r}{branch})"
 
     def open(self, options: Mapping[str, str] | None = None) -> Table:
-        """Return the table under dynamic `options`; it may keep files anywhere in the warehouse.
+        """Return the table with dynamic `options`; its files may be anywhere in the warehouse.
 
-        Raises UnsupportedError for a system table, which `open_any` opens.
+        Raises UnsupportedError for a system table: use `open_any`.
         """
         table = self.open_any(options)
         if isinstance(table, SystemTable):
@@ -100,7 +102,7 @@ class TableAddress:
         return table
 
     def open_any(self, options: Mapping[str, str] | None = None) -> AnyTable:
-        """Return the table or the system table. Arguments as for `open`."""
+        """Return the table or the system table with dynamic `options`."""
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
             table = table.with_store(table.store.within(self.warehouse))
@@ -109,7 +111,7 @@ class TableAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """A job on a table; `options` are the dynamic table options."""
+    """A job on a table, with its dynamic table options."""
 
     address: TableAddress
     options: Mapping[str, str]
@@ -117,7 +119,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyReadRequest(_Request):
-    """A read of a batch or a stream. `columns`: `None` means all; `filter`: a text, or a predicate of SQL."""
+    """A read of a batch or a stream. `columns`: `None`: all columns; `filter`: SQL text or predicate, `None`: all."""
 
     columns: tuple[str, ...] | None = None
     filter: Filter = None
@@ -127,9 +129,9 @@ class AnyReadRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest(AnyReadRequest):
-    """A batch read. `when` holds at most one of `Table.scan`'s arguments for time travel.
+    """A batch read. `when` has at most one of the time travel arguments of `Table.scan`.
 
-    `rows_of`: the id of a snapshot, whose rows are read with the columns that the table has now.
+    `rows_of`: the id of the snapshot to read with the table's current columns; `None`: no such snapshot is chosen.
     """
 
     when: Mapping[str, Any]
@@ -142,7 +144,7 @@ class StreamRequest(AnyReadRequest):
     """A stream of changes; the engine reads its starting point from `options`.
 
     A micro-batch ends at `limits`. With `min_rows` it waits for this number of rows, but at most `max_delay_millis`
-    after the last micro-batch. `packed`: as ``$binlog``, an update is one row, and every value is in an array.
+    after the last micro-batch. `packed`: rows as in ``$binlog``: an update is one row, and every value is in an array.
     """
 
     changelog: bool = False
@@ -155,12 +157,12 @@ class StreamRequest(AnyReadRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest(_Request):
-    """A write. Keys that are `None` are not in the options.
+    """A write. `primary_keys` and `partition_keys`: `None` if the options do not set them.
 
-    `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, with
-    its values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
-    once. `started_from`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
-    `merge_rules`: columns of the rows join the table; `None`: they must be those of the table.
+    `dynamic`: True: mode overwrite replaces the partitions in the data; False: it replaces the whole table, or
+    `partition`, whose values are texts. With `version` the write is idempotent: version N of `commit_user` is committed
+    at most once. `started_from`: the snapshot from which the rows were read. `properties`: properties of the snapshot.
+    `merge_rules`: the schema changes that the write may make; `None`: the rows must have the columns of the table.
     """
 
     primary_keys: tuple[str, ...] | None = None
@@ -176,29 +178,34 @@ class WriteRequest(_Request):
     merge_rules: MergeRules | None = None
 
 
-def read_request(given: Mapping[str, str]) -> ReadRequest:
-    """Return the request of a batch read. InvalidInputError or UnsupportedError names the wrong option."""
-    named = canonical(given)
+def read_request(options: Mapping[str, str]) -> ReadRequest:
+    """Return the request of a batch read.
+
+    Raises InvalidInputError or UnsupportedError with the name of a wrong option.
+    """
+    named = canonical(options)
     streaming = next((key for key in named if key in STREAMS_ONLY), None)
     if streaming is not None:
         batch = ", or to a batch read of changes, with 'incremental-between'" if streaming in _OF_CHANGES else ""
-        raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
+        raise UnsupportedError(f"option {streaming!r} is for reads of changes: pass it to spark.readStream{batch}")
     zoned_times(named)
-    taken = _pop_read(named)
+    shared = _pop_read(named)
     when, limit = pop_time_travel(named), pop(named, "limit", integer_from(0), None)
     rows_of = pop(named, "read.rows-of-snapshot", integer_from(1), None)
     if rows_of is not None and when:
-        raise InvalidInputError("options for time travel and 'read.rows-of-snapshot' both choose rows: give one")
+        raise InvalidInputError(
+            "options for time travel and 'read.rows-of-snapshot' both choose a snapshot: set only one"
+        )
     check_known(named, {**LOCATION_OPTIONS, **READ_OPTIONS}, "the options of this read")
-    return ReadRequest(**taken, options=named, when=when, rows_of=rows_of, limit=limit)
+    return ReadRequest(**shared, options=named, when=when, rows_of=rows_of, limit=limit)
 
 
-def system_request(given: Mapping[str, str]) -> ReadRequest | None:
-    """Return the request of a batch read of a system table; `None`: the options name none.
+def system_request(options: Mapping[str, str]) -> ReadRequest | None:
+    """Return the request of a batch read of a system table; `None`: the options do not name a system table.
 
-    The read of the view ``$ro`` is one of a table. InvalidInputError for options that such a read does not have.
+    The view ``$ro`` counts as a table. Raises InvalidInputError for options that a read of a system table lacks.
     """
-    named = canonical(given)
+    named = canonical(options)
     name = _pop_address(dict(named)).system_table
     if name in (None, READ_OPTIMIZED):
         return None
@@ -209,47 +216,52 @@ def system_request(given: Mapping[str, str]) -> ReadRequest | None:
         between = {key: named.pop(key) for key in ENDS if key in named}
     request = read_request(named)
     if request.rows_of is not None:
-        raise InvalidInputError("option 'read.rows-of-snapshot' is for tables: for a system table say 'versionAsOf'")
+        raise InvalidInputError("option 'read.rows-of-snapshot' is for tables: for a system table use 'versionAsOf'")
     return replace(request, options={**request.options, **between})
 
 
-def batch_request(given: Mapping[str, str]) -> ReadRequest:
+def batch_request(options: Mapping[str, str]) -> ReadRequest:
     """Return the request of a batch read that cannot be a stream.
 
-    Spark asks for the columns of a batch and of a stream with the same call, which uses `read_request`. Only here an
-    option that says where a stream starts is an InvalidInputError: `read_request` takes it for time travel.
+    Spark requests the columns of a batch and of a stream with the same call, which uses `read_request`. That function
+    treats an option for the start of a stream as time travel; this function raises InvalidInputError for it.
     """
-    start = next((STREAM_STARTS[key.lower()] for key in given if key.lower() in STREAM_STARTS), None)
+    start = next((STREAM_STARTS[key.lower()] for key in options if key.lower() in STREAM_STARTS), None)
     if start is not None:
         raise InvalidInputError(
-            f"option {start!r} says where changes start, and this batch reads rows: give it to spark.readStream; for "
-            "the rows of a moment say 'timestampAsOf', for changes in a batch 'incremental-between'"
+            f"option {start!r} sets the start of a stream, and this is a batch read of rows: pass it to "
+            "spark.readStream; for time travel use 'timestampAsOf', for changes in a batch 'incremental-between'"
         )
-    return read_request(given)
+    return read_request(options)
 
 
-def stream_request(given: Mapping[str, str]) -> StreamRequest:
-    """Return the request of a stream that is read. InvalidInputError or UnsupportedError names the wrong option."""
-    named = canonical(given)
+def stream_request(options: Mapping[str, str]) -> StreamRequest:
+    """Return the request of a streaming read.
+
+    Raises InvalidInputError or UnsupportedError with the name of a wrong option.
+    """
+    named = canonical(options)
     zoned_times(named)
-    taken = _pop_read(named)
-    path = taken["address"].path
-    name = taken["address"].system_table
-    if name in _WITH_CHANGES:  # what a stream with row kinds shows
-        columns = taken["columns"]
-        taken["columns"] = None if columns is None else tuple(c for c in columns if c.lower() != ROW_KIND.name)
-        taken["address"] = replace(taken["address"], system_table=None)
+    shared = _pop_read(named)
+    path = shared["address"].path
+    name = shared["address"].system_table
+    if name in _WITH_CHANGES:  # the same rows as a stream with row kinds
+        columns = shared["columns"]
+        shared["columns"] = None if columns is None else tuple(c for c in columns if c.lower() != ROW_KIND.name)
+        shared["address"] = replace(shared["address"], system_table=None)
         if not pop(named, "read.changelog", boolean, True):
             raise InvalidInputError(f"{path}${name} has row kinds: leave out 'read.changelog', or stream {path} itself")
         named["read.changelog"] = "true"
     elif name is not None:
-        raise UnsupportedError(f"{path}${name} cannot be read as a stream: read one of {path} itself")
+        raise UnsupportedError(f"{path}${name} cannot be read as a stream: stream {path} itself")
     if (end := next((key for key in OTHER_ENDS if key in named), None)) is not None:
-        raise UnsupportedError(f"option {end!r} is for batch reads: a stream starts by 'scan.snapshot-id', and goes on")
+        raise UnsupportedError(
+            f"option {end!r} is for batch reads: a stream has no end; set its start with 'scan.snapshot-id'"
+        )
     if "scan.watermark" in named:
-        raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
+        raise UnsupportedError("option 'scan.watermark' is for batch reads: start a stream with 'scan.snapshot-id'")
     if "limit" in named:
-        raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
+        raise InvalidInputError("option 'limit' is for batch reads of rows, not for reads of changes: leave it out")
     files, rows, least, delay = (
         pop(named, f"read.stream.{name}", integer_from(1), None)
         for name in ("maxFilesPerTrigger", "maxRowsPerTrigger", "minRowsPerTrigger", "maxTriggerDelayMs")
@@ -257,20 +269,20 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     limits = Limits(files, pop(named, "read.stream.maxBytesPerTrigger", positive_size, None), rows)
     if (least is None) != (delay is None):
         raise InvalidInputError(
-            "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
+            "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: set both"
         )
     if least is not None and rows is not None and least > rows:
-        raise InvalidInputError(f"a micro-batch is to have at least {least} rows and at most {rows}: give other limits")
+        raise InvalidInputError(f"'minRowsPerTrigger' is {least}, above 'maxRowsPerTrigger' = {rows}: lower it")
     changelog, ignore = (pop(named, key, boolean, False) for key in ("read.changelog", "read.ignore-deletes"))
     if changelog and ignore:
         raise InvalidInputError(
-            "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first returns deletes as "
-            "rows of column 'rowkind'; give one of them"
+            "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first returns deletes, with "
+            "their kind in column 'rowkind'; set only one"
         )
     _pop_starting_version(named)
     check_known(named, {**LOCATION_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
     return StreamRequest(
-        **taken,
+        **shared,
         options=named,
         changelog=changelog,
         packed=name == BINLOG.name,
@@ -281,38 +293,44 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     )
 
 
-def changes_request(given: Mapping[str, str]) -> StreamRequest | None:
-    """Return the request of a batch read of the changes between two snapshots; `None`: the options request rows."""
-    named = canonical(given)
+def changes_request(options: Mapping[str, str]) -> StreamRequest | None:
+    """Return the request of a batch read of the changes between two snapshots; `None`: the options request rows.
+
+    Raises InvalidInputError or UnsupportedError with the name of a wrong option.
+    """
+    named = canonical(options)
     _name_ends(named)
     if named.keys().isdisjoint(ENDS):
         return None
     unfit = next((k for k in named if k in STREAMS_ONLY and k not in _OF_CHANGES), None)
     if unfit is not None:
-        raise InvalidInputError(f"option {unfit!r} is for spark.readStream: a batch reads all that it asks for at once")
+        raise InvalidInputError(
+            f"option {unfit!r} is for spark.readStream, not for a batch read of changes: leave it out"
+        )
     return stream_request(named)
 
 
-def columns_request(given: Mapping[str, str]) -> StreamRequest:
-    """Return the request of a batch of changes or of a stream, whichever it is, for its columns."""
-    return stream_request({key: value for key, value in canonical(given).items() if key not in OTHER_ENDS})
+def columns_request(options: Mapping[str, str]) -> StreamRequest:
+    """Return the request from which Spark gets the columns of a batch read of changes or of a stream."""
+    return stream_request({key: value for key, value in canonical(options).items() if key not in OTHER_ENDS})
 
 
-def is_about_changes(given: Mapping[str, str]) -> bool:
-    """Return True if these options make sense only for a read of changes.
+def is_about_changes(options: Mapping[str, str]) -> bool:
+    """Return True if these options are valid only for a read of changes.
 
-    Spark asks for the columns before it says whether it reads a batch or a stream.
+    Spark requests the columns before the source knows whether the read is a batch or a stream.
     """
-    named = canonical(given)
+    named = canonical(options)
     return named.get("scan.mode", "default").lower() not in _BATCH_MODES or not STREAMS_ONLY.isdisjoint(named)
 
 
-def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
-    """Return the request of a batch write. InvalidInputError or UnsupportedError names the wrong option.
+def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
+    """Return the request of a batch write.
 
-    `column_names` restore the case of columns in options such as ``fields.<column>.*``.
+    `column_names` restore the case of columns in options such as ``fields.<column>.*``. Raises InvalidInputError or
+    UnsupportedError with the name of a wrong option.
     """
-    named = canonical(given)
+    named = canonical(options)
     address = _pop_address(named)
     if address.system_table is not None:
         raise UnsupportedError(
@@ -325,20 +343,22 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     dynamic, read_at = _pop_overwrite_mode(named), pop(named, "write.unchanged-since", integer_from(1), None)
     if read_at is not None and version is not None:
         raise InvalidInputError(
-            "options 'write.unchanged-since' and 'txnVersion' exclude each other: a repeated write would follow "
+            "options 'write.unchanged-since' and 'txnVersion' exclude each other: a repeated write would start from "
             "another snapshot; leave one out"
         )
     partition, properties = pop(named, "overwrite-partition", partition_spec, None), _pop_properties(named)
     if partition is not None and dynamic:
         raise InvalidInputError(
-            "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' both say what is replaced: give one"
+            "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' exclude each other: set only one"
         )
     if properties and version is not None:
-        raise UnsupportedError("options 'snapshot-property.<name>' do not go with 'txnVersion' yet: leave one out")
+        raise UnsupportedError(
+            "options 'snapshot-property.<name>' together with 'txnVersion' are not supported yet: leave one out"
+        )
     merge_rules = pop_merge_rules(named)
     reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)
     if reading is not None:
-        raise InvalidInputError(f"option {reading!r} is about reading: a write follows the newest snapshot")
+        raise InvalidInputError(f"option {reading!r} is for reads: a write follows the newest snapshot; leave it out")
     check_known(named, {**LOCATION_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
     return WriteRequest(
         address=address,
@@ -358,30 +378,30 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
 
 
 def pop_merge_rules(named: dict[str, str], *, demanded: bool = False) -> MergeRules | None:
-    """Take the options ``write.merge-schema`` and return the rules; `None`: the schema does not change.
+    """Remove the options ``write.merge-schema*`` and return the rules; `None`: the schema does not change.
 
-    `demanded`: the statement itself says that the schema changes, and then types may become wider.
+    `demanded`: True if the statement itself requests schema evolution, which also widens types by default.
     """
-    wanted = pop(named, "write.merge-schema", boolean, False) or demanded
+    merges = pop(named, "write.merge-schema", boolean, False) or demanded
     widening = pop(named, "write.merge-schema.type-widening", boolean, demanded)
     explicit = pop(named, "write.merge-schema.explicit-cast", boolean, False)
-    return MergeRules(widening, explicit) if wanted else None
+    return MergeRules(widening, explicit) if merges else None
 
 
 def with_changed_options(table: Table, options: Mapping[str, str]) -> Table:
-    """Return the table with other values of its options."""
+    """Return the table with the options whose values differ from its stored options."""
     stored = table.schema.options
     return table.with_options({key: value for key, value in options.items() if stored.get(key) != value})
 
 
-def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
-    """Return the request of a stream that is written; Spark adds two options of its own, which are dropped."""
-    own = {key: value for key, value in given.items() if key.lower() not in ("checkpointlocation", "queryname")}
-    request = write_request(own, column_names)
+def stream_write_request(options: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
+    """Return the request of a streaming write, without the two options that Spark itself adds."""
+    user_options = {key: value for key, value in options.items() if key.lower() not in _ADDED_BY_SPARK}
+    request = write_request(user_options, column_names)
     if request.commit_user is not None:
         raise InvalidInputError(
-            "options 'commit.user' and 'txnAppId' are for batch writes: a stream commits by the id that its checkpoint "
-            "gives it, and is recognised by that; leave them out"
+            "options 'commit.user' and 'txnAppId' are for batch writes: a stream commits under the query id in its "
+            "checkpoint; leave them out"
         )
     if request.dynamic:
         raise InvalidInputError(
@@ -399,7 +419,7 @@ def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) 
 
 
 def _pop_read(named: dict[str, str]) -> dict[str, Any]:
-    """Take the options that batches and streams share; return them as arguments of a request."""
+    """Remove the options that batches and streams share; return them as arguments of a request."""
     return {
         "address": _pop_address(named),
         "columns": pop(named, "columns", column_list, None),
@@ -413,9 +433,13 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
     storage = {key: named.pop(key) for key in list(named) if is_storage_option(key)}
     path, warehouse, table, branch = (named.pop(key, None) for key in ("path", "warehouse", "table", "branch"))
     if "paths" in named:
-        raise InvalidInputError(f"one table at a time can be read, got the paths {json.loads(named['paths'])}")
+        raise InvalidInputError(
+            f"a read takes one path, got {json.loads(named['paths'])}: read each table and union the DataFrames"
+        )
     if path is not None and (warehouse is not None or table is not None):
-        raise InvalidInputError("options 'path' and 'warehouse' with 'table' both say where the table is: give one")
+        raise InvalidInputError(
+            "options 'path' and 'warehouse' with 'table' both locate the table: set only one of the two"
+        )
     if path is not None:
         location = TableLocation.parse(path)
     elif warehouse is not None and table is not None:
@@ -424,20 +448,22 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
         location = TableLocation(directory, name.branch, name.system_table)
     else:
         raise InvalidInputError(
-            "where is the table? Give its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
-            "options 'warehouse' and 'table'. A table made by CREATE TABLE ... USING paimon OPTIONS loses its "
-            "options in Spark: use CREATE TEMPORARY VIEW instead"
+            "no table is named: pass its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
+            "options 'warehouse' and 'table'. Spark drops the options of CREATE TABLE ... USING paimon OPTIONS: use "
+            "CREATE TEMPORARY VIEW instead"
         )
     if branch is not None and location.branch not in (None, branch):
-        raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {location.branch!r}: give one")
+        raise InvalidInputError(
+            f"option 'branch' is {branch!r}, but the table's name has branch {location.branch!r}: keep one"
+        )
     return TableAddress(location.path, branch or location.branch, storage, location.system_table, warehouse)
 
 
 def _name_ends(named: dict[str, str]) -> None:
-    """Replace the ends of a batch of changes by other formats' names with ``incremental-between``.
+    """Replace other formats' options for the ends of a batch of changes with ``incremental-between``.
 
-    ``start-snapshot-id`` is exclusive, as Iceberg's; ``startingVersion`` with ``readChangeFeed`` inclusive, as Delta's.
-    Without an end the changes go through the newest snapshot.
+    ``start-snapshot-id`` is exclusive, as in Iceberg; ``startingVersion`` with ``readChangeFeed`` is inclusive, as in
+    Delta. Without an end, the changes go through the newest snapshot.
     """
     first, last = (pop(named, key, integer_from(0), None) for key in ("start-snapshot-id", "end-snapshot-id"))
     start, end = None, pop(named, "endingVersion", integer_from(1), None)
@@ -445,19 +471,19 @@ def _name_ends(named: dict[str, str]) -> None:
         start = pop(named, "startingVersion", integer_from(1), None)
     if (first is None and last is not None) or (start is None and end is not None):
         raise InvalidInputError(
-            "where do the changes begin? 'end-snapshot-id' needs 'start-snapshot-id', and 'endingVersion' needs "
+            "the start of changes is missing: 'end-snapshot-id' needs 'start-snapshot-id', and 'endingVersion' needs "
             "'readChangeFeed' = 'true' with 'startingVersion'"
         )
     for after, through in ((first, last), (None if start is None else start - 1, end)):
         if after is None:
             continue
         if not named.keys().isdisjoint(ENDS):
-            raise InvalidInputError("several options name the ends of the changes: give one pair of them")
+            raise InvalidInputError("several options set the ends of the changes: keep one pair")
         named[ENDS[0]] = f"{after},{'latest' if through is None else through}"
 
 
 def _pop_starting_version(named: dict[str, str]) -> None:
-    """Replace Delta's option for a start: ``latest``, or the snapshot whose changes come first."""
+    """Replace Delta's ``startingVersion``: ``latest``, or the first snapshot whose changes are read."""
     version = named.pop("startingversion", None)
     if version is None:
         return
@@ -469,44 +495,44 @@ def _pop_starting_version(named: dict[str, str]) -> None:
 
 
 def pop_time_travel(named: dict[str, str]) -> dict[str, Any]:
-    """Take the option that chooses a snapshot; return it as an argument of `Table.scan`; `{}`: no option does."""
+    """Remove the time-travel option and return it as an argument of `Table.scan`; `{}`: no option is set."""
     chosen = [key for key in TIME_TRAVEL_OPTIONS if key in named]
     if len(chosen) > 1:
-        raise InvalidInputError(f"options {', '.join(map(repr, chosen))} each choose a moment: give one of them")
+        raise InvalidInputError(f"options {', '.join(map(repr, chosen))} each choose a snapshot: set only one")
     mode = named.pop("scan.mode", "default")
     if mode.lower() not in _BATCH_MODES:
         raise UnsupportedError(f"option 'scan.mode' = {mode!r} is not supported for batch reads")
     needed = _BATCH_MODES[mode.lower()]
     if not chosen and needed is not None:
-        raise InvalidInputError(f"option 'scan.mode' = {mode!r} needs a moment, such as {needed!r}")
+        raise InvalidInputError(f"option 'scan.mode' = {mode!r} needs a time-travel option, such as {needed!r}")
     return {TIME_TRAVEL_OPTIONS[key]: pop(named, key, _PARSERS.get(key, str), None) for key in chosen}
 
 
 def _pop_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
-    """Take the user of the commit and its number; `None`: not given."""
+    """Remove and return the commit user and the version of the write; `None`: not set."""
     user, application = named.pop("commit.user", None), named.pop("txnappid", None)
     version = pop(named, "txnVersion", integer_from(0), None)
     if (application is None) != (version is None):
-        raise InvalidInputError("options 'txnAppId' and 'txnVersion' go together: give both, or neither")
+        raise InvalidInputError("options 'txnAppId' and 'txnVersion' go together: set both or neither")
     if application is not None and user not in (None, application):
         raise InvalidInputError(
-            f"options 'commit.user' = {user!r} and 'txnAppId' = {application!r} both say who commits: give the latter"
+            f"options 'commit.user' = {user!r} and 'txnAppId' = {application!r} disagree: set only 'txnAppId'"
         )
     if application == "":
-        raise InvalidInputError("option 'txnAppId' is empty: give a name that no other writer of the table has")
+        raise InvalidInputError("option 'txnAppId' is empty: use a name that no other writer of the table has")
     return application or user, version
 
 
 def _pop_properties(named: dict[str, str]) -> dict[str, str]:
-    """Take the properties of the snapshot, in lower case: Spark passes option names so."""
-    taken = {key.removeprefix(PROPERTY): named.pop(key) for key in list(named) if key.startswith(PROPERTY)}
-    if "" in taken:
-        raise InvalidInputError(f"option {PROPERTY!r} lacks a name: {PROPERTY}<name>")
-    return taken
+    """Remove and return the properties of the snapshot; names are in lower case, as Spark passes them."""
+    properties = {key.removeprefix(PROPERTY): named.pop(key) for key in list(named) if key.startswith(PROPERTY)}
+    if "" in properties:
+        raise InvalidInputError(f"option {PROPERTY!r} lacks a name: write {PROPERTY}<name>")
+    return properties
 
 
 def _pop_overwrite_mode(named: dict[str, str]) -> bool:
-    """Return True if mode overwrite replaces only the partitions in the data; the default is the whole table."""
+    """Return True if mode overwrite replaces only the partitions in the data; by default it replaces the table."""
     mode = pop(named, "partitionOverwriteMode", enum("static", "dynamic"), None)
     flag = pop(named, "dynamic-partition-overwrite", boolean, None)
     if mode is not None and flag is not None and (mode == "dynamic") != flag:

@@ -1,4 +1,4 @@
-"""The partitioner of a shuffle by bucket: the rule that gives each bucket its task."""
+"""The partitioner of a shuffle by bucket, which assigns each bucket to a task."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class BucketPartitioner:
     """A partitioner of rows: ``task = (bucket + hash(partition)) % tasks``.
 
     On a table with dynamic buckets ``bucket`` is the slot of the key: new keys of a slot go to buckets of that slot,
-    which one task fills one after the other. If keys may move between partitions, ``task = hash(key) % tasks``.
+    which one task fills one by one. If keys may move between partitions, ``task = hash(key) % tasks``.
     """
 
     def __init__(self, schema: TableSchema, tasks: int, slots: int = 0) -> None:
@@ -38,13 +38,16 @@ class BucketPartitioner:
 
     @property
     def hashed(self) -> Sequence[tuple[Sequence[DataField], int]]:
-        """The columns and the numbers of buckets whose sum gives a task; empty: the buckets follow another function."""
+        """The columns to hash and their numbers of buckets, whose bucket sum gives the task.
+
+        Empty if the table has another bucket function than the default.
+        """
         parts = ((self._partition, self.tasks), (self._key, self._buckets))
         return [(fields, count) for fields, count in parts if fields] if self._function == "default" else ()
 
     @property
     def column_suffix(self) -> str:
-        """The suffix of the column of task numbers, from which the writer learns this partitioner; "": no column."""
+        """The suffix of the column of task numbers, which describes this partitioner to the writer; "": no column."""
         return f"_of_{self.tasks}" if self.by_key else f"_of_{self.tasks}_by_{self.slots}" if self.slots else ""
 
     @staticmethod
@@ -52,9 +55,11 @@ class BucketPartitioner:
         """Return the partitioner of a table; `None`: the table has neither buckets nor partitions.
 
         Args:
-            schema: of the table.
-            tasks: number of tasks; `None`: one per bucket, at least 8 if the table is partitioned.
-            slots: of a partition with dynamic buckets; 0: buckets are not dynamic.
+            schema: the schema of the table.
+            tasks: the number of tasks; `None`: one per bucket, at least 8 if the table is partitioned.
+            slots: the number of slots of a partition with dynamic buckets; 0: buckets are not dynamic.
+
+        Raises InvalidInputError for less than one task.
         """
         count = slots or shuffle_targets(schema)
         if tasks is not None and tasks < 1:
@@ -64,7 +69,7 @@ class BucketPartitioner:
         return BucketPartitioner(schema, tasks or max(count, 8 if schema.partition_keys else 1), slots)
 
     def owns(self, task: int, rows: pa.RecordBatch) -> bool:
-        """Return True if every row belongs to this task; with a single task always False.
+        """Return True if every row belongs to this task; always False if there is only one task.
 
         A false positive is very unlikely: rows that were not shuffled belong to many tasks.
         """
@@ -78,7 +83,7 @@ class BucketPartitioner:
         return bool(pc.all(pc.equal(self.task_of(*map(rows.column, indices)), task)).as_py())
 
     def task_of(self, *columns: pa.Array) -> pa.Array:
-        """Return the task numbers (int32) of rows; the columns are those of `fields`, in that order."""
+        """Return the task numbers (int32) of rows, given their columns in the order of `fields`."""
         stored = {
             field.name: coerce_array(column, field.type, field.name)
             for field, column in zip(self.fields, columns, strict=True)
@@ -92,7 +97,7 @@ class BucketPartitioner:
 
 
 def shuffle_targets(schema: TableSchema) -> int:
-    """Return the number of buckets of a partition; 0: a row's bucket does not follow from its columns."""
+    """Return the number of buckets of a partition; 0: a row's columns do not determine its bucket."""
     match bucket_mode(schema):
         case BucketMode.HASH_FIXED:
             return schema.bucket
@@ -104,7 +109,7 @@ def shuffle_targets(schema: TableSchema) -> int:
 def slots_for(table: Table) -> int:
     """Return the number of slots of a partition for a shuffle by key; 0: buckets are not dynamic.
 
-    It is the number of buckets of the largest partition. A table without partitions has the most slots.
+    It is the number of buckets that the largest partition needs. A table without partitions gets the maximum.
     """
     schema = table.schema
     if bucket_mode(schema) is not BucketMode.HASH_DYNAMIC:

@@ -9,13 +9,13 @@ from paimon_core.engine import Progress
 
 
 def is_interactive() -> bool:
-    """Return True on a terminal and in a notebook."""
+    """Return True if this process has a terminal or runs in a notebook."""
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
 def progress_bar(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
-    """Yield the function that takes reports of progress: the caller's, that of a bar named `what`, or `None`.
+    """Yield the function that receives progress: the caller's function, the function of a bar named `what`, or `None`.
 
     `progress`: a function; True: a bar; False: no bar; `None`: a bar on terminals and in notebooks.
     """
@@ -24,7 +24,7 @@ def progress_bar(progress: Progress | bool | None, what: str) -> Iterator[Progre
     elif progress is False or (progress is None and not is_interactive()):
         yield None
     else:
-        # imported only when a bar is shown: every process that plans a query imports this module
+        # imported only to show a bar, because every process that plans a query imports this module
         with import_module("tqdm.auto").tqdm(desc=what, unit="B", unit_scale=True) as bar:
 
             def show(done: int, total: int) -> None:

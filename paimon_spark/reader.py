@@ -1,7 +1,7 @@
-"""Batch reads: the process that plans the query plans the splits, and each of Spark's tasks reads several splits.
+"""Batch reads: Spark's planning process plans the splits, and each Spark task reads several splits.
 
-No reader has the method `pushFilters`. Spark keeps one reader for each ``load()``, with the filters that one query
-pushed into it, and uses it for all queries on that DataFrame: other queries would lose rows.
+No reader implements `pushFilters`. Spark keeps one reader per ``load()`` and reuses it, with the filters pushed by one
+query, for all queries on that DataFrame: the other queries would lose rows.
 """
 
 import gc
@@ -40,12 +40,12 @@ from paimon_spark.worker_log import log_metrics
 
 Splits: TypeAlias = Sequence[tuple[FileStore | None, Sequence[DataSplit]]]
 """Splits by the branch that reads them; `None`: the branch of the scan."""
-BATCH_BYTES = 16 << 20  # the most bytes of a batch for Spark
-_EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are counted exactly
+BATCH_BYTES = 16 << 20  # the target size of a batch for Spark
+_EXACT_ABOVE = 64 << 10  # above this many bytes of buffers, the bytes in use are counted exactly
 
 
 def open_table(request: AnyReadRequest) -> Table:
-    """Open the table of a request, under its options. Raises UnsupportedError for a system table."""
+    """Open the table of a request with its options. Raises UnsupportedError for a system table."""
     table = open_any(request)
     if isinstance(table, SystemTable):
         raise read_only(hide_secrets(str(table.location)))
@@ -53,7 +53,7 @@ def open_table(request: AnyReadRequest) -> Table:
 
 
 def open_any(request: AnyReadRequest) -> AnyTable:
-    """Open the table or the system table of a request, under its options."""
+    """Open the table or the system table of a request with its options."""
     options = request.options
     plain = {key: value for key, value in options.items() if not names_columns(key)}
     table = request.address.open_any(plain)
@@ -61,7 +61,10 @@ def open_any(request: AnyReadRequest) -> AnyTable:
 
 
 def schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
-    """Return the schema of the chosen snapshot, or the newest one if it has expired: planning reports the expiry."""
+    """Return the schema of the snapshot that `when` chooses.
+
+    If the snapshot has expired, return the newest schema: planning reports the expiry.
+    """
     try:
         return table.scan(**when).store.schema
     except (OutOfRangeError, NotFoundError):
@@ -69,7 +72,7 @@ def schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
 
 
 def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
-    """Open the table of a request and return a reader of the columns of `schema`, with Spark's microseconds.
+    """Open the table of a request and return a reader of the columns of `schema`, with times in microseconds.
 
     Raises InvalidInputError for a column that the table does not have, or has with another type.
     """
@@ -89,19 +92,19 @@ class TaskPartition(InputPartition):
         super().__init__(None)
         self.splits = splits
         self.store = store
-        """The branch of the splits; `None`: that of the reader."""
+        """The branch of the splits; `None`: the branch of the reader."""
 
 
 @message_first
 class PaimonReader(DataSourceReader):
-    """A reader of one snapshot: the columns of `schema`, in its order. It pickles: each task reads with a copy.
+    """A reader of one snapshot: the columns of `schema`, in that order. It pickles: each task reads with a copy.
 
     Args:
         scan: the scan whose rows are read, with timestamps in microseconds.
-        schema: the columns as Spark knows them.
-        newest: True if no option chose the snapshot: then a second branch of the table is read too, if it has one.
+        schema: the columns to read, as Spark sees them.
+        newest: True if no option chose the snapshot: the read then includes the second branch, if the table has one.
         batch_rows: the most rows of a batch.
-        min_tasks: the number of tasks to divide the read into, if it has splits enough.
+        min_tasks: the least number of tasks, if the read has enough splits.
     """
 
     def __init__(
@@ -118,7 +121,7 @@ class PaimonReader(DataSourceReader):
         readable = readable_fields(stored)
         self._fields = projected(readable, schema, scan.store.root)
         whole = {field.id: field for field in readable}
-        keyed = bool(stored.primary_keys)  # merging may need the fields of a struct that the query does not
+        keyed = bool(stored.primary_keys)  # a merge may need struct fields that the query does not read
         self._read_fields = tuple(whole[f.id] if keyed or is_partition_field(f) else f for f in self._fields)
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = batch_rows, min_tasks
@@ -126,7 +129,7 @@ class PaimonReader(DataSourceReader):
         self._planned: Splits | None = None
 
     def partitions(self) -> list[InputPartition]:
-        """Plan the read: return a Spark partition per task. No task reads manifests."""
+        """Plan the read; return one Spark partition per task. Tasks read no manifests."""
         log_metrics()
         store = self._scan.store
         protect_read(store, self._scan.snapshot)
@@ -138,13 +141,13 @@ class PaimonReader(DataSourceReader):
         ]
 
     def of_splits(self, splits: Splits) -> "PaimonReader":
-        """Return a reader of some splits of the scan, planned already."""
+        """Return a reader of the given splits of the scan, which are already planned."""
         reader = copy(self)
         reader._planned = splits
         return reader
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what tasks need: they get their splits with their partitions."""
+        """Return the state for tasks, without the splits: each task gets them in its partition."""
         return {**vars(self), "_planned": None}
 
     @property
@@ -154,12 +157,12 @@ class PaimonReader(DataSourceReader):
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the table at the moment of the read."""
+        """The schema of the scan: the snapshot's schema with time travel, else the newest."""
         return self._scan.store.schema
 
     @property
     def predicate(self) -> Predicate | None:
-        """True for every row of the read; `None`: every row is."""
+        """The predicate that all rows of the read satisfy; `None`: no filter."""
         return self._scan.predicate
 
     def splits(self) -> Sequence[DataSplit]:
@@ -169,26 +172,29 @@ class PaimonReader(DataSourceReader):
     def _splits_of_branches(self) -> Splits:
         """Return the splits by the branch that reads them; `None`: the branch of the scan."""
         if self._planned is not None:
-            found = self._planned
+            planned = self._planned
         elif self._newest and reads_branches(self._scan.store):
-            found = branch_splits(self._scan)
+            planned = branch_splits(self._scan)
         else:
-            found = [(None, self._scan.plan().splits)]
-        for branch, splits in found:
+            planned = [(None, self._scan.plan().splits)]
+        for branch, splits in planned:
             for split in () if branch is not None else splits:
                 check_files_known(self._scan.store, self._fields, split)
-        return found
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, TaskPartition):
-            return  # Spark passes a partition of its own if there is none
+            return  # Spark passes a partition of its own if the plan is empty
         freeze_modules()
         log_metrics()
         yield from self.batches(partition.splits, partition.store)
 
     def batches(self, splits: Sequence[DataSplit], store: FileStore | None = None) -> Iterator[pa.RecordBatch]:
-        """Read splits, in batches of at most ``read.arrow-batch-rows`` rows; ``store``: their branch."""
+        """Read splits, in batches of at most ``read.arrow-batch-rows`` rows.
+
+        `store`: the branch of the splits; `None`: the branch of this reader.
+        """
         read = TableRead(store or self._scan.store, self._read_fields, self._scan.predicate, skip_bad_files=True)
         narrowed = evolve(self._read_fields, self._fields)
         rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
@@ -200,8 +206,8 @@ class PaimonReader(DataSourceReader):
 def freeze_modules() -> None:
     """Exempt the loaded modules of this process from garbage collection, once.
 
-    Spark's Python processes collect garbage after every task. The search through all modules takes half of the time of
-    a small task. `gc.get_freeze_count` searches them as well: 10 ms with pyarrow and pyspark loaded.
+    Spark's Python workers collect garbage after every task. Scanning all modules takes half of the time of a small
+    task. `gc.get_freeze_count` scans them as well: 10 ms with pyarrow and pyspark loaded.
     """
     gc.freeze()
 
@@ -226,7 +232,7 @@ def resized(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 
 
 def _bytes_of(batch: pa.RecordBatch) -> int:
-    """Return the bytes of a batch; for a small one those of all its buffers, because the exact number takes longer."""
+    """Return the bytes of a batch; for a small batch the bytes of its buffers, because exact counting is slower."""
     most: int = batch.get_total_buffer_size()
     return most if most <= _EXACT_ABOVE else int(batch.nbytes)
 

@@ -1,10 +1,10 @@
-"""Errors of the engine in Spark's Python workers: the message first, then a few lines of trace.
+"""Errors of the engine in Spark's Python workers: the message first, then a few lines of traceback.
 
-A worker sends Spark the text of an exception: the whole trace, then the message. With SPARK_HIDE_TRACEBACK in its
-environment the worker sends only the message. So a method that Spark calls raises an error of the engine with the end
-of the trace inside the message, and this variable is set as long as the error exists.
+A worker sends Spark the text of an exception: the whole traceback, then the message. With SPARK_HIDE_TRACEBACK in its
+environment, it sends only the message. So a method that Spark calls raises an error of the engine with the end of the
+traceback inside the message, and this variable is set as long as the error exists.
 
-Other exceptions keep their trace. Outside of Spark's workers nothing changes.
+Other exceptions keep their traceback. Outside of Spark's workers nothing changes.
 """
 
 import os
@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from paimon_core.errors import PaimonError
 
 TRACE_LINES = 5
-"""The most lines after the message: the exception that caused the error, and the innermost frames."""
+"""The maximum number of lines after the message: the cause of the error, and the innermost frames."""
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _MAX_CAUSE_LENGTH = 200  # characters
 
@@ -31,11 +31,11 @@ Kind = TypeVar("Kind")
 
 
 class _Reported(PaimonError):
-    """The base of the classes that replace the engine's own in a worker."""
+    """The base of the classes that replace the engine's error classes in a worker."""
 
 
 def message_first(kind: type[Kind]) -> type[Kind]:
-    """Decorate a class that Spark calls: its public methods raise the engine's errors with the message first."""
+    """Decorate a class that Spark calls, so that its public methods raise the engine's errors message first."""
     for name, member in list(vars(kind).items()):
         if isinstance(member, FunctionType) and not name.startswith("_"):
             setattr(kind, name, reporting(member))
@@ -43,7 +43,7 @@ def message_first(kind: type[Kind]) -> type[Kind]:
 
 
 def reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function, or generator, that does the same but raises the engine's errors with the message first."""
+    """Wrap a function or generator so that it raises the engine's errors message first."""
     if isgeneratorfunction(function):
 
         @wraps(function)
@@ -70,14 +70,15 @@ def _reported() -> Iterator[None]:
     except PaimonError as error:
         if not _in_worker():
             raise
-        raise _with_trace(error) from error  # no variable holds the new error, so it is freed when it is caught
+        raise _with_trace(error) from error  # no variable refers to the new error, so it is freed once handled
 
 
 @contextmanager
 def as_in_worker() -> Iterator[None]:
-    """Let the block, in which Spark's functions plan in this process, raise the engine's errors themselves.
+    """Let a block that runs Spark's planning functions in this process raise the engine's original errors.
 
-    Spark would take an UnsupportedError of the planning reader for one without partitions, and read no rows.
+    Inside the block they are wrapped as in a worker: from an UnsupportedError of a reader, Spark would conclude that
+    the reader has no partitions, and read no rows.
     """
     token = _AS_IN_WORKER.set(True)
     try:
@@ -89,7 +90,7 @@ def as_in_worker() -> Iterator[None]:
 
 
 def _in_worker() -> bool:
-    """Return True in a Python process that Spark has started, or where this one does the work of such a process."""
+    """Return True in a Python process that Spark started, or while this process does the work of one."""
     if _AS_IN_WORKER.get():
         return True
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
@@ -97,10 +98,10 @@ def _in_worker() -> bool:
 
 
 def _with_trace(error: PaimonError) -> PaimonError:
-    """Return an error of the same class name whose text ends with lines of trace. While it exists, Spark adds none.
+    """Return an error of the same class name whose text ends with traceback lines. While it exists, Spark adds none.
 
-    The new class inherits only from `_Reported`. UnsupportedError is a NotImplementedError, which Spark takes at
-    planning for a reader without partitions: it would read no rows.
+    The new class inherits only from `_Reported`: UnsupportedError is a NotImplementedError, from which Spark's planner
+    would conclude that the reader has no partitions, and read no rows.
     """
     kind = type(error)
     same_name = type(kind.__name__, (_Reported,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__})
@@ -112,7 +113,7 @@ def _with_trace(error: PaimonError) -> PaimonError:
 
 
 def _trace(error: PaimonError) -> list[str]:
-    """Return at most TRACE_LINES lines: the cause, if there is one, then the frames, the innermost first."""
+    """Return at most TRACE_LINES lines: the cause, if any, then the frames, innermost first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     lines = []
     if cause is not None:

@@ -1,11 +1,11 @@
-"""Reads of streams of changes in micro-batches, and of the changes between two snapshots in one batch.
+"""Reads of changes: streams in micro-batches, and the changes between two snapshots in one batch.
 
-Spark keeps one process per run of a query. Spark asks this process for the end of each batch and for the batch's tasks.
-Each task reads with a copy of the reader. Spark stores an offset as text. The text holds a position of the engine and,
-under ``from``, the position at which the query started: Spark asks for the start again when it repeats the first batch.
+For each run of a query, Spark keeps one process that plans the end of each batch and the batch's tasks. Each task reads
+with a copy of the reader. Spark stores an offset as text. The text contains a position of the engine and, under
+``from``, the position at which the query started: Spark requests the start again when it repeats the first batch.
 
-Spark 4.1 does not pass the start of a batch to `latestOffset`, so the reader remembers it. Spark 4.1 does not announce
-``availableNow`` either: there a limit ends such a query after its first batch.
+Spark 4.1 does not pass the start of a batch to `latestOffset`, so the reader remembers it. Nor does Spark 4.1 announce
+``availableNow``: with a limit, the query then ends after its first batch.
 """
 
 import time
@@ -57,23 +57,23 @@ try:
 except ImportError:  # Spark 4.1
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A stand-in: Spark 4.1 has no such class."""
+        """A placeholder for the class that Spark 4.1 lacks."""
 
 
 PAUSE_SECONDS = (
     0.1,
     2.0,
-)  # shortest and longest wait before the next check of an unchanged table; Spark asks every 10 ms
+)  # shortest and longest wait before an unchanged table is checked again; Spark calls every 10 ms
 PAUSE_CHECKS = 5  # wait 5 times as long as the last check took: a check sends requests to the object store
 CONSUMER_SECONDS = 60.0
-"""Seconds after which an idle query records its progress again, because a table expires a silent consumer. Spark 4.1
-reports progress only with the next batch, so there an idle query stays silent."""
+"""Seconds after which an idle query records its progress again, because a table expires inactive consumers. Spark 4.1
+reports progress only with the next batch, so an idle query there records none."""
 _FROM = "from"
 _LAG = "lag"
-_COUNTED = 32  # snapshots whose changes one progress report counts at most
+_COUNTED = 32  # the most snapshots whose changes one progress report counts
 _SPARK_TERMS = (
-    "In Spark the reader is the query, and its stream state is the checkpoint: give a new query a checkpointLocation "
-    "of its own, or restart the query to go on"
+    "In Spark the reader is the query, and its stream state is the checkpoint: start a new query with its own "
+    "checkpointLocation, or restart the query to continue"
 )
 
 Offset = dict[str, Any]
@@ -89,7 +89,7 @@ class ChangePartition(InputPartition):
 
 @contextmanager
 def _spark_terms() -> Iterator[None]:
-    """Add to an error of the stream the meaning of the engine's terms in Spark."""
+    """Add the Spark meaning of the engine's terms to an error of the stream."""
     try:
         yield
     except (InvalidInputError, OutOfRangeError) as error:
@@ -99,7 +99,7 @@ def _spark_terms() -> Iterator[None]:
 
 @message_first
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A reader of the changes of a table: the columns of `schema`, in its order; with ``rowkind`` if requested."""
+    """A reader of the changes of a table: the columns of `schema`, in that order; with ``rowkind`` if requested."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
         self._request, self._schema = request, schema
@@ -125,7 +125,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._started
 
     def getDefaultReadLimit(self) -> "read_limits.ReadLimit":
-        """Return one of the limits in the options, for Spark to pass back; all limits are observed."""
+        """Return one of the limits in the options, for Spark to pass back; the reader applies all limits."""
         limits, least = self._request.limits, self._request.min_rows
         if limits.files is not None:
             return read_limits.ReadMaxFiles(limits.files)
@@ -137,7 +137,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @_spark_terms()
     def latestOffset(self, start: Offset | None = None, limit: "read_limits.ReadLimit | None" = None) -> Offset:
-        """Return the end of the next batch; `start` itself: no rows to read, or fewer than the batch waits for."""
+        """Return the end of the next batch; `start` if there are no new rows, or fewer than the batch waits for."""
         previous = start or self._reached or self.initialOffset()
         time.sleep(max(0.0, self._next_check - time.monotonic()))
         checked = time.monotonic()
@@ -160,7 +160,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> Offset:
         """Return the newest offset, for Spark's progress report; Spark calls this after each `latestOffset`.
 
-        Under ``lag`` it has what the query has still to read after its next batch.
+        Its entry ``lag`` counts the changes that remain to be read after the next batch.
         """
         if self._newest is not None:
             return {**self._newest, _LAG: StreamLag().to_json()}
@@ -169,11 +169,11 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return newest
         try:
             return {**newest, _LAG: self._lag.lag(self._through, _COUNTED).to_json()}
-        except (OSError, PaimonError):  # the lag of a report ends no query
+        except (OSError, PaimonError):  # a failure to compute the lag must not end the query
             return newest
 
     def _holds_back(self) -> bool:
-        """Return True if the options may keep the query from snapshots that exist."""
+        """Return True if the options may delay or exclude snapshots that exist."""
         options = self._scan.store.options
         bound, delay = options.value(SCAN_BOUNDED_WATERMARK), options.value(STREAMING_READ_SNAPSHOT_DELAY)
         return bound is not None or delay is not None
@@ -229,7 +229,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         freeze_modules()
         log_metrics()
         request, store = self._request, self._scan.store
-        if partition.schema_id != store.schema.id:  # the table was altered after Spark made the reader that planned
+        if partition.schema_id != store.schema.id:  # the table was altered after Spark created the planning reader
             store = store.at_schema(partition.schema_id)
         fields, predicate = _fields(store, request, self._schema), _predicate(store, request)
         read = ChangeRead(store, fields, predicate, kinds=request.changelog, ignore_deletes=request.ignore_deletes)
@@ -243,7 +243,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _packed(
         self, read: ChangeRead, splits: Sequence[BatchSplit], fields: Sequence[DataField]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``$binlog``; each split has all changes of its keys."""
+        """Yield the rows of ``$binlog``. REQUIRES: each split has all changes of its keys."""
         names = [ROW_KIND.name, *(field.name for field in fields)]
         for split in splits:
             for batch in packed(read.to_batches(split), read.fields, read.store.schema.primary_keys):
@@ -272,10 +272,10 @@ class PaimonChangesReader(DataSourceReader):
     """A reader of the changes between two snapshots, tags or times, in one batch."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
-        found = interval_of(store)
-        assert found is not None
-        self._interval = found
-        self._stream = PaimonStreamReader(found.source(store), request, schema)
+        interval = interval_of(store)
+        assert interval is not None
+        self._interval = interval
+        self._stream = PaimonStreamReader(interval.source(store), request, schema)
 
     def partitions(self) -> list[InputPartition]:
         """Plan the tasks. Raises OutOfRangeError if a snapshot has expired."""
@@ -283,7 +283,7 @@ class PaimonChangesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the changes of one task's splits."""
-        if isinstance(partition, ChangePartition):  # Spark passes a partition of its own if there is none
+        if isinstance(partition, ChangePartition):  # Spark passes a partition of its own if the plan is empty
             yield from self._stream.read(partition)
 
 
@@ -307,8 +307,8 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
     kinds = [column for column in schema if column.name == ROW_KIND.name]
     if [column.dataType for column in kinds] != [StringType()]:
         raise InvalidInputError(
-            f"the schema given for {store.root} lacks the column {ROW_KIND.name!r}, a string, which holds the row "
-            "kinds of option 'read.changelog': add it, or leave the option out"
+            f"the schema given for {store.root} lacks the column {ROW_KIND.name!r}, a STRING, for the row kinds of "
+            "option 'read.changelog': add it, or leave the option out"
         )
     columns = StructType([column for column in schema if column.name != ROW_KIND.name])
     if not request.packed:
@@ -318,7 +318,7 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
 
 
 def _with_key(store: FileStore, fields: Sequence[DataField]) -> tuple[DataField, ...]:
-    """Return the columns, and those of the primary key that are not among them."""
+    """Return the columns, followed by the missing columns of the primary key."""
     names = {field.name for field in fields}
     return (*fields, *(store.schema.field(key) for key in store.schema.primary_keys if key not in names))
 

@@ -1,12 +1,12 @@
 """Streaming writes: every micro-batch becomes exactly one commit, also after failures and repetitions.
 
-The commit user is the query's id, which Spark keeps in the checkpoint and gives to every task. The commit identifier is
-the number of the batch. By both the engine recognises a committed batch (see IdempotentCommits). Batches count up from
-0. A batch that is not the next one of the table is refused: the checkpoint belongs to another table, or the table was
-created anew.
+The commit user is the query id, which Spark keeps in the checkpoint and passes to every task. The commit identifier is
+the batch number. From both, the engine recognises a committed batch (see IdempotentCommits). Batch numbers start at 0.
+A batch that does not follow the last batch in the table is refused: the checkpoint belongs to another table, or the
+table was dropped and created again.
 
-Spark creates a new writer for the tasks of each batch and another one for the batch's commit, in separate processes. So
-the messages of the tasks hold all that the commit needs.
+Spark creates one writer for the tasks of each batch and another for the batch's commit, in separate processes. So the
+messages of the tasks contain everything that the commit needs.
 """
 
 from collections.abc import Iterator
@@ -28,16 +28,17 @@ from paimon_spark.write_job import TaskWrites, WriteJob, watermark_of
 
 @dataclass(frozen=True)
 class BatchWritten(TaskWrites):
-    """The result of one task, and `table`: id and time (epoch ms) of the schema of the table that the task wrote to."""
+    """The result of one task; `table`: id and creation time (epoch ms) of the schema with which the task wrote."""
 
     table: tuple[int, int] = (-1, -1)
 
 
 @message_first
 class PaimonStreamWriter(DataSourceStreamArrowWriter):
-    """A writer of micro-batches; pickles. `overwrite` is output mode complete: each batch replaces the table.
+    """A writer of micro-batches; it pickles. `overwrite`: output mode complete, where each batch replaces the table.
 
-    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    Raises InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the
+    tasks.
     """
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
@@ -52,7 +53,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         return BatchWritten(**vars(done), table=(schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit the batch in one snapshot, unless it is committed already; a batch without rows makes no snapshot."""
+        """Commit the batch in one snapshot, unless it is already committed; an empty batch creates no snapshot."""
         log_metrics()
         query, watermark = self._query(messages), watermark_of(messages)
         commits = IdempotentCommits(self._table.store, query, consecutive=True, on_unknown=self._request.on_unknown)
@@ -69,7 +70,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
             self._job.abort(messages)
 
     def _query(self, messages: list[WriterCommitMessage | None]) -> str:
-        """Return the id of the query of the tasks. CommitConflictError if the table was replaced after a task wrote."""
+        """Return the query id of the tasks. Raise CommitConflictError if the table was replaced after a task wrote."""
         written = [message for message in messages if isinstance(message, BatchWritten)]
         for schema_id, time in {message.table for message in written}:
             if not self._has_schema(schema_id, time):
@@ -81,13 +82,13 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         query = queries.pop() if len(queries) == 1 else None
         if query is None:
             raise UnsupportedError(
-                f"this Spark gives tasks no id of their streaming query (got {sorted(map(str, queries))}): without "
-                "it a repeated batch cannot be recognised; use foreachBatch with paimon_spark.upsert_batch"
+                f"this version of Spark passes no query id to its tasks (got {sorted(map(str, queries))}), so a "
+                "repeated batch cannot be recognised: use foreachBatch with paimon_spark.upsert_batch"
             )
         return query
 
     def _has_schema(self, schema_id: int, time: int) -> bool:
-        """Return True if the table has this schema; `time`: when the schema was made, in epoch ms."""
+        """Return True if the table has this schema; `time`: the creation time of the schema (epoch ms)."""
         schema = self._table.schema
         if schema_id == schema.id:
             return time == schema.time_millis

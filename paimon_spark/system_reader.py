@@ -1,4 +1,4 @@
-"""Batch reads of system tables: one task for metadata, several for tables of rows."""
+"""Batch reads of system tables: one task reads metadata, several tasks read rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
-_MAX_TASKS = 64  # of a read of changes, which has a part for each snapshot
+_MAX_TASKS = 64  # of a read of changes, which has one part per snapshot
 
 
 class PartsPartition(InputPartition):
@@ -27,7 +27,7 @@ class PartsPartition(InputPartition):
 
 @message_first
 class SystemTableReader(DataSourceReader):
-    """A reader of the columns of `schema` of a system table, in its order. It pickles."""
+    """A reader of a system table: the columns of `schema`, in that order. It pickles."""
 
     def __init__(self, table: SystemTable, request: ReadRequest, schema: StructType) -> None:
         whole = table.read(filter=request.filter, **request.when)
@@ -36,7 +36,7 @@ class SystemTableReader(DataSourceReader):
         self._batch_rows, self._min_tasks, self._limit = request.batch_rows, request.min_tasks, request.limit
 
     def partitions(self) -> list[InputPartition]:
-        """Return a Spark partition per task. Metadata are read by the task, the splits of rows are planned here."""
+        """Return one Spark partition per task. Splits of rows are planned here; a task reads metadata itself."""
         parts, store = self._read.plan(), self._read.store
         splits = [part for part in parts if isinstance(part, DataSplit)]
         if parts and len(splits) == len(parts):
@@ -48,7 +48,7 @@ class SystemTableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the parts of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, PartsPartition):
-            return  # Spark passes a partition of its own if there is none
+            return  # Spark passes a partition of its own if the plan is empty
         freeze_modules()
         rows = (batch for part in partition.parts for batch in self._read.to_batches(part))
         for batch in resized(_first(rows, self._limit), self._batch_rows):
@@ -56,7 +56,7 @@ class SystemTableReader(DataSourceReader):
 
 
 def _first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the batches until they have ``limit`` rows; `None`: all."""
+    """Yield the first `limit` rows of the batches; `None`: all rows."""
     left = limit
     for batch in batches:
         if left is not None and left <= 0:

@@ -1,4 +1,4 @@
-"""PaimonTable: a table by its path, for classic Spark sessions and Connect."""
+"""PaimonTable: a table opened by its path, in classic Spark sessions and over Connect."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -91,7 +91,9 @@ _MIN_TASKS = "read.min-tasks"
 
 
 class PaimonTable:
-    """A table by its path, in classic and Connect sessions. The cluster reads and writes the rows, but for few ones.
+    """A table opened by its path, in classic and Connect sessions.
+
+    The cluster reads and writes the rows; the driver handles small results itself.
 
     Examples:
         >>> from paimon_spark import PaimonTable
@@ -113,31 +115,31 @@ class PaimonTable:
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """Return the table in the directory `path` for a session, `spark`; `options`: of a read, and of the store."""
-        given = in_session_zone({**options, "path": path}, lambda: spark)
-        return cls(spark, read_request(given).address, given)
+        """Return the table in the directory `path`; `options`: read options and storage options."""
+        read_options = in_session_zone({**options, "path": path}, lambda: spark)
+        return cls(spark, read_request(read_options).address, read_options)
 
     @classmethod
     def forName(cls, spark: SparkSession, name: str, **options: str) -> "PaimonTable":
-        """Return the table of a name such as ``"paimon.db.t"``, as a classic session, `spark`, resolves it.
+        """Return the table with a name such as ``"paimon.db.t"``, which `spark`, a classic session, resolves.
 
-        `options`: as of `forPath`. Raises UnsupportedError for Spark Connect and for a table that is not Paimon's.
+        `options`: as in `forPath`. Raises UnsupportedError for Spark Connect and for a table of another format.
         """
         located = options_of_name(spark, name, "PaimonTable.forName")
         return cls.forPath(spark, **{**located, **options})
 
     def toDF(self, **options: str) -> DataFrame:
-        """Return the rows as a DataFrame; `options` are added for this read.
+        """Return the rows as a DataFrame; `options` apply to this read only.
 
-        Spark's own Parquet scan reads files that need no merge, as in SQL: `explain` tells. The default of
+        As in SQL, Spark's own Parquet scan reads files that need no merge; `explain` shows which. By default,
         'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read uses the whole cluster.
         """
-        given = {**self._options, **in_session_zone(options, lambda: self._spark)}
-        full = dict(given)
-        if _MIN_TASKS not in canonical(given):
+        read_options = {**self._options, **in_session_zone(options, lambda: self._spark)}
+        full = dict(read_options)
+        if _MIN_TASKS not in canonical(read_options):
             self._parallelism = self._parallelism or parallelism(self._spark)
             full[_MIN_TASKS] = str(self._parallelism)
-        frame = path_frame(self._spark, given, full)
+        frame = path_frame(self._spark, read_options, full)
         return self._spark.read.format("paimon").options(**full).load() if frame is None else frame
 
     def explain(
@@ -148,34 +150,35 @@ class PaimonTable:
         analyze: bool = False,
         listed: int = DEFAULT_LISTED,
     ) -> Explanation:
-        """Return what `toDF` would read, and why Spark or Python reads it (docs/guides/explain-reads.md).
+        """Return the plan of `toDF`, and why Spark or Python reads each part (docs/guides/explain-reads.md).
 
-        The text is that of SQL's EXPLAIN. Raises UnsupportedError for a read of changes.
+        The text is the same as for EXPLAIN in SQL. Raises UnsupportedError for a read of changes.
 
         Args:
-            columns: names of the columns; `None`: all.
-            filter: a text or a predicate, as a read takes it.
-            analyze: True: tasks of Spark read the rows with Python, drop them and measure.
-            listed: the number of splits, and of sections, that the text lists.
+            columns: the names of the columns to read; `None`: all columns.
+            filter: a filter as SQL text or as a predicate; `None`: all rows.
+            analyze: True: Spark tasks read the rows with Python, discard them and measure the read.
+            listed: the most splits, and the most sections, that the text lists.
         """
         return explain(self._spark, self._options, columns, filter, analyze=analyze, listed=listed)
 
     def health(self) -> TableHealth:
-        """Return measures of each bucket, and the advice that follows: see `paimon_core.Table.health`.
+        """Return measurements of each bucket, and advice based on them: see `paimon_core.Table.health`.
 
         This process reads the metadata, so it needs access to the table.
         """
-        return self._at_present("measured").health()
+        return self._newest_table("measured").health()
 
     def advice(self) -> list[Advice]:
-        """Return what would make the table faster or smaller, the most urgent first: see `paimon_core.Table.advice`."""
-        return self._at_present("measured").advice()
+        """Return advice to make the table faster or smaller, most urgent first: see `paimon_core.Table.advice`."""
+        return self._newest_table("measured").advice()
 
     def history(self, metrics: bool = False) -> DataFrame:
         """Return one row per snapshot, oldest first.
 
-        ``metrics``: add the column ``operation_metrics``, a map of the counts of `paimon_core.Table.operation_metrics`;
-        NULL for a snapshot that expires meanwhile. It reads the manifests of every commit.
+        ``metrics``: True: add the column ``operation_metrics``, a map of the counts of
+        `paimon_core.Table.operation_metrics`; NULL for a snapshot that expires during the read. This reads the
+        manifests of every commit.
         """
         address, schema = self._address, StructType([*HISTORY, _METRICS]) if metrics else HISTORY
 
@@ -197,15 +200,15 @@ class PaimonTable:
         buckets: Sequence[int] | None = None,
         progress: Progress | bool | None = None,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; return its snapshot; `None`: no file needs it.
+        """Rewrite files in one commit that changes no row; return its snapshot, `None` if no file needs compaction.
 
         Every bucket, group of files or range to sort is a Spark task. This process plans and commits, so it needs
-        access to the table. A job that fails leaves the table unchanged.
+        access to the table. A failed job leaves the table unchanged.
 
         Args:
             full, orderBy, orderStrategy, partitions, filter, buckets: the fields of `paimon_core.CompactionRequest`.
-            progress: a function that is called with the bytes done and the total bytes; True: a bar; False: no bar;
-                `None`: a bar on terminals and in notebooks.
+            progress: a function that is called with the bytes done and the total bytes; True: show a bar; False: show
+                no bar; `None`: show a bar on terminals and in notebooks.
         """
         request = CompactionRequest(
             full=full,
@@ -215,7 +218,7 @@ class PaimonTable:
             filter=filter,
             buckets=buckets,
         )
-        table = self._at_present("compacted")
+        table = self._newest_table("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
             return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).run(
@@ -223,26 +226,26 @@ class PaimonTable:
             )
 
     def alias(self, name: str) -> "PaimonTable":
-        """Return the table under a name by which conditions and new values of `update` and `merge` call it."""
+        """Return the table with an alias, for use in conditions and new values of `update` and `merge`."""
         named = PaimonTable(self._spark, self._address, {**self._options, **self._merging})
         named._alias = name
         return named
 
     def delete(self, filter: str | Predicate | Column, *, progress: Progress | bool | None = None) -> RowChanges:
-        """Delete the rows that match, in one commit; return their number and its snapshot.
+        """Delete the rows that match a filter in one commit; return their number and the snapshot.
 
-        Spark reads the matching rows. Without a primary key their positions are added to deletion vectors, or the files
-        that hold them are written again; with a primary key they are written back as deletes. A filter on partition
-        columns alone drops the partitions unread.
+        Spark reads the matching rows. Without a primary key, their positions are added to deletion vectors, or the
+        files that contain them are rewritten. With a primary key, they are written back as deletes. A filter on
+        partition columns only drops the partitions without reading them.
 
         Args:
-            filter: a text or a predicate as a read takes it, or any condition of Spark.
-            progress: as in `compact`, for the files that are written again.
+            filter: a filter as SQL text or as a predicate of the engine, or any Spark condition as a Column.
+            progress: as in `compact`, for the files that are rewritten.
 
-        Raises UnsupportedError if the table takes no deletes, CommitConflictError if other commits changed the same
-        rows during each attempt.
+        Raises UnsupportedError if the table does not accept deletes, CommitConflictError if other commits changed the
+        same rows during every attempt.
         """
-        table = self._at_present("deleted from")
+        table = self._newest_table("deleted from")
         if isinstance(filter, Column):
             with self._progress("delete from", progress) as report:
                 return delete(self._target(table), filter, report)
@@ -267,74 +270,75 @@ class PaimonTable:
         *,
         progress: Progress | bool | None = None,
     ) -> RowChanges:
-        """Give columns new values in the rows that match, in one commit; return their number and its snapshot.
+        """Set columns to new values in the rows that match, in one commit; return their number and the snapshot.
 
-        With a primary key the changed rows are written as upserts, and no file is written again. Without one, new files
-        get the changed rows, and the old ones are removed as by `delete`.
+        With a primary key, the changed rows are written as upserts, and no file is rewritten. Without one, the changed
+        rows are written to new files, and the old rows are removed as in `delete`.
 
         Args:
-            condition: of the rows, in Spark's SQL or as a Column; `None`: all rows.
-            set: the new value of each column that changes, in Spark's SQL or as a Column.
+            condition: the rows to update, as Spark SQL text or as a Column; `None`: all rows.
+            set: the new value of each column that changes, as Spark SQL text or as a Column.
             progress: as in `delete`.
 
-        Raises InvalidInputError for an unknown column, UnsupportedError if the table would not show the new values,
-        CommitConflictError if other commits changed the same rows during each attempt.
+        Raises InvalidInputError for an unknown column, UnsupportedError if a merge of the table would discard the new
+        values, CommitConflictError if other commits changed the same rows during every attempt.
         """
-        table = self._at_present("updated")
+        table = self._newest_table("updated")
         values = assigned(table.schema, set, self._alias)
         with self._progress("update", progress) as report:
             return update(self._target(table), as_column(condition), values, report)
 
     def merge(self, source: DataFrame, condition: str | Column) -> MergeBuilder:
-        """Return a builder of a MERGE of the rows of `source`; it ends with `execute`.
+        """Return a builder of a MERGE from `source`, which `execute` runs.
 
         Args:
-            source: a DataFrame; give it and the table names by `alias`.
-            condition: which rows of the source match which rows of the table, in Spark's SQL or as a Column.
+            source: the source rows; name the source and the table with `alias`.
+            condition: the join condition of source rows and table rows, as Spark SQL text or as a Column.
 
-        With the option 'write.merge-schema' of this object, clauses of all columns add those that the table lacks.
+        If this object has the option 'write.merge-schema', clauses for all columns add the columns that the table
+        lacks.
         """
-        target = self._target(self._at_present("merged into"))
+        target = self._target(self._newest_table("merged into"))
         return MergeBuilder(target, self._alias, source, condition, self._merge_rules)
 
     def _merge_rules(self, demanded: bool) -> MergeRules | None:
-        """Return the changes of the schema that options allow, or that a statement demands; `None`: none."""
+        """Return the schema changes that options allow, or that a statement demands; `None`: no schema changes."""
         return pop_merge_rules(canonical(self._merging), demanded=demanded)
 
     def _target(self, table: Table, filter: str | None = None) -> Target:
         """Return the table as the target of a statement."""
         address = self._address
-        given = {**address.storage_options, **read_request(self._options).options, "path": address.path}
+        job_options = {**address.storage_options, **read_request(self._options).options, "path": address.path}
         if address.branch is not None:
-            given["branch"] = address.branch
+            job_options["branch"] = address.branch
         alias = self._alias
         bind = (lambda rows: rows) if alias is None else (lambda rows: rows.alias(alias))
-        return Target(self._spark, table, given, bind, filter, access=DriverAccess())
+        return Target(self._spark, table, job_options, bind, filter, access=DriverAccess())
 
     def _progress(self, work: str, progress: Progress | bool | None) -> AbstractContextManager[Progress | None]:
         return progress_bar(progress, hide_secrets(f"{work} {self._address.path}"))
 
     def analyze(self, columns: Sequence[str] | str | None = None) -> Snapshot | None:
-        """Compute statistics of the newest snapshot and commit them; return the new snapshot, `None`: there is none.
+        """Compute statistics of the newest snapshot and commit them; return the new snapshot.
 
-        Optimisers plan joins by them.
+        Query optimizers use the statistics to plan joins. Return `None` if the table has no snapshot.
 
         Args:
-            columns: names of the columns to analyse; ``"*"``: every column of a type that has statistics; `None`: only
-                the number of rows and their bytes.
+            columns: the names of the columns to analyze; ``"*"``: every column whose type supports statistics; `None`:
+                only the number of rows and their bytes.
 
         Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
         """
-        return analyze(self._spark, self._at_present("analyzed").store, self._options, columns)
+        return analyze(self._spark, self._newest_table("analyzed").store, self._options, columns)
 
     def addFiles(
         self, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
     ) -> AddedFiles:
-        """Add Parquet, ORC or Avro files, and those of directories, as they are: `paimon_core.Table.add_files`.
+        """Add existing Parquet, ORC or Avro files, or directories of them: see `paimon_core.Table.add_files`.
 
-        This process reads the footers and copies the files, so it needs access to both.
+        This process reads the footers and copies or moves the files, so it needs access to the files and the table.
         """
-        return self._at_present("added to").add_files(paths, partition, move=move)
+        return self._newest_table("added to").add_files(paths, partition, move=move)
 
     def expireSnapshots(
         self,
@@ -351,18 +355,18 @@ class PaimonTable:
             olderThan, retainMax, retainMin, maxDeletes, dryRun: the arguments of
                 `paimon_core.Table.maintenance.expire_snapshots`; a text is a time in the session's time zone.
         """
-        maintenance = self._at_present("expired").maintenance
+        maintenance = self._newest_table("expired").maintenance
         before = self._in_session(olderThan)
         return maintenance.expire_snapshots(before, retainMax, retainMin, max_deletes=maxDeletes, dry_run=dryRun)
 
-    def _in_session(self, moment: datetime | str | int | None) -> datetime | int | None:
-        """Return a moment, with a text as epoch milliseconds."""
-        return session_millis(moment, self._spark) if isinstance(moment, str) else moment
+    def _in_session(self, time: datetime | str | int | None) -> datetime | int | None:
+        """Return a time, converted to epoch milliseconds if it is a text."""
+        return session_millis(time, self._spark) if isinstance(time, str) else time
 
     def removeOrphanFiles(self, olderThan: datetime | str | int | None = None, *, dryRun: bool = False) -> OrphanFiles:
-        """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
+        """Delete the unreferenced files in the table's directories; return their paths and sizes.
 
-        The cluster lists directories, reads manifests and deletes files if there are many.
+        If there are many, the cluster lists directories, reads manifests and deletes files.
 
         Args:
             olderThan, dryRun: the arguments of `paimon_core.Table.maintenance.remove_orphan_files`; a text is a time in
@@ -371,11 +375,11 @@ class PaimonTable:
         return self.maintenance.remove_orphan_files(self._in_session(olderThan), dry_run=dryRun)
 
     def verify(self, deep: bool = False, *, progress: Progress | bool | None = None) -> VerifyReport:
-        """Look for everything in the table, in all branches, that contradicts the format; nothing is changed.
+        """Check all branches of the table for violations of the format, without changing anything.
 
-        This process reads the metadata, and with `deep` the rows. `progress` as for `compact`.
+        This process reads the metadata, and with `deep` the rows. `progress`: as for `compact`.
         """
-        table = self._at_present("verified")
+        table = self._newest_table("verified")
         with self._progress("verify", progress) as report:
             return table.verify(deep, report)
 
@@ -387,35 +391,37 @@ class PaimonTable:
         dryRun: bool = False,
         progress: Progress | bool | None = None,
     ) -> RepairReport:
-        """Mend what `verify` finds, as far as nothing is guessed; return what was mended and what is left.
+        """Repair the problems that `verify` finds, without guessing; report what was repaired and what is left.
+
+        This process reads and writes the files.
 
         Args:
             deep, missingFiles, dryRun: the arguments of `paimon_core.Table.repair`.
             progress: as for `compact`.
         """
-        table = self._at_present("repaired")
+        table = self._newest_table("repaired")
         with self._progress("repair", progress) as report:
             return table.repair(deep=deep, missing_files=missingFiles, dry_run=dryRun, progress=report)
 
     @property
     def tags(self) -> TableTags:
         """Methods for tags: `list`, `get`, `create`, `replace`, `rename`, `delete`, `expire`."""
-        return self._at_present("changed").tags
+        return self._newest_table("changed").tags
 
     @property
     def branches(self) -> TableBranches:
         """Methods for branches: `list`, `create`, `rename`, `delete`, `fast_forward`."""
-        return self._at_present("changed").branches
+        return self._newest_table("changed").branches
 
     @property
     def consumers(self) -> TableConsumers:
-        """Methods for the positions of named streams: `list`, `reset`, `clear`."""
-        return self._at_present("changed").consumers
+        """Methods for consumers, the positions of named streams: `list`, `reset`, `clear`."""
+        return self._newest_table("changed").consumers
 
     @property
     def maintenance(self) -> TableMaintenance:
         """Methods for files and snapshots that change no row; compactions run on the cluster."""
-        store = self._at_present("changed").maintenance.store
+        store = self._newest_table("changed").maintenance.store
         return TableMaintenance(store, SparkRunner(self._spark, hide_secrets(f"compact {store.root}")))
 
     def rollbackTo(
@@ -425,14 +431,14 @@ class PaimonTable:
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Make an older snapshot the newest one, and return it. Newer snapshots and their tags are lost.
+        """Roll the table back to an older snapshot and return it. Newer snapshots and their tags are deleted.
 
         Args:
             snapshotIdOrTag: the id of the snapshot, or the name of a tag.
-            timestamp: instead, the newest snapshot at or before this time; a text is a time in the session's time zone.
-            watermark: instead, the newest snapshot whose watermark is not above this number.
+            timestamp: choose the newest snapshot at or before this time; a text is in the session's time zone.
+            watermark: choose the newest snapshot whose watermark is not above this number.
         """
-        table = self._at_present("rolled back")
+        table = self._newest_table("rolled back")
         return table.rollback_to(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
 
     def restore(
@@ -442,32 +448,37 @@ class PaimonTable:
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Make the rows of an older snapshot the rows of a new one, and return the newest snapshot. Nothing is lost.
+        """Commit the rows of an older snapshot as a new snapshot; return the newest snapshot. No snapshot is lost.
 
         Args:
             snapshotIdOrTag, timestamp, watermark: as for `rollbackTo`.
         """
-        table = self._at_present("restored")
+        table = self._newest_table("restored")
         return table.restore(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
-        return self._at_present("truncated").truncate()
+        return self._newest_table("truncated").truncate()
 
     def dropPartitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
-        """Remove whole `partitions`, each {column: value}, in one commit; return its snapshot; `None`: no row."""
-        return self._at_present("changed").drop_partitions(partitions)
+        """Drop `partitions`, each {column: value}, in one commit; return its snapshot, `None` if they have no rows."""
+        return self._newest_table("changed").drop_partitions(partitions)
 
-    def _at_present(self, action: str) -> Table:
-        """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""
+    def _newest_table(self, action: str) -> Table:
+        """Return the table at its newest snapshot. Raise InvalidInputError if this object has a time travel option.
+
+        `action`: the participle for the error, such as "compacted".
+        """
         request = read_request(self._options)
         if request.when:
             path = hide_secrets(self._address.path)
-            raise InvalidInputError(f"{path} was opened at a moment in time, and only the present can be {action}")
+            raise InvalidInputError(
+                f"{path} was opened with time travel, and only its newest snapshot can be {action}: open it without"
+            )
         return open_table(request)
 
     def _repr_html_(self) -> str | None:
-        """Return the page of the table for a notebook, as `paimon_core.Table` does; this process reads the metadata."""
+        """Return an HTML summary of the table for a notebook; this process reads the metadata."""
         return notebook_html(hide_secrets(self._address.path), self._page)
 
     def _page(self) -> str | None:
@@ -478,19 +489,22 @@ class PaimonTable:
         return summary_html(table_summary(table, **request.when))
 
     def __repr__(self) -> str:
-        """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
+        """Return the path, the snapshot, its rows and files, or the error of reading them. Reads a few small files."""
         address = self._address
         path = hide_secrets(str(TableLocation(address.path, address.branch, address.system_table)))
-        said = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {summary(self._moment)}"
-        return f"PaimonTable({path!r}{said})"
+        details = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {summary(self._resolved)}"
+        return f"PaimonTable({path!r}{details})"
 
-    def _moment(self) -> tuple[FileStore, Snapshot | None]:
+    def _resolved(self) -> tuple[FileStore, Snapshot | None]:
         request = read_request(self._options)
         return resolved_snapshot(open_table(request), **request.when)
 
 
 def _history(snapshots: Sequence[Snapshot], measured: Table | None, spark_schema: StructType) -> pa.RecordBatch:
-    """Return the rows of the history, with the metrics of a table; most columns are attributes of a snapshot."""
+    """Return the rows of the history; most columns are attributes of a snapshot.
+
+    `measured`: the table whose commits are measured; `None`: no metrics.
+    """
     values: dict[str, list[Any]] = {
         "snapshot_id": [s.id for s in snapshots],
         "commit_time": [s.time_millis * 1000 for s in snapshots],

@@ -1,7 +1,7 @@
-"""Times in the options of reads: texts become instants in the time zone of the session, or of the option ``timeZone``.
+"""Times in read options: texts become instants in the time zone of the session or of the option ``timeZone``.
 
-Spark's planning processes do not know the session's time zone. So a text without a zone is an instant only where a
-session is at hand (SQL, `PaimonTable`), or with the option; else it is refused.
+Spark's planning processes do not know the session's time zone. So a time without a zone is accepted only where a
+session is available (SQL, `PaimonTable`) or with the option; otherwise it is refused.
 """
 
 import re
@@ -17,42 +17,42 @@ from paimon_core.options.scan import INCREMENTAL_BETWEEN_TIMESTAMP, SCAN_TIMESTA
 from paimon_spark.option_names import canonical, pop
 
 _TIMES = (SCAN_TIMESTAMP.key, INCREMENTAL_BETWEEN_TIMESTAMP.key)
-"""Options whose values are times, or two of them with a comma between."""
+"""Options whose values are one time, or two times separated by a comma."""
 _ZONE = "timeZone"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def session_millis(text: str, spark: SparkSession) -> int:
-    """Return the epoch milliseconds of a number, or of a date and time as the session reads it.
+    """Return the epoch milliseconds of a number, or of a date and time in the session's time zone.
 
-    Raises InvalidInputError for another text.
+    Raises InvalidInputError for any other text.
     """
     if _is_number(text):
         return int(text)
-    found = instant(text, spark)
-    return epoch_millis(text) if found is None else found  # which refuses the text
+    millis = instant(text, spark)
+    return epoch_millis(text) if millis is None else millis  # epoch_millis raises the error
 
 
 def instant(text: str, spark: SparkSession) -> int | None:
-    """Return the epoch milliseconds of a date and time as the session reads it, as ``TIMESTAMP AS OF`` does.
+    """Return the epoch milliseconds of a date and time in the session's time zone, as ``TIMESTAMP AS OF`` does.
 
-    `None`: the text is no date and time.
+    `None`: the text is not a date and time.
     """
     query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP_LTZ))"
-    found = spark.sql(query, {"value": text}).collect()[0][0]
-    return None if found is None else int(found)
+    millis = spark.sql(query, {"value": text}).collect()[0][0]
+    return None if millis is None else int(millis)
 
 
-def in_session_zone(given: Mapping[str, str], session: Callable[[], SparkSession]) -> dict[str, str]:
+def in_session_zone(options: Mapping[str, str], session: Callable[[], SparkSession]) -> dict[str, str]:
     """Return the options of a read with every time as epoch milliseconds.
 
     Args:
-        given: the options, under any of their names.
-        session: returns the session that issued the read. Called only if a time has no zone of its own.
+        options: the options, under any of their names.
+        session: returns the session that issued the read; called only if the options contain a time.
     """
-    if not any(key in _TIMES for key in canonical(given)):
-        return dict(given)
-    named = canonical(given)
+    if not any(key in _TIMES for key in canonical(options)):
+        return dict(options)
+    named = canonical(options)
     if _ZONE.lower() in named:
         zoned_times(named)
     for key in _TIMES:
@@ -62,12 +62,12 @@ def in_session_zone(given: Mapping[str, str], session: Callable[[], SparkSession
 
 
 def zoned_times(named: dict[str, str]) -> None:
-    """Replace times by epoch milliseconds, in the zone of the option ``timeZone``, which is taken.
+    """Replace times with epoch milliseconds, using the zone of the option ``timeZone``, which is removed.
 
     Args:
-        named: the options of a read under their canonical names.
+        named: the read options under their canonical names.
 
-    Raises InvalidInputError for a time without a zone if the option is not given.
+    Raises InvalidInputError for a time without a zone if the option is not set.
     """
     zone = pop(named, _ZONE, time_zone, None)
     for key in _TIMES:
@@ -76,7 +76,7 @@ def zoned_times(named: dict[str, str]) -> None:
 
 
 def time_zone(text: str) -> tzinfo:
-    """Return the time zone of a name such as Europe/Berlin, or of an offset such as +01:00. Raises ValueError."""
+    """Return the time zone of a name such as Europe/Berlin or an offset such as +01:00. Raise ValueError for others."""
     offset = _OFFSET.fullmatch(text)
     if offset is not None:
         sign, hours, minutes = offset.groups()
@@ -93,16 +93,16 @@ def _zoned(key: str, text: str, zone: tzinfo | None) -> str:
     if _is_number(text):
         return text
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        return text  # which the engine refuses
-    if moment.tzinfo is None and zone is None:
+        return text  # the engine raises the error
+    if time.tzinfo is None and zone is None:
         raise InvalidInputError(
-            f"option {key!r}: the time {text!r} has no time zone, and the data source does not know that of the "
-            f"session: write {text + '+01:00'!r} with its offset from UTC, add the option {_ZONE!r}, or read by SQL or "
-            "PaimonTable, which take the time zone of the session"
+            f"option {key!r}: the time {text!r} has no time zone, and the data source does not know the session's: add "
+            f"the offset from UTC, as in {text + '+01:00'!r}, set the option {_ZONE!r}, or read with SQL or "
+            "PaimonTable, which use the session's time zone"
         )
-    return str(epoch_millis(moment, zone))
+    return str(epoch_millis(time, zone))
 
 
 def _is_number(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""The mapping between Spark's types and Paimon's, and the last cast of a batch for Spark.
+"""The mapping between Spark's types and Paimon's, and the final cast of a batch for Spark.
 
-The mapping is that of Paimon's own Spark connector, so that both show a table with the same columns:
+The mapping is the same as in Paimon's Java connector for Spark, so both show a table with the same columns:
 
 ================================  ==========================================================
 Paimon                            Spark
@@ -46,7 +46,7 @@ from paimon_core.types.datatype import (
 )
 
 STRING_LENGTH = 2147483647
-MICROSECOND_DIGITS = 6  # the finest time of Spark
+MICROSECOND_DIGITS = 6  # the finest precision of Spark's times
 
 _ATOMIC: dict[str, type[spark.DataType]] = {
     "BOOLEAN": spark.BooleanType,
@@ -89,9 +89,9 @@ _FROM_SPARK: dict[type[spark.DataType], Callable[[spark.DataType], AtomicType]] 
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark.StructType:
-    """Return the Spark schema of a Paimon row; comments become Spark's column comments.
+    """Return the Spark schema of Paimon columns, including their comments.
 
-    UnsupportedError names a column whose type Spark does not have.
+    Raises UnsupportedError for a column whose type Spark lacks.
     """
     return spark.StructType([_spark_field(field, field.name) for field in fields])
 
@@ -102,7 +102,7 @@ def _spark_field(field: DataField, path: str) -> spark.StructField:
 
 
 def spark_type(type_: DataType, path: str) -> spark.DataType:
-    """Return the Spark type of a Paimon type; `path` names the column in the error."""
+    """Return the Spark type of a Paimon type. UnsupportedError if Spark lacks it; `path`: the column for the error."""
     match type_:
         case ArrayType() | VectorType():
             return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
@@ -121,15 +121,15 @@ def spark_type(type_: DataType, path: str) -> spark.DataType:
             return _ATOMIC[root]()
     raise UnsupportedError(
         f"column {path!r} has type {type_}, for which Spark has no type: "
-        "read the other columns with the option 'columns', or the table through paimon_core.Table"
+        "select other columns with the option 'columns', or read the table with paimon_core.Table"
     )
 
 
 def paimon_fields(schema: spark.StructType, *, without: Iterable[str] = ()) -> tuple[DataField, ...]:
-    """Return the columns of a table created from a DataFrame, except `without`; their ids are -1: not assigned yet.
+    """Return the Paimon columns of a DataFrame's schema, except `without`; their ids are -1: not assigned yet.
 
     All columns are nullable: NOT NULL in a DataFrame is a fact about its rows, not a requirement for the table.
-    UnsupportedError names a column without a Paimon type.
+    Raises UnsupportedError for a column without a Paimon type.
     """
     excluded = set(without)
     return tuple(_paimon_field(field, field.name) for field in schema.fields if field.name not in excluded)
@@ -140,7 +140,10 @@ def _paimon_field(field: spark.StructField, path: str) -> DataField:
 
 
 def paimon_type(type_: spark.DataType, path: str) -> DataType:
-    """Return the Paimon type of a Spark type, nullable at every depth except map keys; `path` names the column."""
+    """Return the Paimon type of a Spark type, nullable at every depth except map keys.
+
+    `path`: the column for the UnsupportedError of a type that Paimon lacks.
+    """
     match type_:
         case spark.ArrayType():
             return ArrayType(paimon_type(type_.elementType, f"{path}.element"))
@@ -167,12 +170,13 @@ def expected_arrow_schema(schema: spark.StructType) -> pa.Schema:
 
 
 def projected(fields: Iterable[DataField], schema: spark.StructType, where: str) -> tuple[DataField, ...]:
-    """Return the table's columns that a user's schema names, in the order of the schema.
+    """Return the table's columns that a user-specified schema names, in the order of the schema.
 
-    Names match without case if no two columns differ only in case. InvalidInputError names a column that does not
-    exist, that has another type (only wider numbers are accepted), or that may hold NULL and is requested as NOT NULL.
-    A struct, at any depth, may be requested with some of its fields; the returned column has these fields only.
-    `where` names the table in the error.
+    Names match in any case if no two columns differ only in case. A struct, at any depth, may be requested with only
+    some of its fields; the returned column then has only these fields. `where`: the table for errors.
+
+    Raises InvalidInputError for a column that does not exist, that has another type (only wider numbers are accepted),
+    or that is nullable and requested as NOT NULL.
     """
     available = list(fields)
     return tuple(_projected_field(available, requested, where) for requested in schema.fields)
@@ -184,22 +188,22 @@ def _projected_field(fields: list[DataField], requested: spark.StructField, wher
     actual = spark_type(field.type, field.name)
     if not _widens(actual, requested.dataType):
         raise InvalidInputError(
-            f"column {requested.name!r} of {where} is {actual.simpleString()}, the schema given asks for "
-            f"{requested.dataType.simpleString()}: ask for the type of the table and cast afterwards"
+            f"column {requested.name!r} of {where} is {actual.simpleString()}, but the schema given has "
+            f"{requested.dataType.simpleString()}: read it with the table's type and cast it afterwards"
         )
     if field.type.nullable and not requested.nullable:
-        raise InvalidInputError(f"column {requested.name!r} of {where} may be null, the schema given says NOT NULL")
+        raise InvalidInputError(f"column {requested.name!r} of {where} may be null, but the schema given says NOT NULL")
     return field
 
 
 def _with_fields_of(type_: DataType, requested: spark.DataType, where: str) -> DataType:
-    """Return the type whose structs have only the requested fields, in their requested order."""
+    """Return the type with only the requested struct fields, in the requested order."""
     match type_, requested:
         case RowType(), spark.StructType():
             fields = []
-            for asked in requested.fields:
-                field = find_column(type_.fields, asked.name, f"a struct of {where}")
-                fields.append(replace(field, type=_with_fields_of(field.type, asked.dataType, where)))
+            for child in requested.fields:
+                field = find_column(type_.fields, child.name, f"a struct of {where}")
+                fields.append(replace(field, type=_with_fields_of(field.type, child.dataType, where)))
             return replace(type_, fields=tuple(fields))
         case ArrayType(), spark.ArrayType():
             return replace(type_, element=_with_fields_of(type_.element, requested.elementType, where))
@@ -218,7 +222,7 @@ _WIDER: dict[type[spark.DataType], tuple[type[spark.DataType], ...]] = {
 
 
 def _widens(actual: spark.DataType, requested: spark.DataType) -> bool:
-    """Return True if a column of type `actual` can be read as `requested` without loss."""
+    """Return True if every value of type `actual` can be read as `requested` without loss."""
     if isinstance(actual, spark.DecimalType) and isinstance(requested, spark.DecimalType):
         return actual.scale == requested.scale and actual.precision <= requested.precision
     return actual.simpleString() == requested.simpleString() or type(requested) in _WIDER.get(type(actual), ())
@@ -227,8 +231,8 @@ def _widens(actual: spark.DataType, requested: spark.DataType) -> bool:
 def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the same rows in exactly this Arrow schema; columns are matched by position.
 
-    A column that already has its type is not copied. InvalidInputError for a NULL in a column that is NOT NULL: Spark
-    would read another value there. REQUIRES: `schema` is `expected_arrow_schema` of columns checked by `projected`.
+    A column that already has its type is not copied. Raises InvalidInputError for a NULL in a NOT NULL column, which
+    Spark would read as another value. REQUIRES: `schema` is `expected_arrow_schema` of columns checked by `projected`.
     """
     for column, field in zip(batch.columns, schema, strict=True):
         if not field.nullable and column.null_count:
@@ -241,7 +245,7 @@ def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def converted(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return one column in Spark's Arrow type: convert children one by one, cut times to microseconds."""
+    """Return one column in Spark's Arrow type: convert nested values, truncate times to microseconds."""
     if array.type.equals(target):
         return array
     if pa.types.is_struct(target):
@@ -271,11 +275,11 @@ def _nulls(array: pa.Array) -> pa.Array | None:
 
 
 def _with_values(lists: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return an array of lists (or maps) with other values; share its offsets and validity."""
+    """Return an array of lists or maps with the offsets and validity of `lists` and new values."""
     shared = lists.buffers()[:2]
     return pa.Array.from_buffers(target, len(lists), shared, lists.null_count, lists.offset, children=[values])
 
 
 def finer_than_spark(fields: Iterable[DataField]) -> frozenset[str]:
-    """Return the names of the columns with digits below Spark's microseconds."""
+    """Return the names of the columns with finer digits than Spark's microseconds."""
     return frozenset(field.name for field in fields if without_finer_digits(field.type) != field.type)

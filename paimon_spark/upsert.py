@@ -16,20 +16,20 @@ def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame,
     Output mode update works too: a table with a primary key upserts the changed rows.
 
     Args:
-        path: directory of the table.
-        app_id: the name under which the table counts the batches. The name belongs to one checkpoint: a query with a
-            new checkpoint starts at batch 0 again and gets InvalidInputError. Over Connect Spark does not report the
-            query of a batch. There, if the table has only batch 0 of `app_id`, batch 0 of another checkpoint counts
-            as its repetition and is not written.
-        options: of the write.
+        path: the directory of the table.
+        app_id: the commit user under which the table counts the batches; use one per checkpoint. A query with a new
+            checkpoint starts at batch 0 again, and gets InvalidInputError. Over Connect, Spark does not report the
+            query of a batch: if the table has only batch 0 of `app_id`, batch 0 of another checkpoint counts as a
+            repetition and is not written.
+        options: write options.
     """
-    given = {**options, "path": path, "txnAppId": app_id}
-    return partial(_upsert, given, write_request({**given, "txnVersion": "0"}, ()))
+    write_options = {**options, "path": path, "txnAppId": app_id}
+    return partial(_upsert, write_options, write_request({**write_options, "txnVersion": "0"}, ()))
 
 
-def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batch_id: int) -> None:
+def _upsert(options: dict[str, str], request: WriteRequest, batch: DataFrame, batch_id: int) -> None:
     _check_follows(request, batch_id)
-    batch.write.format("paimon").options(**given, txnVersion=str(batch_id)).mode("append").save()
+    batch.write.format("paimon").options(**options, txnVersion=str(batch_id)).mode("append").save()
 
 
 def _check_follows(request: WriteRequest, batch_id: int) -> None:
@@ -42,6 +42,6 @@ def _check_follows(request: WriteRequest, batch_id: int) -> None:
     last = IdempotentCommits(table.store, user).last()
     if last is not None and batch_id < last:
         raise InvalidInputError(
-            f"this is batch {batch_id} of {user!r}, but the table at {table.path} has its batches up to {last}: was "
-            "the query started with a new checkpointLocation? Then give it another app_id"
+            f"this is batch {batch_id} of {user!r}, but the table at {table.path} already has batch {last}: if the "
+            "query has a new checkpointLocation, use another app_id"
         )

@@ -1,7 +1,7 @@
-"""The log of Spark's Python workers: records of metrics reach it if the session collects the logs of workers.
+"""The log of Spark's Python workers, which receives records of metrics if the session collects worker logs.
 
-With `spark.sql.pyspark.worker.logging.enabled` Spark 4.1 and later store the records of a worker, readable by
-``spark.tvf.python_worker_logs()``. In a worker nobody sets levels, so records below WARNING would be left out.
+With `spark.sql.pyspark.worker.logging.enabled` Spark 4.1 and later store the log records of workers; read them with
+``spark.tvf.python_worker_logs()``. Spark sets no level in a worker, so records below WARNING would be dropped.
 """
 
 import logging
@@ -13,7 +13,7 @@ _COLLECTED = "PYSPARK_SPARK_SESSION_UUID"  # set in workers whose logs Spark sto
 
 
 def log_metrics() -> None:
-    """Let records of metrics into the log of this worker, if Spark stores it and nobody has set another level."""
+    """Log records of metrics in this worker, if Spark stores its log and the logger has no level yet."""
     logger = logging.getLogger(LOGGER)
     if _COLLECTED in os.environ and logger.level == logging.NOTSET:
         logger.setLevel(logging.DEBUG)

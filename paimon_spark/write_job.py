@@ -1,7 +1,7 @@
 """The Spark tasks of one write: every task passes an iterator of Arrow batches to a writer of the engine.
 
-`paimon_core.operations.distributed_write` defines a distributed write, its tasks and its commit. This
-module adds to it the number of a Spark task, the column of `clustered`, the streaming query, and event time.
+`paimon_core.operations.distributed_write` defines a distributed write, its tasks and its commit. This module adds
+Spark's part: task numbers, the column of `clustered`, the streaming query, and event time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,8 +49,8 @@ class TaskWrites(WriterCommitMessage):
 class WriteJob:
     """One write job of Spark. It pickles: each task runs with a copy.
 
-    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
-    `single`: the job has one task. `keeps_row_ids`: rows have a further column ``_ROW_ID``; NULL: the row is new.
+    Raises InvalidInputError if the columns of `schema` do not fit the table; the tasks check values row by row.
+    `single`: the job has one task. `keeps_row_ids`: rows have an extra column ``_ROW_ID``; NULL: the row is new.
     """
 
     def __init__(
@@ -84,7 +84,10 @@ class WriteJob:
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> TaskWrites:
-        """Write the rows of one task; `number`: of the commit, if it has one. An error leaves no file."""
+        """Write the rows of one task. An error leaves no file.
+
+        `number`: the commit identifier; `None`: not an idempotent commit.
+        """
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         first = next((batch for batch in iterator if batch.num_rows), None)
@@ -102,32 +105,35 @@ class WriteJob:
         return TaskWrites(written, query_id(), watermark)
 
     def _owns(self, task: int, first: pa.RecordBatch) -> bool:
-        """Return True if this task has all rows of its buckets, as far as its first rows show."""
+        """Return True if this task has all rows of its buckets, judging by its first rows."""
         if self._single or self._shuffle is not None:
             return True
         return self._partitioner is not None and self._partitioner.owns(task, first)
 
     def _shard(self, task: int) -> KeyShard | None:
-        """Return the keys of this task; `None`: `clustered` has not distributed keys."""
+        """Return the keys of this task; `None`: `clustered` did not shuffle the rows by key."""
         if self._shuffle is None:
             return None
         _, tasks, slots = self._shuffle
         return KeyShard(task, tasks, slots if self._mode is BucketMode.HASH_DYNAMIC else 0)
 
     def _check_shuffled(self, batch: pa.RecordBatch, task: int) -> None:
-        """Raise InvalidInputError if `clustered` has sent a row of the batch to another task."""
+        """Raise InvalidInputError if `clustered` assigned a row of the batch to another task."""
         if self._shuffle is not None and not pc.all(pc.equal(batch.column(self._shuffle[0]), task)).as_py():
             raise InvalidInputError(
-                f"task {task} got rows that clustered() has sent to other tasks: write right after "
-                "df.transform(clustered(path)), no operation may move rows in between"
+                f"task {task} got rows that clustered() has sent to other tasks: write directly after "
+                "df.transform(clustered(path)), without an operation in between that moves rows"
             )
 
     def prepare(self, messages: Sequence[WriterCommitMessage | None]) -> PreparedWrite:
-        """Return the messages to commit, from the results of all tasks."""
+        """Collect the commit messages from the results of all tasks."""
         return self._write.prepare([message.write for message in task_results(messages)])
 
     def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
-        """Compact and expire after the commit of `prepared`; `runner` runs the compactions."""
+        """Compact and expire after the commit of `prepared`.
+
+        `number`: the commit identifier, as in `write`; `runner`: runs the compactions.
+        """
         self._write.finish(prepared, number, runner)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -136,31 +142,31 @@ class WriteJob:
 
 
 def task_results(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWrites]:
-    """Return the results of the tasks that have ended."""
+    """Return the results of the finished tasks."""
     return [message for message in messages if isinstance(message, TaskWrites)]
 
 
 def watermark_of(messages: Sequence[WriterCommitMessage | None]) -> int | None:
-    """Return the watermark of a job: the latest of its tasks; `None`: no task has one."""
+    """Return the latest watermark of the tasks of a job; `None`: no task has a watermark."""
     return reduce(later, (message.watermark for message in task_results(messages)), None)
 
 
 def query_id() -> str | None:
     """Return the id of the streaming query that this task belongs to; `None` outside of queries.
 
-    Spark keeps it in the checkpoint: it is the same in every run that starts from that checkpoint.
+    Spark keeps the id in the checkpoint, so every run from that checkpoint has the same id.
     """
     context = TaskContext.get()
     return None if context is None else context.getLocalProperty("sql.streaming.queryId")
 
 
 def row_kind_name(column: str, schema: StructType) -> str:
-    """Return the name of the DataFrame's column that holds row kinds, as it is spelled there."""
+    """Return the name of the DataFrame's column of row kinds, in the case of the DataFrame."""
     return find_column(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
 
 
 def _shuffle(mode: BucketMode, schema: StructType, of_table: Sequence[str]) -> tuple[str, int, int] | None:
-    """Return the shuffle by `clustered` that the columns show; `None`: no shuffle, or one for another bucket mode."""
+    """Return the shuffle by `clustered`, if the columns show one for this bucket mode; else `None`."""
     dynamic = mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC)
-    found = find_shuffle(schema.names, of_table) if dynamic else None
-    return found if found is not None and bool(found[2]) == (mode is BucketMode.HASH_DYNAMIC) else None
+    shuffle = find_shuffle(schema.names, of_table) if dynamic else None
+    return shuffle if shuffle is not None and bool(shuffle[2]) == (mode is BucketMode.HASH_DYNAMIC) else None

@@ -1,7 +1,7 @@
-"""Batch writes, and the table to which a write goes.
+"""Batch writes, and the tables they write.
 
-After a failed commit Spark calls `abort` with every message, even if the commit may have been published. In that case
-`abort` deletes no file: the commit deletes its own files if it is sure that it failed.
+After a failed commit Spark calls `abort` with every message, even if the commit may have been published. So `abort`
+deletes no files in that case: the commit itself deletes its files when it is certain that it failed.
 
 A write with ``txnAppId`` and ``txnVersion`` is committed once; the engine recognises and skips a repetition.
 """
@@ -43,10 +43,10 @@ _LAYOUT: tuple[Option[Any], ...] = (BUCKET, BUCKET_KEY)
 
 
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
-    """Return the table of a write job; create a missing one. The job's table options override the table's own.
+    """Return the table of a write job; create it if it is missing. The job's table options override the stored ones.
 
-    With ``write.merge-schema`` the table first gets the columns of the rows that it lacks. InvalidInputError if the
-    options name other keys, partitions or buckets than the table has.
+    With ``write.merge-schema``, first add the columns that the table lacks. Raises InvalidInputError if the options
+    name other keys, partitions or buckets than the table has.
     """
     address = request.address
     try:
@@ -63,7 +63,7 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
 
 
 def _columns(request: WriteRequest, schema: StructType, table: Table) -> StructType:
-    """Return the columns of a DataFrame that are stored: neither row kinds nor the shuffle by `clustered`."""
+    """Return the columns of a DataFrame to store, without the columns of row kinds and of `clustered`."""
     shuffle = find_shuffle(schema.names, table.schema.names)
     kind = None if request.row_kind_column is None else row_kind_name(request.row_kind_column, schema)
     hidden = (kind, None if shuffle is None else shuffle[0])
@@ -85,18 +85,18 @@ def _check_same_layout(table: Table, request: WriteRequest) -> None:
     keys = ("primary-key", request.primary_keys, schema.primary_keys)
     partition = ("partition", request.partition_keys, schema.partition_keys)
     wrong = [
-        (key, ",".join(asked), ",".join(actual))
-        for key, asked, actual in (keys, partition)
-        if asked is not None and [*map(str.lower, asked)] != [*map(str.lower, actual)]
+        (key, ",".join(requested), ",".join(actual))
+        for key, requested, actual in (keys, partition)
+        if requested is not None and [*map(str.lower, requested)] != [*map(str.lower, actual)]
     ]
     for option in _LAYOUT:
         text, value = options.get(option.key), schema.options.value(option)
         if text is not None and option.parse(text) != value:
             wrong.append((option.key, text, str(value)))
-    for key, asked, actual in wrong:
+    for key, requested_text, actual_text in wrong:
         raise InvalidInputError(
-            f"option {key!r} = {asked!r}, but the table at {table.path} has {actual!r}, and a write cannot change "
-            "that: leave the option out, or write to a new table"
+            f"option {key!r} = {requested_text!r}, but the table at {table.path} has {actual_text!r}, which a write "
+            "cannot change: leave the option out, or write to a new table"
         )
 
 
@@ -104,8 +104,9 @@ def _check_same_layout(table: Table, request: WriteRequest) -> None:
 class PaimonWriter(DataSourceArrowWriter):
     """A batch write job. It pickles: each task, and the commit, runs with a copy.
 
-    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
-    `single`: the job has one task. `replaced`: a bound predicate on the partitions that mode overwrite replaces.
+    Raises InvalidInputError if the columns of `schema` do not fit the table; the tasks check values row by row.
+    `single`: the job has one task. `replaced`: a bound predicate on the partitions that mode overwrite replaces;
+    `None`: the request chooses them.
     """
 
     def __init__(
@@ -119,9 +120,13 @@ class PaimonWriter(DataSourceArrowWriter):
         replaced: Predicate | None = None,
     ) -> None:
         if overwrite and request.started_from is not None:
-            raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
+            raise InvalidInputError(
+                "option 'write.unchanged-since' is for mode append, not for an overwrite: leave it out"
+            )
         if request.partition is not None and not overwrite:
-            raise InvalidInputError("option 'overwrite-partition' is for mode overwrite: an append replaces nothing")
+            raise InvalidInputError(
+                "option 'overwrite-partition' is for mode overwrite, not for an append: leave it out"
+            )
         spec = (
             None
             if request.partition is None
@@ -132,23 +137,25 @@ class PaimonWriter(DataSourceArrowWriter):
         )
         self._job = WriteJob(table, request, schema, overwrite, single)
         self._request = request
-        version, numbered = request.version, self._numbered()
-        self._committed = version is not None and numbered is not None and numbered.is_committed(version)
+        version, commits = request.version, self._numbered()
+        self._committed = version is not None and commits is not None and commits.is_committed(version)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWrites:
-        """Write the rows of one task; write none if the job was committed before."""
+        """Write the rows of one task; write nothing if the job is already committed."""
         if not self._committed:
             return self._job.write(iterator, self._request.version)
-        query, version, numbered = query_id(), self._request.version, self._numbered(query_id())
-        if query is not None and numbered is not None and version is not None:
-            numbered.check_source(version)
-            deque(iterator, maxlen=0)  # in foreachBatch: a stateful query updates its state by computing the rows
+        query, version, commits = query_id(), self._request.version, self._numbered(query_id())
+        if query is not None and commits is not None and version is not None:
+            commits.check_source(version)
+            deque(
+                iterator, maxlen=0
+            )  # in foreachBatch, a stateful query updates its state only if the rows are computed
         return TaskWrites(query=query)
 
     def commit(self, messages: list[WriterCommitMessage | None], runner: Runner = LOCAL) -> None:
-        """Commit all rows in one snapshot, and then compact; `runner` runs the compactions.
+        """Commit all rows in one snapshot, then compact; `runner` runs the compactions.
 
-        After a conflict the files are deleted and the table is unchanged.
+        After a conflict the new files are deleted and the table is unchanged.
         """
         if self._committed:
             return
@@ -164,7 +171,7 @@ class PaimonWriter(DataSourceArrowWriter):
             self._job.abort(messages)
 
     def _numbered(self, source: str | None = None) -> IdempotentCommits | None:
-        """Return the numbered commits of the job's user; `None`: the write has no 'txnVersion'."""
+        """Return the idempotent commits of the job's commit user; `None`: the write has no 'txnVersion'."""
         request = self._request
         if request.version is None or request.commit_user is None:
             return None
@@ -174,12 +181,12 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
         changes, started_from, request = prepared.messages, prepared.started_from, self._request
-        numbered, version, properties = self._numbered(query), request.version, request.properties or None
-        if numbered is not None and version is not None:
+        commits, version, properties = self._numbered(query), request.version, request.properties or None
+        if commits is not None and version is not None:
             if self._job.overwrite:
-                numbered.overwrite(changes, version, self._where, watermark=watermark)
+                commits.overwrite(changes, version, self._where, watermark=watermark)
             else:
-                numbered.commit(changes, version, started_from=started_from, watermark=watermark)
+                commits.commit(changes, version, started_from=started_from, watermark=watermark)
             return
         if request.started_from is not None:
             started_from = request.started_from.joined(started_from)

@@ -166,7 +166,7 @@ def test_clustered_fills_buckets_to_their_target(spark, path):
     assert max(len(hashes) for hashes in indexes_of(table).values()) <= 30
     assert table.to_arrow().num_rows == 800
     assert len(indexes_of(table)) < 10 * (80 / 30 + 2), "no day has more than one bucket with room in each slot"
-    with pytest.raises(Exception, match=r"sent to other tasks.*write right after"):
+    with pytest.raises(Exception, match=r"sent to other tasks.*write directly after"):
         save(daily(spark, 0, 40).transform(paimon_spark.clustered(path)).coalesce(1), path)
 
 
@@ -213,7 +213,7 @@ def test_a_row_moves_to_the_partition_it_was_written_to_last(spark, path):
 def test_rows_moved_after_they_were_clustered_are_refused(spark, path):
     save(spark.range(9).selectExpr("id", "'d' AS dt"), path, **MOVING)
     moved = spark.range(9).selectExpr("id", "'e' AS dt").transform(paimon_spark.clustered(path, tasks=3)).coalesce(1)
-    with pytest.raises(Exception, match=r"sent to other tasks.*write right after"):
+    with pytest.raises(Exception, match=r"sent to other tasks.*write directly after"):
         save(moved, path)
     assert {row["dt"] for row in Table.open(path).to_arrow().to_pylist()} == {"d"}
 

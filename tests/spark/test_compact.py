@@ -141,7 +141,7 @@ def test_partitions_and_filters_limit_compaction(spark, path):
     assert runs() == {"a": 1, "b": 1}
     with pytest.raises(InvalidInputError, match="'id' is no partition column"):
         open_spark(spark, path).compact(filter="id = 1")
-    with pytest.raises(InvalidInputError, match="only the present"):
+    with pytest.raises(InvalidInputError, match="only its newest snapshot"):
         open_spark(spark, path, versionAsOf="1").compact()
 
 

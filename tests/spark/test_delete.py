@@ -184,7 +184,7 @@ def test_delete_is_refused_before_any_job(spark, warehouse):
     last = table.snapshot().id
     for options, error, named in (
         ({}, UnsupportedError, "first-row cannot be deleted"),
-        ({"versionAsOf": "1"}, InvalidInputError, "only the present can be deleted from"),
+        ({"versionAsOf": "1"}, InvalidInputError, "only its newest snapshot can be deleted from"),
     ):
         with pytest.raises(error, match=named):
             open_spark(spark, path, **options).delete("id = 1", progress=False)

@@ -26,7 +26,7 @@ def test_snapshots_expire_after_writes_and_by_a_call(spark, warehouse):
     assert expired.files > 0
     assert [s.id for s in table.snapshots()] == [4]
     assert sorted(row.id for row in opened.toDF().collect()) == list(range(12))
-    with pytest.raises(InvalidInputError, match="only the present can be expired"):
+    with pytest.raises(InvalidInputError, match="only its newest snapshot can be expired"):
         paimon_spark.PaimonTable.forPath(spark, path, **{"snapshot-id": "4"}).expireSnapshots()
 
 

@@ -445,7 +445,7 @@ def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, o
         ({"filter": "nope = 1"}, "nope"),
         ({"scan.snapshot-id": "77"}, "77"),
         ({"scan.tag-name": "none"}, "none"),
-        ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "each choose a moment"),
+        ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "each choose a snapshot"),
         ({"incremental-between": "1,2"}, "no changes from 1 to 2: it has changes from 0 to 1"),
         ({"limit": "x"}, "'limit'"),
     ],
@@ -479,7 +479,7 @@ def test_missing_table_system_table_and_missing_path_are_named(spark, path):
     save(orders(spark, A), path)
     with pytest.raises(Exception, match=r"there is no system table '\$snapshot'; did you mean '\$snapshots'"):
         load(spark, path + "$snapshot")
-    with pytest.raises(Exception, match="where is the table"):
+    with pytest.raises(Exception, match="no table is named"):
         spark.read.format("paimon").load()
 
 

@@ -65,9 +65,9 @@ def test_the_start_of_a_stream_is_refused_for_a_batch():
 
 def test_watermarks_choose_a_moment_of_a_batch():
     assert read(**{"scan.watermark": "1000"}).when == {"watermark": 1000}
-    with pytest.raises(InvalidInputError, match="each choose a moment"):
+    with pytest.raises(InvalidInputError, match="each choose a snapshot"):
         read(**{"scan.watermark": "1000", "scan.tag-name": "t"})
-    with pytest.raises(InvalidInputError, match=r"scan\.watermark.*about reading"):
+    with pytest.raises(InvalidInputError, match=r"scan\.watermark.*for reads"):
         write(**{"scan.watermark": "1000"})
     with pytest.raises(UnsupportedError, match=r"scan\.watermark.*batch reads"):
         stream_request({"path": "/w/db.db/t", "scan.watermark": "1"})
@@ -79,7 +79,7 @@ def test_partitions_and_properties_of_a_write():
     for text in ("", "dt", "=1", "dt=1,,hh=2", "dt=1,DT=2"):
         with pytest.raises(InvalidInputError, match="overwrite-partition"):
             write(**{"overwrite-partition": text})
-    with pytest.raises(InvalidInputError, match="both say what is replaced"):
+    with pytest.raises(InvalidInputError, match="exclude each other"):
         write(**{"overwrite-partition": "dt=1", "partitionOverwriteMode": "dynamic"})
     assert write(**{"snapshot-property.run": "7", "snapshot-property.By": "x"}).properties == {"run": "7", "by": "x"}
     with pytest.raises(InvalidInputError, match="lacks a name"):
@@ -105,11 +105,11 @@ def test_a_view_is_not_written_to():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({}, "where is the table"),
-        ({"warehouse": "/w"}, "where is the table"),
-        ({"path": "/t", "table": "db.t"}, "both say where"),
-        ({"path": "/t$branch_a", "branch": "b"}, "says 'a'"),
-        ({"paths": '["/a", "/b"]'}, "one table at a time"),
+        ({}, "no table is named"),
+        ({"warehouse": "/w"}, "no table is named"),
+        ({"path": "/t", "table": "db.t"}, "both locate"),
+        ({"path": "/t$branch_a", "branch": "b"}, "has branch 'a'"),
+        ({"paths": '["/a", "/b"]'}, "a read takes one path"),
         ({"warehouse": "/w", "table": "t"}, "must be 'database.table'"),
     ],
 )
@@ -141,9 +141,9 @@ def test_time_travel(options, when):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"versionasof": "1", "tag": "a"}, "each choose a moment"),
+        ({"versionasof": "1", "tag": "a"}, "each choose a snapshot"),
         ({"scan.snapshot-id": "x"}, "whole number"),
-        ({"scan.mode": "from-timestamp"}, "needs a moment"),
+        ({"scan.mode": "from-timestamp"}, "needs a time-travel option"),
         ({"scan.mode": "compacted-full"}, "not supported for batch"),
         ({"split-size": "1mb", "source.split.target-size": "2mb"}, "given twice"),
         ({"columns": "a,,b"}, "list of column names"),
@@ -176,10 +176,10 @@ def test_unsupported_options_are_refused_by_name(name):
     ],
 )
 def test_options_about_changes_are_refused_for_reads_of_rows(name, called):
-    with pytest.raises(UnsupportedError, match=f"'{called}' is about changes: give it to spark.readStream"):
+    with pytest.raises(UnsupportedError, match=f"'{called}' is for reads of changes: pass it to spark.readStream"):
         read(**{name: "1"})
     assert changes_request({"path": "/t", name: "1"}) is None
-    with pytest.raises(InvalidInputError, match=f"'{called}' is about reading"):
+    with pytest.raises(InvalidInputError, match=f"'{called}' is for reads"):
         write(**{name: "1"})
     assert is_about_changes({"path": "/t", name: "1"})
     assert not is_about_changes({"path": "/t", "scan.snapshot-id": "1"})
@@ -218,7 +218,7 @@ def test_overwrite_mode(options, dynamic):
         ({"partitionoverwritemode": "static", "dynamic-partition-overwrite": "true"}, "disagree"),
         ({"partitionoverwritemode": "x"}, "one of static, dynamic"),
         ({"dynamic-partition-overwrite": "x"}, "true or false"),
-        ({"tag": "v1"}, "is about reading"),
+        ({"tag": "v1"}, "is for reads"),
         ({"columns": "a"}, "unknown option 'columns'"),
     ],
 )

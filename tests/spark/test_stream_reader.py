@@ -428,7 +428,7 @@ def test_an_idle_query_records_its_consumer_again(table, monkeypatch):
 def test_a_checkpoint_of_another_source_is_refused(table):
     put(table, 1)
     query = Query(table)
-    with pytest.raises(InvalidInputError, match="a checkpointLocation of its own"):
+    with pytest.raises(InvalidInputError, match="its own checkpointLocation"):
         query.rows('{"snapshotId": 1, "index": 2, "scanSnapshot": true}', query.latest(query.start()))
 
 
@@ -460,7 +460,7 @@ def test_a_view_is_refused_as_a_stream(table):
         ({"maxtriggerdelayms": "3"}, "go together"),
         (
             {"minrowspertrigger": "3", "maxtriggerdelayms": "3", "maxrowspertrigger": "2"},
-            "at least 3 rows and at most 2",
+            "is 3, above .maxRowsPerTrigger. = 2",
         ),
         ({"maxfilespertrigger": "0"}, "'read.stream.maxFilesPerTrigger' is '0': it must be a whole number from 1"),
         ({"maxbytespertrigger": "2 lots"}, "'read.stream.maxBytesPerTrigger' is '2 lots': it must be a size"),

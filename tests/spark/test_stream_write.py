@@ -261,7 +261,7 @@ def test_a_version_is_written_once(spark, warehouse):
         ({"txnAppId": "a"}, "go together"),
         ({"txnVersion": "1"}, "go together"),
         ({"txnAppId": "a", "txnVersion": "-1"}, "whole number"),
-        ({"txnAppId": "a", "txnVersion": "1", "commit.user": "b"}, "both say who commits"),
+        ({"txnAppId": "a", "txnVersion": "1", "commit.user": "b"}, "disagree"),
         ({"txnAppId": "", "txnVersion": "1"}, "is empty"),
         ({"write.stream.on-doubt": "maybe"}, "one of fail, commit, skip"),
     ],
@@ -274,8 +274,8 @@ def test_contradicting_options_are_refused(options, why):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"commit.user": "me"}, "commits by the id that its checkpoint gives it"),
-        ({"txnAppId": "a", "txnVersion": "1"}, "commits by the id"),
+        ({"commit.user": "me"}, "commits under the query id in its checkpoint"),
+        ({"txnAppId": "a", "txnVersion": "1"}, "commits under the query id"),
         ({"partitionOverwriteMode": "dynamic"}, "replaces the table"),
         ({"checkpoint": "/c"}, "unknown option 'checkpoint'"),
     ],

@@ -54,7 +54,7 @@ def test_columns_filter_limit_and_time_travel(tmp_path):
     assert sorted((r["rowkind"], r["id"]) for r in between) == [("+I", 3), ("+U", 1), ("-D", 2)]
     with pytest.raises(InvalidInputError, match="no past"):
         read(path + "$tags", versionAsOf="1")
-    with pytest.raises(UnsupportedError, match="'incremental-between' is about changes"):
+    with pytest.raises(UnsupportedError, match="'incremental-between' is for reads of changes"):
         read(path + "$files", **{"incremental-between": "1,3"})
     with pytest.raises(InvalidInputError, match="did you mean '\\$files'"):
         read(path + "$file")

@@ -166,7 +166,7 @@ def test_a_given_schema_picks_columns_by_name_whatever_the_case():
     ("ddl", "message"),
     [
         ("nope int", "does not exist in t; it has id, Name, d"),
-        ("id smallint", "is int, the schema given asks for smallint"),
+        ("id smallint", "is int, but the schema given has smallint"),
         ("d decimal(12,3)", r"is decimal\(10,2\)"),
         ("name string not null", "may be null"),
     ],

@@ -53,5 +53,5 @@ def test_a_table_of_a_session_has_advice_and_measures(spark, tmp_path):
     assert mine.health().buckets.num_rows == 2
     mine.compact(full=True)
     assert mine.advice() == []
-    with pytest.raises(ValueError, match="only the present can be measured"):
+    with pytest.raises(ValueError, match="only its newest snapshot can be measured"):
         PaimonTable.forPath(spark, table.path, versionAsOf="1").advice()

@@ -68,7 +68,7 @@ def test_a_connection_that_java_closes_at_once_is_made_again(closed, monkeypatch
             raise answer
         return answer
 
-    assert internals._connected_again(connect) == "connection"
+    assert internals._connect_with_retry(connect) == "connection"
     answers[:] = [Py4JNetworkError("refused", when=ERROR_ON_SEND), "connection"]
     with pytest.raises(Py4JNetworkError, match="refused"):
-        internals._connected_again(connect)
+        internals._connect_with_retry(connect)

@@ -181,7 +181,7 @@ def test_a_table_of_another_format(sql):
     paimon_spark.import_table(sql.spark, "fakelake", "x", target, partition_keys=["day"], options=options)
     assert sorted(sql("SELECT * FROM t")) == [(i, f"x {i}", date(2026, 1, 1 + i % 2)) for i in range(4)]
     table = PaimonTable.forName(sql.spark, target)
-    assert table._at_present("seen").schema.partition_keys == ("day",)
+    assert table._newest_table("seen").schema.partition_keys == ("day",)
     assert sql("SELECT count(*) FROM `t$snapshots` WHERE commit_kind = 'APPEND'") == [(1,)]
     with pytest.raises(Exception, match="ALREADY_EXISTS"):
         paimon_spark.import_table(sql.spark, "fakelake", "x", target)
