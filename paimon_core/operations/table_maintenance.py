@@ -179,7 +179,10 @@ class TableMaintenance:
         return made
 
     def compact_manifests(self) -> Snapshot | None:
-        """Merge the manifests of the newest snapshot into a few large ones, in a COMPACT; `None` if nothing changes."""
+        """Merge the manifests of the newest snapshot into a few large ones, and return the new COMPACT snapshot.
+
+        `None`: there was nothing to merge.
+        """
         return compact_manifests(self.store)
 
     def remove_missing_files(self, *, dry_run: bool = False) -> list[str]:

@@ -8,7 +8,10 @@ import textwrap
 import pytest
 
 NAMED = {"self", "cls", "name", "identifier"}  # the summary says what is named
-REFERENCES = r"Arguments\s+(?:and\s+errors\s+)?(?:are\s+those\s+of|as\s+for)\s+`([\w.]+)`|`paimon_core\.([\w.]+)`"
+REFERENCES = (
+    r"(?:Arguments(?:\s+and\s+errors)?(?:\s+as\s+for|\s+are\s+those\s+of|:\s+see)|Raises\s+the\s+errors\s+of)\s+`([\w.]+)`"
+    r"|`paimon_core\.([\w.]+)`"
+)
 
 
 def function_of(member):

@@ -156,7 +156,7 @@ class TableTags:
 
         For many tags whose snapshots have expired, one call is much faster than a call of `delete` for each tag,
         because each call reads all remaining metadata once. Raises NotFoundError (nothing changed) if any of the tags
-        does not exist. ``dry_run``: True to delete nothing.
+        does not exist. ``names``: the tags to delete; ``dry_run``: True to delete nothing.
         """
         tags = [self.get(name) for name in dict.fromkeys(names)]
         if not dry_run:

@@ -83,6 +83,7 @@ def test_spilling_changes_no_row(commits, buffer, disk, handles, options, codec)
 def test_computing_engines_merge_all_spilled_rows_at_once(commits, buffer, options, producer):
     """Folding what was folded gives something else for these: rows wait as they came, as if the buffer were larger."""
     shape = {"bucket": "2", "write-only": "true", "changelog-producer": producer, **options}
+    most = 2 if any("remove-record" in key for key in options) else 1  # removals that precede rows of their key
     tables = new_table(**shape), new_table(**shape, **{"write-buffer-size": buffer})
     for each in tables:
         for commit in commits:
@@ -90,7 +91,7 @@ def test_computing_engines_merge_all_spilled_rows_at_once(commits, buffer, optio
                 for changes in commit:
                     writer.write(orders(*(row for row, _ in changes)), [kind for _, kind in changes])
                 messages = writer.prepare_commit()
-                assert all(len(m.new_files) == 1 for m in messages)
+                assert all(len(m.new_files) <= most for m in messages)
                 each.committer().commit(messages)
     of_large, of_small = (rows_of(t.to_arrow()) for t in tables)
     assert of_small == of_large

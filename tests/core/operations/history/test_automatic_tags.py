@@ -205,7 +205,7 @@ def test_a_stream_without_rows_makes_a_snapshot_for_a_tag():
     ("options", "message"),
     [
         ({**HOURLY, "tag.creation-delay": "1 h"}, "must be less than the period"),
-        ({"tag.automatic-creation": "watermark", "sink.watermark-time-zone": "Mars/Dust"}, "no time zone"),
+        ({"tag.automatic-creation": "watermark", "sink.watermark-time-zone": "Mars/Dust"}, "not a time zone"),
         ({}, "no automatic tags"),
     ],
 )
