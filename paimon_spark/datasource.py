@@ -91,17 +91,17 @@ class PaimonDataSource(DataSource):
 def reader_of_options(
     options: Mapping[str, str], columns: StructType, predicate: Predicate | None = None, limit: int | None = None
 ) -> DataSourceReader:
-    """Return the reader of a batch: of rows, of changes or of a system table.
+    """Return the reader of a batch of rows or changes, or of a system table.
 
     Args:
-        options: the options of the read.
-        columns: the columns, as Spark knows them.
-        predicate: true for every row that is needed, besides the option ``filter``; `None`: only the option counts.
-        limit: this number of rows is enough; `None`: the number in the options.
+        options: the read options.
+        columns: the columns to read, as Spark sees them.
+        predicate: a filter in addition to the option ``filter``; `None`: only the option.
+        limit: the number of rows that suffices; `None`: the option ``limit``.
     """
-    of_system = system_request(options)
-    if of_system is not None:
-        return SystemTableReader(_system_table(of_system), _narrowed_rows(of_system, predicate, limit), columns)
+    system_read = system_request(options)
+    if system_read is not None:
+        return SystemTableReader(_system_table(system_read), _narrowed_rows(system_read, predicate, limit), columns)
     changes = changes_request(options)
     if changes is not None:
         changes = replace(changes, filter=_both(changes.filter, predicate))

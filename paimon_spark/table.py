@@ -91,9 +91,7 @@ _MIN_TASKS = "read.min-tasks"
 
 
 class PaimonTable:
-    """A table opened by its path, in classic and Connect sessions.
-
-    The cluster reads and writes the rows; the driver handles small results itself.
+    """A table opened by its path, in classic and Connect sessions. The driver reads and writes small results itself.
 
     Examples:
         >>> from paimon_spark import PaimonTable
@@ -393,10 +391,8 @@ class PaimonTable:
     ) -> RepairReport:
         """Repair the problems that `verify` finds, without guessing; report what was repaired and what is left.
 
-        This process reads and writes the files.
-
         Args:
-            deep, missingFiles, dryRun: the arguments of `paimon_core.Table.repair`.
+            deep, missingFiles, dryRun: the arguments of `paimon_core.Table.repair`. This process does the work.
             progress: as for `compact`.
         """
         table = self._newest_table("repaired")
@@ -450,8 +446,7 @@ class PaimonTable:
     ) -> Snapshot:
         """Commit the rows of an older snapshot as a new snapshot; return the newest snapshot. No snapshot is lost.
 
-        Args:
-            snapshotIdOrTag, timestamp, watermark: as for `rollbackTo`.
+        `snapshotIdOrTag`, `timestamp` and `watermark`: as for `rollbackTo`.
         """
         table = self._newest_table("restored")
         return table.restore(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
@@ -465,16 +460,11 @@ class PaimonTable:
         return self._newest_table("changed").drop_partitions(partitions)
 
     def _newest_table(self, action: str) -> Table:
-        """Return the table at its newest snapshot. Raise InvalidInputError if this object has a time travel option.
-
-        `action`: the participle for the error, such as "compacted".
-        """
+        """Return the table at its newest snapshot. Raise InvalidInputError if this object has a time travel option."""
         request = read_request(self._options)
         if request.when:
             path = hide_secrets(self._address.path)
-            raise InvalidInputError(
-                f"{path} was opened with time travel, and only its newest snapshot can be {action}: open it without"
-            )
+            raise InvalidInputError(f"{path} was opened with time travel, and only its newest snapshot can be {action}")
         return open_table(request)
 
     def _repr_html_(self) -> str | None:

@@ -1,1 +1,1 @@
-"""Procedures in Spark: those of the engine, and those that only a session can do."""
+"""Procedures for CALL in Spark: the engine's procedures, and procedures that need a Spark session."""

@@ -10,13 +10,13 @@ from paimon_spark.procedures.session_call import SessionCall
 
 @procedure("copy(source_table STRING, target_table STRING, [where STRING])")
 def copy(call: Call) -> Rows:
-    """Create a table with the columns and options of another, and copy its newest rows, or those matching where."""
+    """Create a table with the columns and options of another, and copy the newest rows that match `where`."""
     assert isinstance(call, SessionCall)
     source = call.table("source_table")
     schema = source.schema
     stored = source.store.schemas.get(schema.id)
-    given = {key: str(value) for key, value in call.catalog.storage_options.items()}
-    read = {**given, "path": source.path, "branch": source.store.branch}
+    storage = {key: str(value) for key, value in call.catalog.storage_options.items()}
+    read = {**storage, "path": source.path, "branch": source.store.branch}
     rows = call.spark.read.format("paimon").options(**read).load()
     where = call.text("where")
     if where is not None:
@@ -25,7 +25,7 @@ def copy(call: Call) -> Rows:
         call.identifier("target_table"),
         Schema(stored.fields, stored.primary_keys, stored.partition_keys, dict(stored.options), stored.comment),
     )
-    write: dict[str, Any] = {**given, "path": target.path}
+    write: dict[str, Any] = {**storage, "path": target.path}
     try:
         rows.transform(clustered(**write)).write.format("paimon").mode("append").options(**write).save()
     except BaseException:

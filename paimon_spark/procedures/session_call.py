@@ -1,4 +1,4 @@
-"""One call of a procedure in a Spark session."""
+"""A procedure call in a Spark session."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,26 +16,28 @@ from paimon_spark.times import instant
 
 @dataclass(frozen=True, kw_only=True)
 class SessionCall(Call):
-    """A call of a session: its current database, time zone, options, executors and caches.
+    """A procedure call with the session's current database, time zone, options, executors and caches.
 
-    ``options_of`` returns the options that the session sets for a table, given its database and name.
+    ``options_of``: returns the options that the session sets for a table, by the table's database and name.
     """
 
     spark: SparkSession
     options_of: Callable[[str, str], Mapping[str, str]] = lambda database, table: {}
 
     def current_database(self) -> str:
-        """Return the current database if the catalog is the current one, else the default."""
-        here = self.spark.catalog
-        return here.currentDatabase() if here.currentCatalog() == self.catalog_name else super().current_database()
+        """Return the current database if the catalog is the current catalog, else the default database."""
+        session = self.spark.catalog
+        return (
+            session.currentDatabase() if session.currentCatalog() == self.catalog_name else super().current_database()
+        )
 
     def opened(self, identifier: Identifier) -> Table:
-        """Return a table with the options of the session. NotFoundError if there is none."""
+        """Return a table with the options of the session. Raise NotFoundError if the table does not exist."""
         options = self.options_of(identifier.database, identifier.table)
         return with_changed_options(super().opened(identifier), options)
 
     def source_table(self, name: str) -> SourceTable:
-        """Return a table of Spark's own catalog; a name without a database is one of the current database."""
+        """Return a table of Spark's own catalog; the current database completes a name without one."""
         return source_table(self.spark, name, self.current_database())
 
     def source_tables(self, database: str) -> list[str]:
@@ -43,15 +45,15 @@ class SessionCall(Call):
         return source_tables(self.spark, database)
 
     def moment(self, text: str) -> int | None:
-        """Return the epoch milliseconds of a date and time in the session's time zone; `None`: the text is none."""
+        """Return the epoch milliseconds of a date and time in the session's time zone; `None`: the text is neither."""
         return instant(text, self.spark)
 
     def runner(self, table: Table) -> SparkRunner:
-        """Return a runner of tasks on the cluster, under a name for Spark's pages."""
+        """Return a runner of tasks on the cluster; the Spark UI shows the procedure and the table."""
         return SparkRunner(self.spark, hide_secrets(f"{self.procedure.name} {table.path}"))
 
     def refresh(self) -> None:
-        """Drop what Spark has cached of the table, after a change of its rows."""
+        """Invalidate Spark's caches of the table after its rows changed."""
         identifier = self.identifier()
         parts = (self.catalog_name, identifier.database, identifier.table)
         self.spark.catalog.refreshTable(".".join(f"`{part}`" for part in parts))

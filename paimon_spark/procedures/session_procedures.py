@@ -1,4 +1,4 @@
-"""All procedures of SQL: the actions of the engine, and those that only Spark can do."""
+"""All procedures for CALL: the engine's procedures, and procedures that need a Spark session."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,14 +25,15 @@ def call_procedure(
     """Run a procedure and return its rows.
 
     Args:
-        spark: the session that runs the work; its current database completes the names of tables.
-        catalog: of the tables.
-        catalog_name: its name in Spark.
-        name: of the procedure.
-        arguments: by the names of the parameters; others are NULL.
+        spark: the session that runs the procedure; its current database completes table names.
+        catalog: the catalog of the tables.
+        catalog_name: the name of the catalog in Spark.
+        name: the name of the procedure.
+        arguments: the arguments by parameter name; parameters without an argument are NULL.
 
-    Raises InvalidInputError with the nearest name for an unknown argument and for a missing one; `find_procedure` and
-    each procedure say what else.
+    Raises InvalidInputError for an unknown argument, with the closest parameter name, and for a missing one. Also
+    raises the errors of `find_procedure` and of the procedure.
     """
-    found = find_procedure(name)
-    return found.run(SessionCall(catalog, catalog_name, found, checked_values(found, arguments), spark=spark))
+    procedure = find_procedure(name)
+    values = checked_values(procedure, arguments)
+    return procedure.run(SessionCall(catalog, catalog_name, procedure, values, spark=spark))

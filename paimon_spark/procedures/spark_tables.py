@@ -17,24 +17,27 @@ _PROVIDERS = (*DESCRIBED_FORMATS, "hive")
 
 
 def source_tables(spark: SparkSession, database: str) -> list[str]:
-    """Return the names of the tables of a database of Spark's own catalog, without views, in their order."""
+    """Return the sorted names of the tables, without views, in a database of Spark's own catalog.
+
+    Raises NotFoundError if the database does not exist.
+    """
     try:
-        found = spark.catalog.listTables(f"{_CATALOG}.{_quoted(database)}")
+        tables = spark.catalog.listTables(f"{_CATALOG}.{_quoted(database)}")
     except AnalysisException as error:
         raise NotFoundError(f"there is no database {database!r} in Spark's own catalog") from error
-    return sorted(table.name for table in found if not table.isTemporary and table.tableType != "VIEW")
+    return sorted(table.name for table in tables if not table.isTemporary and table.tableType != "VIEW")
 
 
 def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
-    """Return a table of Spark's own catalog with its files; one Spark job reads their names, and no column.
+    """Return a table of Spark's own catalog with its files. One Spark job lists the files; it reads no columns.
 
     Args:
         spark: the session.
         name: ``table``, ``database.table`` or ``spark_catalog.database.table``.
-        database: of a name without one.
+        database: the database of a name without one.
 
-    Raises NotFoundError without the table, UnsupportedError for a view and for a table that is not of Parquet, ORC or
-    Avro files.
+    Raises NotFoundError if the table does not exist, UnsupportedError for a view and for a table whose files are not
+    Parquet, ORC or Avro.
     """
     full = _full_name(name, database)
     try:
@@ -50,7 +53,7 @@ def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
         *titles, last = (format.title for format in DESCRIBED_FORMATS.values())
         raise UnsupportedError(
             f"{full} is {kind}: only tables of {', '.join(titles)} or {last} files are migrated; insert its rows into "
-            "a table, or use paimon_spark.import_table"
+            "a new table, or use paimon_spark.import_table"
         )
     keys = tuple(column.name for column in spark.catalog.listColumns(full) if column.isPartition)
     files = tuple(_files(frame, keys, full))
@@ -58,9 +61,9 @@ def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
 
 
 def _files(frame: Any, keys: tuple[str, ...], name: str) -> list[SourceFile]:
-    """Return the files of a table that have rows, with their partition, as texts."""
+    """Return the files of a table that contain rows, with their partition values as texts."""
     values = [F.col(_quoted(key)).cast("string").alias(f"p{i}") for i, key in enumerate(keys)]
-    about = frame.metadataColumn("_metadata")  # whatever columns the table has
+    about = frame.metadataColumn("_metadata")  # also if the table has a column of that name
     of_file = [
         about["file_path"].alias("path"),
         about["file_size"].alias("size"),
@@ -69,7 +72,7 @@ def _files(frame: Any, keys: tuple[str, ...], name: str) -> list[SourceFile]:
     try:
         rows = frame.select(*of_file, *values).distinct().collect()
     except AnalysisException as error:
-        raise UnsupportedError(f"Spark does not tell the files of {name}: {error}") from error
+        raise UnsupportedError(f"Spark cannot list the files of {name}: {error}") from error
     files = [
         SourceFile(_path(row["path"]), row["size"], row["modified"], {key: row[f"p{i}"] for i, key in enumerate(keys)})
         for row in rows
@@ -78,7 +81,7 @@ def _files(frame: Any, keys: tuple[str, ...], name: str) -> list[SourceFile]:
 
 
 def _path(uri: str) -> str:
-    """Return the path of a URI, in which Spark has escaped what a URI may not hold."""
+    """Return the path of a URI, without the escapes that Spark adds."""
     path = unquote(uri)
     return path[len("file:") :] if path.startswith("file:/") and not path.startswith("file://") else path
 
@@ -90,7 +93,9 @@ def _full_name(name: str, database: str) -> str:
     if len(parts) == 1:
         parts = [database, *parts]
     if len(parts) != 2 or not all(parts):
-        raise InvalidInputError(f"{name!r} is no table of Spark's own catalog: it is 'table' or 'database.table'")
+        raise InvalidInputError(
+            f"{name!r} is not a table name of Spark's own catalog: write 'table' or 'database.table'"
+        )
     return ".".join(map(_quoted, (_CATALOG, *parts)))
 
 

@@ -1,4 +1,4 @@
-"""New values of columns in tables whose columns may be in several files: a task for each range of row ids."""
+"""Updates of columns in data evolution tables, with one task per range of row ids."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -28,16 +28,16 @@ _MOST_TASKS = 1024
 
 
 def by_range(rows: DataFrame, ranges: RowRanges) -> DataFrame:
-    """Return the rows so that all rows of a range are in one task, in the order of their ids; new rows in any."""
+    """Shuffle the rows of each range to one task, in the order of their row ids; new rows go to any task."""
     tasks = max(1, min(len(ranges.ranges), _MOST_TASKS))
 
     def task_of(ids: pa.Array) -> pa.Array:
-        known = pc.fill_null(ids, 0).to_numpy(zero_copy_only=False)
-        return pa.array(ranges.numbers(known) % tasks, pa.int32())
+        row_ids = pc.fill_null(ids, 0).to_numpy(zero_copy_only=False)
+        return pa.array(ranges.numbers(row_ids) % tasks, pa.int32())
 
     row_id = F.col(ROW_ID.name)
-    known = typed_arrow_udf(reporting(task_of), IntegerType())(row_id)
-    task = F.when(row_id.isNotNull(), known).otherwise(F.pmod(F.spark_partition_id(), F.lit(tasks)))
+    owner = typed_arrow_udf(reporting(task_of), IntegerType())(row_id)
+    task = F.when(row_id.isNotNull(), owner).otherwise(F.pmod(F.spark_partition_id(), F.lit(tasks)))
     name = free_name(TASK_COLUMN, rows.columns)
     shuffled = rows.withColumn(name, task).repartitionById(tasks, name).drop(name)
     return shuffled.sortWithinPartitions(ROW_ID.name)
@@ -45,7 +45,7 @@ def by_range(rows: DataFrame, ranges: RowRanges) -> DataFrame:
 
 @dataclass
 class _Columns:
-    """The new values of one task: written when all rows of a range have arrived."""
+    """The new values of one task, which are written once all rows of a range have arrived."""
 
     store: FileStore
     ranges: RowRanges
@@ -58,7 +58,7 @@ class _Columns:
     rows: list[pa.RecordBatch] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows of the table in the order of their ids. InvalidInputError for a row that comes twice."""
+        """Add rows of the table in the order of their row ids. Raise InvalidInputError for a repeated row."""
         ids = batch.column(ROW_ID.name).to_numpy()
         if not self.may_repeat and len(ids) and (np.diff(ids, prepend=self.last) == 0).any():
             raise InvalidInputError(SEVERAL)
@@ -101,7 +101,7 @@ class ColumnTask:
         job: writes new rows.
         ranges: the row ranges of the snapshot that was read.
         fields: the columns that change.
-        may_repeat: False if no row of the table may come twice.
+        may_repeat: False if a repeated row of the table is an error.
     """
 
     job: WriteJob
@@ -120,14 +120,14 @@ class ColumnTask:
             self.job.abort([TaskWrites(TaskWrite(tuple(columns.messages)))])
             raise
         write = replace(written.write, messages=(*written.write.messages, *columns.messages))
-        others = {f.name: getattr(written, f.name) for f in fields(TaskWrites)}
-        return TaskChanges(**{**others, "write": write}, counts=counts)
+        attributes = {f.name: getattr(written, f.name) for f in fields(TaskWrites)}
+        return TaskChanges(**{**attributes, "write": write}, counts=counts)
 
     def _inserted(
         self, batches: Iterator[pa.RecordBatch], counts: ChangeCounts, columns: _Columns
     ) -> Iterator[pa.RecordBatch]:
         for batch in counts.added(batches, positions=False):
-            known = batch.column(ROW_ID.name).is_valid()
-            columns.add(batch.filter(known))
+            stored = batch.column(ROW_ID.name).is_valid()
+            columns.add(batch.filter(stored))
             inserted = batch.filter(pc.equal(batch.column(ROW_KIND.name), INSERTED))
             yield inserted.drop_columns([ROW_ID.name, ROW_KIND.name])

@@ -1,4 +1,4 @@
-"""Filters of the engine as columns of Spark, so that Spark's own scan can read the rows of a statement."""
+"""Conversion of the engine's filters to Spark columns, for statements whose rows Spark's own scan reads."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField
 
 _EPOCH = dt.date(1970, 1, 1)
 _ROOTS = {*INTEGER_ROOTS, "STRING", "VARCHAR", "BOOLEAN", "DATE"}
-"""Types whose values Spark and the engine compare in the same way."""
+"""The type roots whose values Spark and the engine compare in the same way."""
 _TESTS: dict[str, Callable[..., Column]] = {
     "=": lambda column, value: column == value,
     "!=": lambda column, value: column != value,
@@ -33,11 +33,11 @@ _TESTS: dict[str, Callable[..., Column]] = {
 
 
 def filter_column(filter: Predicate, fields: Sequence[DataField]) -> Column | None:
-    """Return a column that is true, false or NULL where the filter is so; `None`: there is none.
+    """Return a column with the same value as a filter: true, false or NULL. `None`: Spark might differ.
 
     Args:
-        filter: bound to the columns.
-        fields: the columns.
+        filter: a predicate that is bound to `fields`.
+        fields: the columns of the table.
     """
     match filter:
         case Constant(value):
@@ -46,11 +46,11 @@ def filter_column(filter: Predicate, fields: Sequence[DataField]) -> Column | No
             negated = filter_column(child, fields)
             return None if negated is None else ~negated
         case And(children) | Or(children):
-            found = [filter_column(child, fields) for child in children]
-            known = [column for column in found if column is not None]
-            if len(known) < len(found):
+            converted = [filter_column(child, fields) for child in children]
+            columns = [column for column in converted if column is not None]
+            if len(columns) < len(converted):
                 return None
-            return reduce(lambda a, b: a & b if isinstance(filter, And) else a | b, known)
+            return reduce(lambda a, b: a & b if isinstance(filter, And) else a | b, columns)
         case Leaf():
             return _test(filter, next(field for field in fields if field.name == filter.column))
     return None
@@ -64,7 +64,7 @@ def _test(leaf: Leaf, field: DataField) -> Column | None:
         return None
     try:
         values = [_literal(value, field.type.root) for value in leaf.values]
-    except OverflowError:  # a day that Python's dates do not have
+    except OverflowError:  # a day outside of the range of Python's dates
         return None
     return _TESTS[leaf.op](column, *values)
 

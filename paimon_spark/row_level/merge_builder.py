@@ -1,4 +1,4 @@
-"""The builder of a MERGE, in the shape of Delta's."""
+"""The builder of a MERGE, with the methods of Delta's builder."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -25,7 +25,10 @@ Values = Mapping[str, str | Column]
 
 @dataclass(frozen=True)
 class _When:
-    """A clause as it was given. ``values``: `None`: it deletes; ``every``: each column of the source is a value."""
+    """A WHEN clause as the user wrote it.
+
+    ``values``: the new values; `None`: the clause deletes, or ``every`` is True: it sets all columns from the source.
+    """
 
     rows: str
     action: str
@@ -36,10 +39,10 @@ class _When:
 
 @dataclass(frozen=True)
 class MergeBuilder:
-    """A MERGE of a source into a table. Every method but `execute` returns a builder with one clause more.
+    """A MERGE of a source into a table. Every method except `execute` returns a builder with one more clause.
 
-    Of the clauses for a row, the first whose condition holds decides. Conditions and values are texts in Spark's SQL or
-    Columns; they call the rows by the aliases of table and source.
+    For each row, the first clause whose condition is true applies. Conditions and values are Spark SQL texts or
+    Columns, which use the aliases of table and source.
     """
 
     _target: Target
@@ -47,81 +50,79 @@ class MergeBuilder:
     _source: DataFrame
     _condition: str | Column
     _rules: Callable[[bool], MergeRules | None] = lambda demanded: None
-    """The changes of the schema that options allow, or that are `demanded`."""
+    """Return the schema changes that options allow, or that the MERGE demands."""
     _clauses: tuple[_When, ...] = ()
     _evolves: bool = False
 
     def withSchemaEvolution(self) -> "MergeBuilder":
-        """Return a builder whose MERGE first gives the table the columns of the source that it lacks, and wider types.
+        """Return a builder whose MERGE first adds missing source columns to the table and widens types, as in SQL.
 
-        As in SQL; see `execute`.
-
-        With whenMatchedUpdateAll or whenNotMatchedInsertAll these are all columns of the source, else those that
-        clauses give a value.
+        With whenMatchedUpdateAll or whenNotMatchedInsertAll, it adds all columns of the source, else only columns to
+        which a clause assigns a value. See `execute`.
         """
         return replace(self, _evolves=True)
 
     def whenMatchedUpdate(self, condition: str | Column | None = None, set: Values | None = None) -> "MergeBuilder":
-        """Return a builder that gives columns of matched rows new values.
+        """Return a builder that sets columns of matched rows.
 
-        `set`: the new value of each. `condition` chooses the rows; `None`: all of them.
+        `set`: the new value of each column. `condition`: the matched rows to update; `None`: all.
         """
         return self._with(_When(_MATCHED, "update", condition, set or {}))
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Return a builder that gives every column of matched rows the value of the source's column of that name.
+        """Return a builder that sets every column of matched rows to the source column of the same name.
 
-        Keys may not change. `condition` chooses the rows; `None`: all of them.
+        Keys may not change. `condition`: the matched rows to update; `None`: all.
         """
         return self._with(_When(_MATCHED, "update", condition, every=True))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Return a builder that deletes matched rows. `condition` chooses the rows; `None`: all of them."""
+        """Return a builder that deletes matched rows. `condition`: the matched rows to delete; `None`: all."""
         return self._with(_When(_MATCHED, "delete", condition))
 
     def whenNotMatchedInsert(
         self, condition: str | Column | None = None, values: Values | None = None
     ) -> "MergeBuilder":
-        """Return a builder that inserts rows of the source that match no row.
+        """Return a builder that inserts source rows that match no table row.
 
-        `values`: of the columns; one without a value gets its default, else NULL. `condition` chooses the rows; `None`:
-        all of them.
+        `values`: the value of each column; a column without a value gets its default, or NULL. `condition`: the source
+        rows to insert; `None`: all.
         """
         return self._with(_When(_NOT_MATCHED, "insert", condition, values or {}))
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Return a builder that inserts rows of the source that match no row, with all columns of these names.
+        """Return a builder that inserts source rows that match no table row, with all columns by name.
 
-        `condition` chooses the rows; `None`: all of them.
+        `condition`: the source rows to insert; `None`: all.
         """
         return self._with(_When(_NOT_MATCHED, "insert", condition, every=True))
 
     def whenNotMatchedBySourceUpdate(
         self, condition: str | Column | None = None, set: Values | None = None
     ) -> "MergeBuilder":
-        """Return a builder that gives columns of rows that no row of the source matches new values.
+        """Return a builder that sets columns of table rows that no source row matches.
 
-        `set`: the new value of each. `condition` chooses the rows; `None`: all of them.
+        `set`: the new value of each column. `condition`: the unmatched rows to update; `None`: all.
         """
         return self._with(_When(_BY_SOURCE, "update", condition, set or {}))
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Return a builder that deletes the rows that no row of the source matches.
+        """Return a builder that deletes table rows that no source row matches.
 
-        `condition` chooses the rows; `None`: all of them.
+        `condition`: the unmatched rows to delete; `None`: all.
         """
         return self._with(_When(_BY_SOURCE, "delete", condition))
 
     def execute(self) -> RowChanges:
-        """Run the MERGE in one commit; return the numbers of changed rows, and its snapshot.
+        """Run the MERGE in one commit; return the numbers of changed rows and the snapshot.
 
-        A change of the schema comes first, in a version of its own; if the MERGE then fails, the columns stay.
-        Raises InvalidInputError if there is no clause, for an unknown column, or if several rows of the source match
-        one row of the table; UnsupportedError for a clause whose effect the table would not show; CommitConflictError
-        if other commits changed the same rows during each attempt.
+        A schema change is committed first; if the MERGE then fails, the new columns stay. Raises InvalidInputError if
+        there is no clause, for an unknown column, or if several source rows match one table row; UnsupportedError for a
+        clause whose effect a merge of the table would discard; CommitConflictError if other commits changed the same
+        rows during every attempt.
         """
         if not self._clauses:
-            raise InvalidInputError("this MERGE does nothing: add a clause, such as whenMatchedUpdateAll()")
+            raise InvalidInputError("this MERGE has no clause: add one, such as whenMatchedUpdateAll()")
         condition = as_column(self._condition)
         assert condition is not None
         target = self._evolved()
@@ -133,12 +134,12 @@ class MergeBuilder:
 
     @property
     def _merge_rules(self) -> MergeRules | None:
-        """The changes of the schema; options alone allow them where every column of the source is a value."""
+        """The schema changes; options without withSchemaEvolution count only if a clause sets all columns."""
         every = any(when.every for when in self._clauses)
         return self._rules(self._evolves) if every or self._evolves else None
 
     def _evolved(self) -> Target:
-        """Return the target after its schema changed. A clause that is refused changes nothing."""
+        """Change the schema of the target if necessary; return the target. A refused clause changes nothing."""
         rules = self._merge_rules
         if rules is None:
             return self._target
@@ -164,23 +165,23 @@ class MergeBuilder:
             keys = keys if when.action == "update" else {}
             changed = {name: position for name, position in positions.items() if name not in keys}
             return Clause(when.rows, when.action, condition, SourceValues(changed, keys))
-        given = None if when.values is None else assigned(schema, when.values, self._alias)
-        return Clause(when.rows, when.action, condition, given)
+        values = None if when.values is None else assigned(schema, when.values, self._alias)
+        return Clause(when.rows, when.action, condition, values)
 
     def _positions(self, schema: TableSchema) -> dict[str, int]:
-        """Return the source's column for each column of the table; with changes of the schema it may lack some."""
-        given = self._source.columns
-        found = dict(zip(schema.names, matching_positions(schema.names, given), strict=True))
-        missing = [name for name, positions in found.items() if not positions]
+        """Return the position in the source of each table column; with schema changes the source may lack columns."""
+        columns = self._source.columns
+        matches = dict(zip(schema.names, matching_positions(schema.names, columns), strict=True))
+        missing = [name for name, positions in matches.items() if not positions]
         if missing and self._merge_rules is None:
             raise InvalidInputError(
-                f"the source has no column for {', '.join(missing)} (it has {given}): give the values one by one"
+                f"the source has no column for {', '.join(missing)} (it has {columns}): set each value explicitly"
             )
-        twice = {name for name, number in Counter(given).items() if number > 1}
-        several = [name for name, own in found.items() if len(own) > 1 or twice.intersection(given[n] for n in own)]
-        if several:
+        repeated = {name for name, number in Counter(columns).items() if number > 1}
+        ambiguous = [n for n, at in matches.items() if len(at) > 1 or repeated.intersection(columns[i] for i in at)]
+        if ambiguous:
             raise InvalidInputError(
-                f"several columns of the source are called {', '.join(several)} (it has {given}): give the values one "
-                "by one"
+                f"several columns of the source are called {', '.join(ambiguous)} (it has {columns}): set each value "
+                "explicitly"
             )
-        return {name: positions[0] for name, positions in found.items() if positions}
+        return {name: positions[0] for name, positions in matches.items() if positions}

@@ -1,4 +1,4 @@
-"""New values of columns."""
+"""New values of columns in UPDATE and MERGE."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from paimon_core.types.columns import find_column
 
 @dataclass(frozen=True)
 class OnlyIf:
-    """A condition: that the column of this name has this number."""
+    """The condition that the column `column` equals `number`."""
 
     column: str
     number: int
 
 
 class NewValues(ABC):
-    """New values of columns of the table. ``typed``: True if the values have the columns' types."""
+    """New values of table columns. ``typed``: True if the values already have the types of the columns."""
 
     typed: ClassVar[bool] = False
 
@@ -32,23 +32,23 @@ class NewValues(ABC):
         """The columns that get a value."""
 
     def of_source(self) -> Mapping[str, int]:
-        """Return the position in the source of each value that is a column of it, by the column that gets the value."""
+        """Return, by target column, the positions of the source columns that are used unchanged as values."""
         return {}
 
     def added(self, rows: DataFrame, names: Mapping[str, str], only_if: OnlyIf | None) -> DataFrame:
-        """Return the rows with the other values as further columns, evaluated where a condition holds.
+        """Add the remaining values to the rows as extra columns, evaluated only where a condition is true.
 
         Args:
-            rows: of the statement.
-            names: the name of the further column, by the column that gets the value.
-            only_if: the condition; `None`: there is none.
+            rows: the rows of the statement.
+            names: the name of the extra column for each target column.
+            only_if: the condition; `None`: evaluate the values for every row.
         """
         return rows
 
 
 @dataclass(frozen=True)
 class GivenValues(NewValues):
-    """New values as columns of Spark, by the table's own name of each column."""
+    """New values as Spark columns, by the column name in the table."""
 
     values: Mapping[str, Column]
 
@@ -68,9 +68,9 @@ class GivenValues(NewValues):
 
 @dataclass(frozen=True)
 class SourceValues(NewValues):
-    """The columns of a source as new values: the position in the source, by the table's own name of each column.
+    """Source columns as new values: positions in the source, by the column name in the table.
 
-    ``keys``: the positions of values that columns of the primary key must have already; the job fails for another.
+    ``keys``: source positions that must equal the existing primary key columns; the job fails for any other value.
     """
 
     positions: Mapping[str, int]
@@ -87,24 +87,24 @@ class SourceValues(NewValues):
 
 
 def as_column(expression: str | Column | None) -> Column | None:
-    """Return an expression in Spark's SQL as a column."""
+    """Return a Spark SQL expression as a Column; return a Column, or `None`, as it is."""
     return F.expr(expression) if isinstance(expression, str) else expression
 
 
-def assigned(schema: TableSchema, given: Mapping[str, str | Column], alias: str | None) -> GivenValues:
-    """Return the new value of each column, under the column's own name.
+def assigned(schema: TableSchema, assignments: Mapping[str, str | Column], alias: str | None) -> GivenValues:
+    """Return the new value of each column, under its name in the table.
 
-    `alias`: of the table; a column may be called ``alias.column``.
-    Raises InvalidInputError for an unknown column, for one named twice, and for no column.
+    `alias`: the alias of the table, which may prefix a column as in ``alias.column``; `None`: no alias.
+    Raises InvalidInputError for an unknown column, for a column with two values, and for no column.
     """
     values: dict[str, Column] = {}
-    for name, value in given.items():
+    for name, value in assignments.items():
         field = find_column(schema.fields, column_name(name, alias), "the table")
         if field.name in values:
-            raise InvalidInputError(f"column {field.name!r} gets two new values: give one")
+            raise InvalidInputError(f"column {field.name!r} gets two new values: set it once")
         values[field.name] = F.expr(value) if isinstance(value, str) else value
     if not values:
-        raise InvalidInputError("no column gets a new value: give {column: new value}")
+        raise InvalidInputError("no column gets a new value: pass {column: new value}")
     return GivenValues(values)
 
 

@@ -1,4 +1,4 @@
-"""The rows that a statement writes, each with its kind: ``-D``, ``+U``, ``+I``, or empty for a row that stays."""
+"""The rows that a statement writes, each with its kind: ``-D``, ``+U``, ``+I``, or empty for an unchanged row."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ _PREFIX = "__paimon_"
 _KINDS = {"update": UPDATED, "delete": DELETED, "insert": INSERTED}
 
 Changes = Callable[[TargetRows], DataFrame]
-"""A function from the rows of the table to the rows to write: their columns, their positions and their kind."""
+"""A function from the rows of the table to the rows to write, with their columns, positions and kind."""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A WHEN of MERGE.
+    """A WHEN clause of MERGE.
 
     ``rows``: "matched", "not matched" or "not matched by source"; ``action``: "update", "delete" or "insert";
-    ``values``: the new values of the columns that change, `None`: the clause deletes.
+    ``condition``: `None`: always true; ``values``: the new values of the changed columns, `None`: the clause deletes.
     """
 
     rows: str
@@ -37,22 +37,22 @@ class Clause:
 
 
 def deleted_rows(target: TargetRows, condition: Column | None) -> DataFrame:
-    """Return the rows that DELETE writes; only their positions if they have some."""
-    found = target.where(condition)
-    rows = NumberedRows.of(found.frame)
+    """Return the rows that DELETE writes; only positions and kind if rows have positions."""
+    matching = target.where(condition)
+    rows = NumberedRows.of(matching.frame)
     columns = () if target.positions else target.columns
-    texts = found.texts()
+    texts = matching.texts()
     selected = {name: texts[name] for name in (*columns, *target.positions)}
     return rows.selected({**selected, ROW_KIND.name: text_of(DELETED)})
 
 
 def updated_rows(target: TargetRows, condition: Column | None, values: NewValues) -> DataFrame:
     """Return the rows that UPDATE writes."""
-    found = target.where(condition)
-    prefix = free_prefix(_PREFIX, found.frame.columns)
+    matching = target.where(condition)
+    prefix = free_prefix(_PREFIX, matching.frame.columns)
     names = {name: f"{prefix}{number}" for number, name in enumerate(values.names)}
-    texts = found.texts()
-    rows = NumberedRows.of(values.added(found.frame, names, None))
+    texts = matching.texts()
+    rows = NumberedRows.of(values.added(matching.frame, names, None))
     added = {name: f"c{number}" for number, name in enumerate(rows.schema.names)}
     columns = {}
     for name in target.columns:
@@ -66,7 +66,7 @@ def updated_rows(target: TargetRows, condition: Column | None, values: NewValues
 
 @dataclass(frozen=True)
 class Merge:
-    """A MERGE: its source, the condition of ON, and its clauses, of which the first that holds decides about a row."""
+    """A MERGE: its source, the condition of ON, and its clauses. The first clause that applies to a row decides."""
 
     source: DataFrame
     condition: Column
@@ -74,31 +74,31 @@ class Merge:
 
     @property
     def may_repeat(self) -> bool:
-        """True if several source rows may match one target row: it is deleted once, whichever of them says so."""
+        """True if several source rows may match one target row: the only action is then an unconditional delete."""
         matched = [clause for clause in self.clauses if clause.rows == "matched"]
         return not matched or (len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None)
 
     @property
     def shows_matched(self) -> bool:
-        """True if matched rows that stay are needed, to find those that several source rows match."""
+        """True if unchanged matched rows are needed too, to detect target rows with several matches."""
         return not self.may_repeat and all(c.condition is not None for c in self.clauses if c.rows == "matched")
 
     def changed_rows(self, target: TargetRows) -> DataFrame:
         """Return the rows that MERGE writes.
 
-        A row with a position may be in it several times: the writer counts it. Without positions, a target row that
-        several source rows match fails the job.
+        With positions, the result may repeat a row, which the writer counts. Without positions, the job fails if
+        several source rows match one target row.
         """
         return _Joined.of(self, target).changed_rows()
 
 
 @dataclass(frozen=True)
 class _Joined:
-    """The rows of target and source of a MERGE, each with the number of the clause that decides, NULL: none.
+    """The joined rows of target and source of a MERGE, each with the number of the clause that applies.
 
-    ``action``: the column of that number; ``both``: a condition, true for a row of the target with one of the source;
-    ``values``: for each clause the new value of each column, with the column's type; ``keys``: for each clause the
-    value that columns of the primary key must have already.
+    ``action``: the column of the clause number, NULL: no clause; ``both``: a condition, true for a target row joined
+    with a source row; ``values``: for each clause, the new value of each column in the column's type; ``keys``: for
+    each clause, the values that must equal the primary key columns.
     """
 
     merge: Merge
@@ -111,26 +111,26 @@ class _Joined:
 
     @staticmethod
     def of(merge: Merge, target: TargetRows) -> "_Joined":
-        """Join the rows, and evaluate the new values of each clause for the rows about which it decides."""
-        own, others = target.frame.columns, merge.source.columns
-        prefix = free_prefix(_PREFIX, [*own, *others])
+        """Join the rows, and evaluate the new values of each clause for the rows to which it applies."""
+        target_columns, source_columns = target.frame.columns, merge.source.columns
+        prefix = free_prefix(_PREFIX, [*target_columns, *source_columns])
         action, frame = f"{prefix}action", _joined(merge, target, prefix)
         names: list[dict[str, str]] = []
         for number, clause in enumerate(merge.clauses):
-            given = () if clause.values is None else clause.values.names
-            known = {} if clause.values is None else clause.values.of_source()
-            columns = [name for name in given if name not in known]
+            changed = () if clause.values is None else clause.values.names
+            direct = {} if clause.values is None else clause.values.of_source()
+            columns = [name for name in changed if name not in direct]
             names.append({name: f"{prefix}{number}_{n}" for n, name in enumerate(columns)})
             if clause.values is not None and columns:
                 frame = clause.values.added(frame, names[-1], OnlyIf(action, number))
         rows = NumberedRows.of(frame)
         at = {name: f"c{n}" for n, name in enumerate(rows.schema.names)}
-        first = len(own) + 1  # of the source
-        in_target, in_source = f"c{len(own)}", f"c{first + len(others)}"
+        first = len(target_columns) + 1  # the first source column
+        in_target, in_source = f"c{len(target_columns)}", f"c{first + len(source_columns)}"
         values, keys = [], []
         for clause, added in zip(merge.clauses, names, strict=True):
-            known = {} if clause.values is None else clause.values.of_source()
-            texts = {name: f"c{first + n}" for name, n in known.items()}
+            direct = {} if clause.values is None else clause.values.of_source()
+            texts = {name: f"c{first + n}" for name, n in direct.items()}
             texts.update((name, at[free]) for name, free in added.items())
             equal = clause.values.keys if isinstance(clause.values, SourceValues) else {}
             typed = clause.values is not None and clause.values.typed
@@ -141,23 +141,23 @@ class _Joined:
 
     def changed_rows(self) -> DataFrame:
         """Return the rows that MERGE writes."""
-        target, checked, wanted = self.target, self, f"{self.action} IS NOT NULL"
+        target, checked, written = self.target, self, f"{self.action} IS NOT NULL"
         if not target.positions:
             checked = self._checked()
-            wanted = f"{checked.action} IS NOT NULL"
+            written = f"{checked.action} IS NOT NULL"
         elif self.merge.shows_matched:
-            wanted = f"{wanted} OR {self.both}"
+            written = f"{written} OR {self.both}"
         texts = target.texts()
         columns = {name: checked._decided(name, texts[name]) for name in target.columns}
         positions = {name: texts[name] for name in target.positions}
         numbered = enumerate(clause.action for clause in self.merge.clauses)
         kinds = " ".join(f"WHEN {number} THEN {text_of(_KINDS[action])}" for number, action in numbered)
         kind = f"CASE {checked.action} {kinds} ELSE {text_of(MATCHED)} END"
-        rows = NumberedRows(checked.rows.frame.where(wanted), checked.rows.schema)
+        rows = NumberedRows(checked.rows.frame.where(written), checked.rows.schema)
         return rows.selected({**columns, **positions, ROW_KIND.name: kind})
 
     def _checked(self) -> "_Joined":
-        """Return the rows so that each target row is there once; the job fails for one that several rows match."""
+        """Return the rows with each target row once; the job fails if several source rows match a target row."""
         merge, frame = self.merge, self.rows.frame
         if merge.may_repeat and not any(clause.rows == "matched" for clause in merge.clauses):
             return self
@@ -178,7 +178,7 @@ class _Joined:
         )
 
     def _decided(self, name: str, old: str) -> str:
-        """Return the value of a column after the clause that decides about the row."""
+        """Return the value of a column after the clause that applies to the row."""
         cases = []
         for number, clause in enumerate(self.merge.clauses):
             value = self.values[number].get(name)
@@ -190,10 +190,11 @@ class _Joined:
 
 
 def _joined(merge: Merge, target: TargetRows, prefix: str) -> DataFrame:
-    """Return the rows of target and source, and columns of these names.
+    """Join the rows of target and source.
 
-    The columns are: of the target, ``target`` (true for its rows), of the source, ``source`` (true for its rows), and
-    ``action``, the number of the clause that decides, NULL: none. `prefix`: of the names of added columns.
+    The columns are: the target's columns, ``target`` (true for its rows), the source's columns, ``source`` (true for
+    its rows), and ``action``, the number of the clause that applies, NULL: no clause. `prefix`: the prefix of the names
+    of added columns.
     """
     in_target, in_source = f"{prefix}target", f"{prefix}source"
     kinds = {clause.rows for clause in merge.clauses}
@@ -203,11 +204,11 @@ def _joined(merge: Merge, target: TargetRows, prefix: str) -> DataFrame:
         merge.condition,
         how["not matched" in kinds, "not matched by source" in kinds],
     )
-    here = {"matched": (True, True), "not matched": (False, True), "not matched by source": (True, False)}
+    sides = {"matched": (True, True), "not matched": (False, True), "not matched by source": (True, False)}
     action = F.lit(None).cast("int")
     for number, clause in reversed(list(enumerate(merge.clauses))):
-        tests = zip((in_target, in_source), here[clause.rows], strict=True)
-        applies = F.expr(" AND ".join(f"{name} IS {'NOT ' if there else ''}NULL" for name, there in tests))
+        tests = zip((in_target, in_source), sides[clause.rows], strict=True)
+        applies = F.expr(" AND ".join(f"{name} IS {'NOT ' if joined_side else ''}NULL" for name, joined_side in tests))
         if clause.condition is not None:
             applies = applies & F.coalesce(clause.condition, F.lit(False))
         action = F.when(applies, F.lit(number)).otherwise(action)
@@ -215,5 +216,5 @@ def _joined(merge: Merge, target: TargetRows, prefix: str) -> DataFrame:
 
 
 def _stored_all(values: dict[str, str], rows: NumberedRows, target: TargetRows) -> dict[str, str]:
-    """Return numbered columns with the types of the columns whose new values they are."""
+    """Cast numbered columns to the types of the table columns for which they are new values."""
     return {name: stored(value, rows.type_of(value), target.fields[name]) for name, value in values.items()}

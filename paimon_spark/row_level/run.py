@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE of one table: checked, then written."""
+"""DELETE, UPDATE and MERGE of one table: check the statement, then write the changes."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -22,14 +22,14 @@ def delete(
     progress: Progress | None = None,
     partitions: Predicate | None = None,
 ) -> RowChanges:
-    """Delete the rows for which a condition is true; `None`: all. UnsupportedError if the table takes no deletes.
+    """Delete the rows for which a condition is true. Raise UnsupportedError if the table does not accept deletes.
 
     Args:
-        target: the table.
-        condition: of the rows.
-        progress: as of `change_rows`.
-        partitions: a bound predicate on partition columns, equal to the condition: these partitions are dropped unread
-            where metadata know the number of their rows. `None`: there is none.
+        target: the table to change.
+        condition: the rows to delete; `None`: all rows.
+        progress: as for `change_rows`.
+        partitions: a bound predicate on partition columns that is equivalent to the condition. These partitions are
+            dropped unread if metadata contain their numbers of rows. `None`: read the rows.
     """
     check_delete(target.table.schema, "DELETE")
     with collect() as metrics:
@@ -40,15 +40,15 @@ def delete(
 
 
 def update(target: Target, condition: Column | None, values: NewValues, progress: Progress | None = None) -> RowChanges:
-    """Give columns new values in the rows for which a condition is true; `None`: in all.
+    """Set columns to new values in the rows for which a condition is true.
 
     Args:
-        target: the table.
-        condition: of the rows.
+        target: the table to change.
+        condition: the rows to update; `None`: all rows.
         values: the new values.
-        progress: as of `change_rows`.
+        progress: as for `change_rows`.
 
-    Raises UnsupportedError if the new values would not show.
+    Raises UnsupportedError if a merge of the table would discard the new values.
     """
     columns = frozenset(values.names)
     check_updates(target.table.schema, columns, "UPDATE")
@@ -59,7 +59,11 @@ def update(target: Target, condition: Column | None, values: NewValues, progress
 
 
 def merge(target: Target, merging: Merge, progress: Progress | None = None) -> RowChanges:
-    """Run a MERGE. UnsupportedError for a clause that would not show, InvalidInputError for ambiguous source rows."""
+    """Run a MERGE.
+
+    Raises UnsupportedError for a clause whose effect a merge of the table would discard, InvalidInputError if several
+    source rows match one target row.
+    """
     check_merge(target.table.schema, merging.clauses)
     updates = (clause.values for clause in merging.clauses if clause.action == "update")
     columns = {name for values in updates if values is not None for name in values.names}
@@ -80,7 +84,7 @@ def _dropped(target: Target, partitions: Predicate) -> Dropped | None:
 
 
 def describe_changes(table: Table) -> str:
-    """Return in a few words how the rows of a table are changed."""
+    """Describe in a few words how statements change the rows of a table."""
     traits = table.store.traits
     if traits.keyed:
         return "changed rows are written with their kinds"
@@ -88,11 +92,11 @@ def describe_changes(table: Table) -> str:
         return "changed columns are written to files of their own"
     if traits.deletion_vectors:
         return "old rows are added to deletion vectors"
-    return "files that hold changed rows are written again"
+    return "files with changed rows are rewritten"
 
 
 def _only(rows: TargetRows, target: Target, changed: Collection[str]) -> TargetRows:
-    """Return the rows without columns that need not be written: files of some columns can be added to some tables."""
+    """Return the rows without unchanged columns, if the table accepts files with only some columns."""
     if not target.table.store.traits.data_evolution:
         return rows
     return replace(rows, columns=tuple(name for name in rows.columns if name in changed))

@@ -1,4 +1,4 @@
-"""What a statement has changed."""
+"""The result of a DELETE, UPDATE or MERGE."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,10 @@ from paimon_core.engine import OperationMetrics
 
 @dataclass(frozen=True)
 class RowChanges:
-    """The rows that a statement changed, by kind, and the snapshot it made; `None`: no row changed.
+    """The numbers of rows that a statement changed, and its snapshot; `None`: no row changed.
 
-    ``num_deleted_rows`` is `None` if whole partitions were dropped unread. ``metrics`` measures the commit, the
-    compaction that followed, and attempts that failed before.
+    ``num_deleted_rows``: `None` if whole partitions were dropped without counting their rows. ``metrics``: measures the
+    commit, the compaction after it, and failed attempts before it.
     """
 
     num_updated_rows: int = 0
@@ -22,6 +22,6 @@ class RowChanges:
 
     @property
     def num_affected_rows(self) -> int | None:
-        """The number of rows updated, deleted and inserted."""
+        """The number of rows updated, deleted and inserted; `None` if the deleted rows were not counted."""
         deleted = self.num_deleted_rows
         return None if deleted is None else self.num_updated_rows + deleted + self.num_inserted_rows

@@ -1,4 +1,4 @@
-"""The statements that a table can run: where the new rows would not show, they are refused by name."""
+"""Checks that a table supports a statement. A statement whose new rows a merge would hide is refused by name."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,16 +12,18 @@ from paimon_spark.row_level.rows import Clause
 
 
 def check_delete(schema: TableSchema, verb: str) -> None:
-    """Raise UnsupportedError for a table whose rows a statement cannot delete."""
+    """Raise UnsupportedError if the table does not accept deletes. `verb`: the statement, for errors."""
     check_deletes(schema)
     if schema.primary_keys:
-        values = not TableTraits(schema).keeps_rows  # a merge engine that computes takes back the row's values
+        values = not TableTraits(
+            schema
+        ).keeps_rows  # a merge engine that computes values retracts the values of the row
         read = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
         _check_exact((f for f in schema.fields if values or f.name in read), verb)
 
 
 def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
-    """Raise UnsupportedError for a clause that would not show."""
+    """Raise UnsupportedError for a clause whose effect a merge of the table would discard."""
     for clause in clauses:
         if clause.action == "delete":
             check_delete(schema, "MERGE INTO")
@@ -30,9 +32,9 @@ def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
 
 
 def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
-    """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key.
+    """Raise UnsupportedError for new values that a merge would discard, or that would move a row with a primary key.
 
-    The other columns of a changed row are written again, if the table does not leave them where they are.
+    Except in data evolution tables, the other columns of a changed row are rewritten, so Spark must read them exactly.
     """
     if not TableTraits(schema).data_evolution:
         _check_exact((f for f in schema.fields if f.name not in columns), verb)
@@ -41,25 +43,25 @@ def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> N
         if moving and TableTraits(schema).data_evolution:
             raise UnsupportedError(
                 f"{verb} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not move "
-                "to other partitions; insert them anew"
+                "to other partitions; delete and insert them instead"
             )
         return
     if bucket_mode(schema) is BucketMode.POSTPONE:
         raise UnsupportedError(
-            f"{verb} of a table with 'bucket' = -2 is not possible: its reads show writes only later"
+            f"{verb} of a table with 'bucket' = -2 is not possible: its reads show writes only after a compaction"
         )
     if schema.options.value(ROWKIND_FIELD) is not None:
         raise UnsupportedError(f"{verb} of a table with 'rowkind.field' is not possible: write rows with their kinds")
     engine = TableTraits(schema).engine_type.name
     if engine not in ("deduplicate", "partial-update"):
         raise UnsupportedError(
-            f"{verb} of a table with merge engine {engine} is not possible: its merge would not show every new value; "
+            f"{verb} of a table with merge engine {engine} is not possible: its merge would discard new values; "
             "insert rows instead"
         )
     if merged := sorted(_merged_otherwise(schema) & set(columns)):
         raise UnsupportedError(
             f"{verb} cannot change {', '.join(merged)}: a sequence group or an aggregate function of partial-update "
-            "decides about the value; insert rows instead"
+            "computes the value; insert rows instead"
         )
     wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
     if wrong:
@@ -70,24 +72,24 @@ def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> N
 
 
 def _merged_otherwise(schema: TableSchema) -> set[str]:
-    """Return the columns with a sequence group or an aggregate function of their own."""
-    found: set[str] = set()
+    """Return the columns of partial-update with a sequence group or an aggregate function."""
+    names: set[str] = set()
     for key, value in schema.options.items():
-        of = split_field_option(key)
-        if of is not None and of[1] in ("sequence-group", "aggregate-function"):
-            found.update(of[0], split_list(value) if of[1] == "sequence-group" else ())
+        parts = split_field_option(key)
+        if parts is not None and parts[1] in ("sequence-group", "aggregate-function"):
+            names.update(parts[0], split_list(value) if parts[1] == "sequence-group" else ())
     if schema.options.has(FIELDS_DEFAULT_AGGREGATE_FUNCTION):
-        found.update(field.name for field in schema.fields)
-    return found if TableTraits(schema).engine_type.name == "partial-update" else set()
+        names.update(field.name for field in schema.fields)
+    return names if TableTraits(schema).engine_type.name == "partial-update" else set()
 
 
 def _check_exact(read: Iterable[DataField], verb: str) -> None:
-    """Raise UnsupportedError for a column that Spark does not read to the last digit."""
+    """Raise UnsupportedError for a column with times finer than Spark's microseconds."""
     finer = [f for f in read if _is_finer(f.type)]
     if finer:
         raise UnsupportedError(
             f"{verb} is not possible: column {finer[0].name} of type {finer[0].type} would lose its digits beyond "
-            "microseconds, which Spark does not have"
+            "microseconds, the precision of Spark"
         )
 
 

@@ -1,4 +1,4 @@
-"""The table of a statement, and its rows as a DataFrame."""
+"""The table that a statement changes, and its rows as a DataFrame."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,14 +23,14 @@ class TargetRows:
     """Rows of the table that a statement changes.
 
     Args:
-        frame: the table's columns, and further ones.
+        frame: the rows, with the table's columns and extra columns.
         columns: the names of the table's columns.
         fields: the table's columns by name.
-        positions: names of the further columns, which say where a row is stored; none if rows have a primary key.
-        identity: names of the columns that no two rows share.
-        sequence: names of the columns by which a newer row replaces an older one.
+        positions: the names of the extra columns with the stored position of a row; empty if rows have a primary key.
+        identity: the names of the columns that identify a row.
+        sequence: the names of the sequence fields, which decide which row is newer.
         descending: True if the row with the smaller sequence is the newer one.
-        left_out: names of columns that are NULL in a changed row unless they change: the merge keeps their old value.
+        left_out: the names of columns that a changed row leaves NULL unless they change: the merge keeps the old value.
     """
 
     frame: DataFrame
@@ -43,7 +43,7 @@ class TargetRows:
     left_out: frozenset[str] = frozenset()
 
     def texts(self) -> dict[str, str]:
-        """Return the column of each name in the numbered rows of `frame`, or of rows that begin with its columns."""
+        """Return the numbered column (``c0`` ...) of each column of `frame`."""
         return {name: f"c{number}" for number, name in enumerate(self.frame.columns)}
 
     def where(self, condition: Column | None) -> "TargetRows":
@@ -53,15 +53,15 @@ class TargetRows:
         return replace(self, frame=self.frame.where(condition))
 
     def changed(self, name: str, old: str, value: str | None, key: str | None = None) -> str:
-        """Return the value of a column in a changed row.
+        """Return the SQL text of a column's value in a changed row.
 
-        The job fails if the new row would not replace the old one: if its sequence is smaller, or its key another.
+        The job fails if the new row would not replace the old one, because its sequence is older or its key differs.
 
         Args:
-            name: of the column.
-            old: its value.
-            value: the new one; `None`: the column keeps its value.
-            key: the value that the column must have already; `None`: any.
+            name: the name of the column.
+            old: the text of the old value.
+            value: the text of the new value; `None`: the column keeps its value.
+            key: the text of the value that the column must already have; `None`: any value.
         """
         if value is None and name in self.left_out:
             return f"CASE WHEN false THEN {old} END"
@@ -69,7 +69,7 @@ class TargetRows:
             return old if key is None else _only_if(f"{old} <=> {key}", old, f"MERGE INTO cannot change key {name}")
         if name in self.left_out:
             shows = f"{value} IS NOT NULL OR {old} IS NULL"
-            value = _only_if(shows, value, f"column {name} cannot become NULL: partial-update would not show it")
+            value = _only_if(shows, value, f"column {name} cannot become NULL: partial-update would keep the old value")
         if name not in self.sequence:
             return value
         follows = f"{old} IS NULL OR {value} {'<=' if self.descending else '>='} {old}"
@@ -77,23 +77,23 @@ class TargetRows:
 
 
 class RowAccess:
-    """Reads the rows of a target and writes the changes, with tasks of Spark, through Python."""
+    """The way to read the rows of a target and to write its changes: here, Spark tasks that run Python."""
 
     def stored(
         self, spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
     ) -> DataFrame | None:
-        """Return the rows of a snapshot as Spark's own scan reads them; `None`: others must read them.
+        """Return the rows of a snapshot from Spark's own scan; `None`: that scan cannot read them.
 
-        The columns are those of the table, then these columns of positions.
+        The columns are the table's columns, followed by `positions`.
         """
         return None
 
     def small(self, spark: SparkSession, options: Mapping[str, str], columns: StructType) -> DataFrame | None:
-        """Return the rows that the data source would read with these options; `None`: they are not few."""
+        """Return the rows that the data source would read with these options if they are few, else `None`."""
         return None
 
     def few_changes(self, rows: DataFrame) -> pa.Table | None:
-        """Return the rows to write if they are few; `None`: tasks write them."""
+        """Return the rows to write if they are few; `None`: Spark tasks write them."""
         return None
 
 
@@ -104,13 +104,14 @@ class Target:
     Args:
         spark: the session of the statement.
         table: the table.
-        options: where the table is, and table options for reads and writes.
-        bind: gives the rows the names by which the statement calls them.
-        filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
-        filter_column: a column that is equal to the filter; `None`: only the engine evaluates it.
+        options: the location of the table, and table options for reads and writes.
+        bind: adds to the rows the alias or names that the statement uses.
+        filter: the engine's filter, as SQL text, of the rows that may change; `None`: all rows.
+        filter_column: a column that is equivalent to the filter; `None`: only the engine can evaluate the filter.
         commit: options of the commit.
-        access: reads the rows and collects few changes; its scan by Spark also needs Spark to evaluate the filter.
-        metadata: names of the metadata columns that the statement uses.
+        access: reads the rows and collects few changes. It can use Spark's own scan only if Spark can evaluate the
+            filter.
+        metadata: the names of the metadata columns that the statement uses.
     """
 
     spark: SparkSession
@@ -124,26 +125,30 @@ class Target:
     metadata: tuple[str, ...] = ()
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
-        """Return the rows of a snapshot; no rows if there is none."""
+        """Return the rows of a snapshot; `None`: the table is empty."""
         schema = self.table.schema
         positions = position_fields(self.table)
         columns = tuple(field.name for field in schema.fields)
         names = tuple(field.name for field in positions)
-        further = [field for field in readable_fields(schema) if field.name in set(self.metadata) - set(names)]
-        fields = spark_schema((*schema.fields, *positions, *further))
+        metadata = [field for field in readable_fields(schema) if field.name in set(self.metadata) - set(names)]
+        fields = spark_schema((*schema.fields, *positions, *metadata))
         stored = None
-        if snapshot is not None and (self.filter is None or self.filter_column is not None) and not further:
+        if snapshot is not None and (self.filter is None or self.filter_column is not None) and not metadata:
             stored = self.access.stored(self.spark, self.table, snapshot, names)
         if stored is not None:
             frame = stored if self.filter_column is None else stored.where(self.filter_column)
         elif snapshot is None:
             frame = self.spark.createDataFrame([], fields)
         else:
-            given = {**self.options, **shows_all(schema), "read.rows-of-snapshot": str(snapshot.id)}
+            read_options = {**self.options, **shows_all(schema), "read.rows-of-snapshot": str(snapshot.id)}
             if self.filter is not None:
-                given["filter"] = self.filter
-            small = self.access.small(self.spark, given, fields)
-            frame = self.spark.read.format("paimon").options(**given).schema(fields).load() if small is None else small
+                read_options["filter"] = self.filter
+            small = self.access.small(self.spark, read_options, fields)
+            frame = (
+                self.spark.read.format("paimon").options(**read_options).schema(fields).load()
+                if small is None
+                else small
+            )
         identity = tuple(schema.primary_keys) or names
         return TargetRows(
             self.bind(frame),
@@ -165,32 +170,32 @@ class Target:
 
 
 def position_fields(table: Table) -> tuple[DataField, ...]:
-    """Return the columns that say where a row of a table is stored; none if rows have a primary key.
+    """Return the metadata columns with the stored position of a row; empty if the table has a primary key.
 
     Raises UnsupportedError for a table with columns of these names.
     """
     schema = table.schema
     if schema.primary_keys:
-        found: tuple[DataField, ...] = ()
+        fields: tuple[DataField, ...] = ()
     elif table.store.traits.data_evolution:
-        found = (ROW_ID,)
+        fields = (ROW_ID,)
     else:
-        found = (FILE_PATH, ROW_INDEX, *((ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()))
-    check_added_names(table, *found, ROW_KIND)
-    return found
+        fields = (FILE_PATH, ROW_INDEX, *((ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()))
+    check_added_names(table, *fields, ROW_KIND)
+    return fields
 
 
 def check_added_names(table: Table, *fields: DataField) -> None:
-    """Raise UnsupportedError for a table with a column that, in any case, is called as one that a statement adds."""
+    """Raise UnsupportedError if a table column has the name, in any case, of a column that a statement adds."""
     added = {field.name.lower() for field in fields}
     hiding = [name for name in table.schema.names if name.lower() in added]
     if hiding:
         raise UnsupportedError(
-            f"rows of {table.path} cannot be changed: its columns {', '.join(hiding)} hide where a row is stored, or "
-            "how it changes; rename them"
+            f"rows of {table.path} cannot be changed: its columns {', '.join(hiding)} have the names of metadata "
+            "columns that the statement needs; rename them"
         )
 
 
 def _only_if(condition: str, value: str, message: str) -> str:
-    """Return the value; the job fails unless the condition is true."""
+    """Return SQL text for a value; the job fails with `message` unless `condition` is true."""
     return f"CASE WHEN {condition} THEN {value} ELSE raise_error({text_of(message)}) END"

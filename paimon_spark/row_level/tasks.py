@@ -1,4 +1,4 @@
-"""The Spark tasks of a statement: they write changed rows, count them, and collect the positions of old ones."""
+"""The Spark tasks of a statement, which write and count changed rows, and collect the positions of old rows."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -14,12 +14,12 @@ from paimon_spark.row_level.rows import DELETED, INSERTED, MATCHED, UPDATED
 from paimon_spark.write_job import TaskWrites, WriteJob
 
 NOT_WRITTEN = [FILE_PATH.name, ROW_INDEX.name, ROW_KIND.name]
-"""The columns of rows with positions that are not written."""
+"""The columns that are not written, of rows with positions."""
 
 
 @dataclass
 class ChangeCounts:
-    """The rows of each kind, and the positions of rows that the table has: removed ones, and others that matched."""
+    """The number of rows of each kind, and the positions of removed table rows and of unchanged rows that matched."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     removed: RowPositions = field(default_factory=RowPositions)
@@ -27,24 +27,27 @@ class ChangeCounts:
 
     @property
     def repeated(self) -> bool:
-        """True if a row of the table is there several times."""
+        """True if a table row was counted more than once."""
         all_rows = RowPositions()
         all_rows.update(self.removed)
         all_rows.update(self.matched)
         return all_rows.distinct < all_rows.added
 
     def plus(self, other: "ChangeCounts") -> "ChangeCounts":
-        """Return the counts with those of another task added."""
+        """Add the counts of another task, and return the sum."""
         self.kinds.update(other.kinds)
         self.removed.update(other.removed)
         self.matched.update(other.matched)
         return self
 
     def added(self, batches: Iterable[pa.RecordBatch], positions: bool) -> Iterator[pa.RecordBatch]:
-        """Count the rows of batches; yield those to write: if rows have positions, without them and their kinds."""
+        """Count the rows of batches; yield the rows to write.
+
+        `positions`: True if rows have positions, which are collected, and removed from the rows together with the kind.
+        """
         for batch in batches:
             kinds = batch.column(ROW_KIND.name)
-            self.kinds.update({str(found["values"]): found["counts"] for found in kinds.value_counts().to_pylist()})
+            self.kinds.update({str(count["values"]): count["counts"] for count in kinds.value_counts().to_pylist()})
             if not positions:
                 yield batch
                 continue
@@ -72,8 +75,8 @@ class ChangeTask:
     """The function that each task runs. It pickles.
 
     Args:
-        job: writes the changed rows; `None`: no row is to be written.
-        positions: rows have columns that say where they are stored.
+        job: writes the changed rows; `None`: the statement writes no rows.
+        positions: True if rows have columns with their stored positions.
     """
 
     job: WriteJob | None
@@ -89,6 +92,6 @@ class ChangeTask:
 
 
 def total(results: Iterable[object]) -> ChangeCounts:
-    """Return the counts of all tasks."""
-    found = (result.counts for result in results if isinstance(result, TaskChanges))
-    return reduce(ChangeCounts.plus, found, ChangeCounts())
+    """Return the sum of the counts of all tasks."""
+    counts = (result.counts for result in results if isinstance(result, TaskChanges))
+    return reduce(ChangeCounts.plus, counts, ChangeCounts())

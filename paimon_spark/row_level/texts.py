@@ -1,4 +1,4 @@
-"""Values in texts of Spark's SQL: one call of Java takes a text for every column of a statement."""
+"""Values as Spark SQL texts: one JVM call passes the texts of all columns of a statement."""
 
 import re
 from collections.abc import Mapping
@@ -26,15 +26,15 @@ _PLAIN = re.compile(r"[^'\\$\x00-\x1f]*")
 
 
 def text_of(value: str) -> str:
-    """Return a text as a literal."""
+    """Return a text as a Spark SQL literal."""
     return f"'{value}'" if _PLAIN.fullmatch(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
 
 
 @dataclass(frozen=True)
 class NumberedRows:
-    """Rows whose columns are called ``c0``, ``c1`` ...: texts name them so, whatever users call them.
+    """Rows whose columns are renamed to ``c0``, ``c1`` ..., so that SQL texts do not depend on users' names.
 
-    ``schema``: of the rows, with the names before.
+    ``schema``: the schema of the rows with their original names.
     """
 
     frame: DataFrame
@@ -51,76 +51,76 @@ class NumberedRows:
         return self.schema.fields[int(column[1:])].dataType
 
     def selected(self, columns: Mapping[str, str]) -> DataFrame:
-        """Return columns by name, each the value of a text."""
+        """Select columns by name, each computed from a SQL text."""
         texts = [f"{text} AS o{n}" for n, text in enumerate(columns.values())]
         return renamed(select_texts(self.frame, texts), list(columns))
 
 
-def stored(value: str, given: DataType, field: DataField) -> str:
-    """Return a value of type `given` with the type of a column; fields of structs are matched by their names.
+def stored(value: str, source: DataType, field: DataField) -> str:
+    """Return SQL text that casts a value of type `source` to the type of a column; struct fields match by name.
 
-    The job fails for a value that the type cannot hold, at any depth. Raises InvalidInputError for a field of a struct
-    that only one of the types has.
+    The job fails for a value that does not fit the type, at any depth. Raises InvalidInputError for a struct field that
+    only one of the types has.
     """
-    return _stored(value, given, spark_type(field.type, field.name), field.name, 0)
+    return _stored(value, source, spark_type(field.type, field.name), field.name, 0)
 
 
-def _stored(value: str, given: DataType, wanted: DataType, path: str, depth: int) -> str:
-    """Return the value with another type; its own text if the types are equal."""
-    match given, wanted:
+def _stored(value: str, source: DataType, target: DataType, path: str, depth: int) -> str:
+    """Return SQL text that casts the value to the type `target`; return `value` itself if the types are equal."""
+    match source, target:
         case ArrayType(), ArrayType():
             item = f"x{depth}"
-            made = _stored(item, given.elementType, wanted.elementType, f"{path}.element", depth + 1)
-            return value if made == item else f"transform({value}, {item} -> {made})"
+            cast_item = _stored(item, source.elementType, target.elementType, f"{path}.element", depth + 1)
+            return value if cast_item == item else f"transform({value}, {item} -> {cast_item})"
         case MapType(), MapType():
             key, item = f"k{depth}", f"x{depth}"
-            made = _stored(key, given.keyType, wanted.keyType, f"{path}.key", depth + 1)
-            found = value if made == key else f"transform_keys({value}, ({key}, {item}) -> {made})"
-            made = _stored(item, given.valueType, wanted.valueType, f"{path}.value", depth + 1)
-            return found if made == item else f"transform_values({found}, ({key}, {item}) -> {made})"
+            cast_item = _stored(key, source.keyType, target.keyType, f"{path}.key", depth + 1)
+            with_keys = value if cast_item == key else f"transform_keys({value}, ({key}, {item}) -> {cast_item})"
+            cast_item = _stored(item, source.valueType, target.valueType, f"{path}.value", depth + 1)
+            return with_keys if cast_item == item else f"transform_values({with_keys}, ({key}, {item}) -> {cast_item})"
         case StructType(), StructType():
-            return _stored_struct(value, given, wanted, path, depth)
-    if given == wanted:
+            return _stored_struct(value, source, target, path, depth)
+    if source == target:
         return value
-    sql = _sql(wanted)
-    if isinstance(given, NullType):
+    sql = _sql(target)
+    if isinstance(source, NullType):
         return f"CAST({value} AS {sql})"
     cast = f"try_cast({value} AS {sql})"
     message = (
-        f"concat({text_of(f'column {path!r} of type {wanted.simpleString()} cannot hold ')}, CAST({value} AS STRING))"
+        f"concat({text_of(f'column {path!r} of type {target.simpleString()} cannot hold ')}, CAST({value} AS STRING))"
     )
     wrong = f"{value} IS NOT NULL AND {cast} IS NULL"
     return f"CASE WHEN {wrong} THEN CAST(raise_error({message}) AS {sql}) ELSE {cast} END"
 
 
-def _stored_struct(value: str, given: StructType, wanted: StructType, path: str, depth: int) -> str:
-    parts, as_given = [], given.names == wanted.names
-    for field, own in zip(wanted.fields, _own_fields(given, wanted, path), strict=True):
-        before = f"{value}.{quoted(own.name)}"
-        made = _stored(before, own.dataType, field.dataType, f"{path}.{field.name}", depth)
-        as_given = as_given and made == before
-        parts += [text_of(field.name), made]
-    return value if as_given else f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
+def _stored_struct(value: str, source: StructType, target: StructType, path: str, depth: int) -> str:
+    parts, unchanged = [], source.names == target.names
+    for field, child in zip(target.fields, _own_fields(source, target, path), strict=True):
+        before = f"{value}.{quoted(child.name)}"
+        cast_child = _stored(before, child.dataType, field.dataType, f"{path}.{field.name}", depth)
+        unchanged = unchanged and cast_child == before
+        parts += [text_of(field.name), cast_child]
+    return value if unchanged else f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
 
 
-def _own_fields(given: StructType, wanted: StructType, path: str) -> list[StructField]:
-    """Return the field of a struct that is the value of each wanted field."""
-    found = matching_positions(wanted.names, given.names)
-    used = [n for positions in found for n in positions]
-    if all(len(positions) == 1 for positions in found) and sorted(used) == list(range(len(given.names))):
-        return [given.fields[positions[0]] for positions in found]
-    missing = [name for name, positions in zip(wanted.names, found, strict=True) if not positions]
-    further = [name for n, name in enumerate(given.names) if n not in used]
+def _own_fields(source: StructType, target: StructType, path: str) -> list[StructField]:
+    """Return the source field for each field of the target struct."""
+    matches = matching_positions(target.names, source.names)
+    used = [n for positions in matches for n in positions]
+    if all(len(positions) == 1 for positions in matches) and sorted(used) == list(range(len(source.names))):
+        return [source.fields[positions[0]] for positions in matches]
+    missing = [name for name, positions in zip(target.names, matches, strict=True) if not positions]
+    extra = [name for n, name in enumerate(source.names) if n not in used]
     why = [f"lacks {', '.join(missing)}"] if missing else []
-    why += [f"has {', '.join(further)}, which the column lacks"] if further else []
+    why += [f"has {', '.join(extra)}, which the column lacks"] if extra else []
     raise InvalidInputError(
         f"the new value of {path} {' and '.join(why) or 'has fields that differ in case only'}: it has the fields "
-        f"{given.names}, the column {wanted.names}; give each field of the column one value"
+        f"{source.names}, the column {target.names}; set each field of the column once"
     )
 
 
 def _sql(kind: DataType) -> str:
-    """Return a type as Spark's SQL writes it."""
+    """Return a type in Spark SQL syntax."""
     match kind:
         case ArrayType():
             return f"ARRAY<{_sql(kind.elementType)}>"

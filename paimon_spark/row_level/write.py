@@ -1,4 +1,4 @@
-"""Writes of changed rows, in one commit that conflicts with other changes of these rows."""
+"""Writes of changed rows, in one commit that conflicts with concurrent changes of the same rows."""
 
 import uuid
 from collections.abc import Callable, Collection, Iterator
@@ -50,13 +50,13 @@ _WRITE_ONLY = {"write-only": "true"}
 
 @dataclass(frozen=True)
 class RowStatement:
-    """What a statement does to rows.
+    """The changes that a statement makes to the rows of a table.
 
     Args:
-        verb: of the statement, for errors.
+        verb: the keyword of the statement, for errors.
         changes: a function from the rows of the table to the rows to write.
-        columns: names of the columns that change in rows of the table.
-        may_repeat: False if no row of the table may be changed several times: InvalidInputError.
+        columns: the names of the columns that change in existing rows.
+        may_repeat: False if several changes of one row are an InvalidInputError.
     """
 
     verb: str
@@ -66,21 +66,21 @@ class RowStatement:
 
 
 def change_rows(target: Target, statement: RowStatement, progress: Progress | None = None) -> RowChanges:
-    """Write the changes of the newest snapshot's rows in one commit; return what was changed.
+    """Change the rows of the newest snapshot in one commit; return the numbers of changed rows and the snapshot.
 
-    A concurrent commit that changes the same rows makes the statement start again.
+    If a concurrent commit changes the same rows, the statement starts again.
 
     Args:
-        target: the table.
-        statement: the changes of rows to make.
-        progress: called with the bytes of files that were written again, and the bytes in all.
+        target: the table to change.
+        statement: the changes to make.
+        progress: called with the bytes of rewritten files so far, and the total bytes; `None`: no reports.
 
-    Raises CommitConflictError if every attempt met a conflict, OutOfRangeError if the snapshot of the last attempt has
+    Raises CommitConflictError if every attempt had a conflict, OutOfRangeError if the snapshot of the last attempt has
     expired. After an error the table is unchanged.
     """
-    given = {**target.options, **target.commit}
-    request = write_request(given, [field.name for field in target.table.schema.fields])
-    target.table.committer()  # refuse a table without commits before any work
+    options = {**target.options, **target.commit}
+    request = write_request(options, [field.name for field in target.table.schema.fields])
+    target.table.committer()  # refuse a table that cannot be committed to before any work
     traits = target.table.store.traits
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
@@ -96,10 +96,10 @@ def change_rows(target: Target, statement: RowStatement, progress: Progress | No
 def _change_keyed(
     target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
 ) -> RowChanges:
-    """Write rows with their kinds; no file is written again."""
+    """Write rows with their kinds; no file is rewritten."""
     table, snapshot = target.table, target.table.snapshot()
     started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS)
-    if statement.verb != "DELETE":  # which writes keys alone
+    if statement.verb != "DELETE":  # DELETE writes only keys
         check_knows_columns(table.store, snapshot)
     rows = statement.changes(target.rows(snapshot))
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
@@ -113,15 +113,15 @@ def _change_keyed(
     identity = publisher.identity(None, request.properties or None)
     with publisher.publishing(prepared.messages):
         started_from = started_from.joined(prepared.started_from)
-        made = commit_messages(publisher, prepared.messages, identity, started_from).snapshot
+        committed = commit_messages(publisher, prepared.messages, identity, started_from).snapshot
     job.finish(prepared, runner=_runner(target, "compact"))
-    return _changes(counts, counts.kinds[DELETED], made)
+    return _changes(counts, counts.kinds[DELETED], committed)
 
 
 def _change_files(
     target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
 ) -> RowChanges:
-    """Add the new rows, and remove the old ones from their files."""
+    """Add the new rows, and remove the old rows from their files."""
     table, snapshot = target.table, target.table.snapshot()
     check_knows_columns(table.store, snapshot)
     old = target.rows(snapshot)
@@ -146,16 +146,16 @@ def _change_files(
             removing = remove_rows(table.store, snapshot, counts.removed, runner=runner, progress=progress)
         with publisher.publishing(removing):
             started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
-            made = commit_messages(publisher, [*removing, *messages], identity, started_from).snapshot
+            committed = commit_messages(publisher, [*removing, *messages], identity, started_from).snapshot
     buckets = {message.bucket_ref for message in (*removing, *messages)}
     after_commit(table.store, buckets, writes_changelog=False, runner=_runner(target, "compact"))
-    return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
+    return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], committed)
 
 
 def _change_columns(
     target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
 ) -> RowChanges:
-    """Add the new rows, and files of the columns that change for all rows of their ranges."""
+    """Add the new rows, and for each changed range a file with the changed columns of all its rows."""
     table, snapshot = target.table, target.table.snapshot()
     check_knows_columns(table.store, snapshot)
     ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
@@ -168,13 +168,13 @@ def _change_columns(
     identity = publisher.identity(None, request.properties or None)
     with publisher.publishing(messages):
         started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
-        made = commit_messages(publisher, messages, identity, started_from).snapshot
+        committed = commit_messages(publisher, messages, identity, started_from).snapshot
     after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
-    return _changes(counts, counts.kinds[DELETED], made)
+    return _changes(counts, counts.kinds[DELETED], committed)
 
 
 def _written(rows: DataFrame, few: pa.Table | None, task: ChangeTask, abort: Callable[[Results], None]) -> Results:
-    """Return the results of the task for the rows of a DataFrame, or for `few` of them in this process."""
+    """Return the results of the task, which runs on Spark, or in this process for the rows in `few`."""
     return run_tasks(rows, task, abort) if few is None else [task(iter(few.to_batches()))]
 
 
@@ -182,12 +182,12 @@ def _no_files(results: object) -> None:
     """Abort tasks that wrote no file."""
 
 
-def _changes(counts: ChangeCounts, deleted: int, made: Snapshot | None) -> RowChanges:
-    return RowChanges(counts.kinds[UPDATED], deleted, counts.kinds[INSERTED], made)
+def _changes(counts: ChangeCounts, deleted: int, committed: Snapshot | None) -> RowChanges:
+    return RowChanges(counts.kinds[UPDATED], deleted, counts.kinds[INSERTED], committed)
 
 
 def _gathered(rows: DataFrame, table: Table) -> DataFrame:
-    """Return the rows in tasks of a sensible size: with buckets a task for each, else as Spark balances them."""
+    """Return the rows in tasks of a sensible size: one task per bucket, or balanced by Spark without buckets."""
     if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
         return rows.transform(shuffle_for(table))
     keys = (F.col("`" + key.replace("`", "``") + "`") for key in table.schema.partition_keys)
@@ -200,12 +200,12 @@ def _runner(target: Target, job: str) -> SparkRunner:
 
 @contextmanager
 def _engine_errors(what: str) -> Iterator[None]:
-    """Raise an error of the engine that a Python worker reported to Spark as the engine's error again."""
+    """Convert an error that a Python worker reported to Spark back to the engine's error."""
     try:
         yield
     except (CommitConflictError, OutOfRangeError):
         raise
-    except Exception as error:  # a class of Spark, whatever the Python worker raised
+    except Exception as error:  # Spark's class replaces the class that the worker raised
         for kind in (TableChangedError, CommitConflictError, OutOfRangeError):
             if kind.__name__ in str(error) or (kind is OutOfRangeError and EXPIRED in str(error)):
                 raise kind(f"cannot run {what}: {error}") from error

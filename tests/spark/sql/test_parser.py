@@ -74,7 +74,7 @@ def test_spark_reports_syntax_errors_in_its_own_texts(sql):
 def test_statements_on_rows_are_analysed_by_spark(sql):
     sql("CREATE TABLE t (a INT NOT NULL, b STRING, n STRUCT<x: INT, y: INT>)")
     plan = sql("EXPLAIN UPDATE t SET n.x = 5, b = DEFAULT WHERE a IN (SELECT 1)")[0][0]
-    assert f"Execute Paimon UPDATE pm.{sql.database}.t: files that hold changed rows are written again" in plan
+    assert f"Execute Paimon UPDATE pm.{sql.database}.t: files with changed rows are rewritten" in plan
     assert "named_struct(x, 5" in plan
     source = "USING (SELECT 1 AS a, 'x' AS b) s ON t.a = s.a"
     for statement, message in [
