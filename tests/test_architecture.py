@@ -37,7 +37,7 @@ def test_diagram_of_layers_is_current():
     assert layer_diagram.drawn() == layer_diagram.diagram(), "run python -m tests.docs.layer_diagram"
 
 
-def test_an_upward_import_breaks_the_contract(tmp_path):
+def test_upward_import_breaks_contract(tmp_path):
     """A copy of the packages with one upward import is refused."""
     for package in ("paimon_command", "paimon_core", "paimon_spark"):
         for source in (ROOT / package).rglob("*.py"):
@@ -80,7 +80,7 @@ def imported_names(path):
 CONNECTORS = [path for path in MODULES if path.relative_to(ROOT).parts[0] in ("paimon_spark", "paimon_command")]
 
 
-def test_connectors_import_only_the_interface_of_the_engine():
+def test_connectors_import_only_interface_of_engine():
     others = [f"{path}: {m}" for path in CONNECTORS for m, _ in imported_names(path) if not DOORS.fullmatch(m)]
     assert not others, "import from paimon_core or paimon_core.engine, and add the name there after a review"
 

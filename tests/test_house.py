@@ -22,7 +22,7 @@ else:
 ROOT = Path(__file__).parent.parent
 
 
-def test_compose_file_describes_the_cluster_the_readme_promises():
+def test_compose_file_describes_cluster_readme_promises():
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = compose["services"]
     assert set(services) == {"master", "worker-1", "worker-2", "connect", "minio", "bucket", "notebook"}
@@ -42,7 +42,7 @@ def requirements(lines):
     return {str(Requirement(line)) for line in lines}
 
 
-def test_the_compose_file_installs_the_dependencies_of_the_project():
+def test_compose_file_installs_dependencies_of_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     of_the_wheel = [line for line in project["dependencies"] if Requirement(line).name != "pyspark"]
@@ -51,7 +51,7 @@ def test_the_compose_file_installs_the_dependencies_of_the_project():
     assert requirements(installed["CONNECT_PACKAGES"].split()) == requirements(extras["connect"])
 
 
-def test_the_image_of_the_compose_file_fits_the_project():
+def test_image_of_compose_file_fits_project():
     """Images of Spark 4.1 bring Python 3.10: the project and every dependency must install there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
@@ -77,7 +77,7 @@ def spark_settings():
     return settings
 
 
-def test_every_spark_setting_has_a_reason():
+def test_every_spark_setting_has_reason():
     settings = spark_settings()
     assert "spark.sql.python.filterPushdown.enabled" not in settings  # readers take no filters
     assert not [key for key, (_, reason) in settings.items() if not reason]
@@ -120,7 +120,7 @@ def test_paths_of_docs_in_code_exist():
     assert not missing
 
 
-def test_folders_of_the_docs_are_the_parts_of_the_navigation():
+def test_folders_of_docs_are_parts_of_navigation():
     assert not {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
@@ -165,7 +165,7 @@ def test_code_that_pages_name_exists(page):
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "write.md", "read.md", "commit.md"])
-def test_classes_that_pages_of_the_architecture_name_exist(page):
+def test_classes_that_pages_of_architecture_name_exist(page):
     code = "".join(path.read_text() for path in ROOT.glob("paimon_*/**/*.py"))
     names = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)`", (ROOT / "docs" / "internals" / page).read_text()))
     assert not [name for name in names if not re.search(rf"\b{name}\b", code)]
@@ -190,7 +190,7 @@ def test_pictures_are_well_formed(picture):
     assert ElementTree.parse(picture).getroot().get("viewBox")
 
 
-def test_the_licence_that_is_declared_is_there():
+def test_licence_that_is_declared_is_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["license"] == "Apache-2.0"
     assert project["license-files"] == ["LICENSE"]
@@ -239,7 +239,7 @@ def pages_with_pointers():
                 yield path
 
 
-def test_pointers_lead_to_headings_of_the_specification():
+def test_pointers_lead_to_headings_of_specification():
     """Of pages that are there; every pointer has the one form that CONTRIBUTING.md names."""
     known = {page: headings(path) for page, path in SPECIFICATIONS.items()}
     assert {"7.4", "11", "9.5"} <= known["format"]
@@ -258,7 +258,7 @@ def test_pointers_lead_to_headings_of_the_specification():
 
 
 @pytest.mark.parametrize("page", SPECIFICATIONS)
-def test_sections_of_the_specification_follow_one_another(page):
+def test_sections_of_specification_follow_one_another(page):
     """And every section number that a page names for itself is one of its headings."""
     text = SPECIFICATIONS[page].read_text()
     order = re.findall(rf"^#+ ({NUMBER}) ", text, re.MULTILINE)
@@ -269,7 +269,7 @@ def test_sections_of_the_specification_follow_one_another(page):
     assert {n for n in numbers if "." in n} - releases <= set(order)
 
 
-def test_recipes_of_a_store_a_format_and_a_procedure_are_complete():
+def test_recipes_of_store_format_and_procedure_are_complete():
     """Each recipe names the registry, an example and the tests."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     recipes = {part.partition("\n")[0]: part for part in text.split("\n## ")}
@@ -281,7 +281,7 @@ def test_recipes_of_a_store_a_format_and_a_procedure_are_complete():
         assert not [name for name in names if name not in recipes[title]], title
 
 
-def test_the_glossary_is_sorted_and_names_classes_that_exist():
+def test_glossary_is_sorted_and_names_classes_that_exist():
     words, unused = (ROOT / "docs" / "internals" / "glossary.md").read_text().split("## Words not used")
     code = "\n".join(path.read_text() for path in sorted(ROOT.glob("paimon_*/**/*.py")))
     defined = set(re.findall(r"^ *(?:class|def) (\w+)|^(\w+) *[:=]", code, re.MULTILINE))
@@ -306,14 +306,14 @@ def test_the_glossary_is_sorted_and_names_classes_that_exist():
         ("merge: " + "k" * 66, "the title has more than 72 characters"),
     ],
 )
-def test_title_of_a_commit_is_checked(tmp_path, title, complaint):
+def test_title_of_commit_is_checked(tmp_path, title, complaint):
     (tmp_path / "message").write_text(f"{title}\n\nA body.\n# a comment of git\n")
     command = [ROOT / ".ci" / "titles", "--message", tmp_path / "message"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, complaint in result.stderr) == (1 if complaint else 0, True)
 
 
-def test_titles_of_a_branch_are_checked_and_those_of_main_are_reported(tmp_path):
+def test_titles_of_branch_are_checked_and_those_of_main_are_reported(tmp_path):
     (tmp_path / ".ci").mkdir()
     script = tmp_path / ".ci" / "titles"
     script.write_bytes((ROOT / ".ci" / "titles").read_bytes())

@@ -111,14 +111,14 @@ def test_the_tree_drawn_is_the_tree_there_is():
         assert f"{name} ({base.__name__})" in errors.__doc__
 
 
-def test_the_page_of_errors_says_what_to_do_about_each():
+def test_page_of_errors_says_what_to_do_about_each():
     page = (Path(__file__).parent.parent / "docs" / "guides" / "troubleshooting.md").read_text()
     told = dict(re.findall(r"^\| `(\w+)`(?: \(an? `(\w+)`\))? \|", page, re.MULTILINE))
     assert {kind for kind in told if kind.endswith("Error")} | {"PaimonError"} == set(errors.__all__)
     assert {kind: base for kind, base in told.items() if base} == {k: b.__name__ for k, b in BUILT_IN.items()}
 
 
-def test_a_table_travels(tmp_path):
+def test_table_travels(tmp_path):
     schema = paimon_core.Schema(
         pa.schema([pa.field("id", pa.int64(), nullable=False)]), ["id"], options={"bucket": "1"}
     )

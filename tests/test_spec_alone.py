@@ -40,7 +40,7 @@ def numbered(count, text, first=0):
 
 
 @pytest.mark.parametrize("thin", ["true", "false"])
-def test_upserts_of_the_engine_are_read(tmp_path, thin):
+def test_upserts_of_engine_are_read(tmp_path, thin):
     options = {"bucket": "3", "data-file.thin-mode": thin, "manifest.merge-min-count": "2"}
     table = Table.create(str(tmp_path), Schema(COLUMNS, ["p", "k"], ["p"], options))
     table.write(batch(*numbered(60, "one")))
@@ -53,7 +53,7 @@ def test_upserts_of_the_engine_are_read(tmp_path, thin):
 
 
 @pytest.mark.parametrize("bitmap64", ["true", "false"])
-def test_marked_deletes_of_the_engine_are_read(tmp_path, bitmap64):
+def test_marked_deletes_of_engine_are_read(tmp_path, bitmap64):
     options = {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": bitmap64}
     table = Table.create(str(tmp_path), Schema(COLUMNS, options=options))
     table.write(batch(*numbered(500, "one")))
@@ -70,7 +70,7 @@ def test_tables_of_java_are_read(case):
     assert texts(PlainTable(root).rows()) == rows_of(Table.open(str(root)))
 
 
-def test_tables_written_by_the_page_are_read_and_continued(tmp_path):
+def test_tables_written_by_page_are_read_and_continued(tmp_path):
     create(tmp_path, 3)
     append(tmp_path, 3, [(0, *row) for row in numbered(60, "one")], 0)
     append(tmp_path, 3, [(3 if row[1] < 10 else 2, *row) for row in numbered(40, "two")], 60)

@@ -29,7 +29,7 @@ def test_outputs_are_compared_exactly(page):
         check(read_cases(page)[0], str)
 
 
-def test_rewriting_changes_the_output_of_one_case_alone(page):
+def test_rewriting_changes_output_of_one_case_alone(page):
     check(read_cases(page)[0], lambda text: "two\nlines\n", rewrite=True)
     assert page.read_text() == PAGE.replace("\nA\n", "\ntwo\nlines\n")
     check(read_cases(page)[0], silent, rewrite=True)
@@ -37,7 +37,7 @@ def test_rewriting_changes_the_output_of_one_case_alone(page):
 
 
 @pytest.mark.parametrize("bad", ["a name alone", "name\ninput without a separator", "one letter\nagain\n----"])
-def test_a_block_that_is_no_case_of_its_own_is_refused(page, bad):
+def test_block_that_is_no_case_of_its_own_is_refused(page, bad):
     page.write_text(f"{PAGE}\n{bad}\n")
     with pytest.raises(ValueError, match=r"needs a name of its own"):
         read_cases(page)

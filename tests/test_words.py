@@ -62,13 +62,13 @@ def files_of(package: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_names_use_the_words_of_the_glossary(package):
+def test_names_use_words_of_glossary(package):
     names = {name for path in files_of(package) for name in names_of(ast.parse(path.read_text()))}
     words = unused_words()
     assert not {name for name in names if has_word(name, words)} - EXCEPTIONS.get(package, set())
 
 
-def test_the_table_of_the_glossary_is_read():
+def test_table_of_glossary_is_read():
     assert {"told", "place", "OnSpark", "carry_out"} <= unused_words()
 
 

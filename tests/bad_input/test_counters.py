@@ -68,7 +68,7 @@ def test_next_row_id(tmp_path, left, works):
     assert ids == ([0, 1, LARGEST - 2, LARGEST - 1] if works else [0, 1])
 
 
-def test_row_ids_of_a_file_do_not_wrap_around(tmp_path):
+def test_row_ids_of_file_do_not_wrap_around(tmp_path):
     table = edit_entries(written(append_table(tmp_path / "t", **TRACKED)), _FIRST_ROW_ID=LARGEST - 1)
     assert table.system_table("row_tracking").to_arrow().column("_ROW_ID").to_pylist() == [LARGEST - 1, LARGEST]
     table = edit_entries(table, _FIRST_ROW_ID=LARGEST)
@@ -99,7 +99,7 @@ def test_total_record_count(tmp_path):
     assert Table.open(table.path).to_arrow() == OLD
 
 
-def test_row_count_of_a_file(tmp_path):
+def test_row_count_of_file(tmp_path):
     for count in (LARGEST, 2**62, 3):
         table = edit_entries(written(append_table(tmp_path / str(count))), _ROW_COUNT=count)
         with pytest.raises(CorruptedError, match=f"holds 2 rows where its manifest entry promises {count}"):
@@ -166,7 +166,7 @@ def test_dynamic_buckets(tmp_path, bucket):
         table.write(NEW)
 
 
-def test_buckets_of_a_cross_partition_table(tmp_path):
+def test_buckets_of_cross_partition_table(tmp_path):
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("p", pa.string(), nullable=False)])
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["id"], ["p"], {"bucket": "-1"}))
     table.write(pa.table([[1], ["x"]], schema=schema))

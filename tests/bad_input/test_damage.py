@@ -144,7 +144,7 @@ def test_garbage_data(format_, garbage):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_data_file_of_another_format_under_this_name(format_):
+def test_data_file_of_another_format_under_this_name(format_):
     io, other = base(format_), base("avro" if format_ == "parquet" else "parquet")
     path = paths_of(io, "/bucket-")[0]
     io.files[path] = other.files[paths_of(other, "/bucket-")[0]]
@@ -153,7 +153,7 @@ def test_a_data_file_of_another_format_under_this_name(format_):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "avro"])
-def test_a_flipped_byte_in_the_values_is_noticed(format_):
+def test_flipped_byte_in_values_is_noticed(format_):
     """For the formats with checksums: rows stay right or the file is refused, for any byte of its first half."""
     io = base(format_, keyed=False, rows=50)
     expected = read(io)
@@ -171,7 +171,7 @@ def _pages_end(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_flipped_byte_anywhere_is_no_crash(format_):
+def test_flipped_byte_anywhere_is_no_crash(format_):
     """For any byte, the read returns rows or raises one of our errors."""
     io = base(format_, keyed=False, rows=10)
     path = paths_of(io, "/bucket-")[0]
@@ -185,7 +185,7 @@ def test_a_flipped_byte_anywhere_is_no_crash(format_):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_data_file_with_other_rows_than_promised(format_):
+def test_data_file_with_other_rows_than_promised(format_):
     """A file of the right format and columns, but of another length than the manifest says."""
     io, other = base(format_, keyed=False, rows=4), base(format_, keyed=False, rows=5)
     path = paths_of(io, "/bucket-")[0]
@@ -196,7 +196,7 @@ def test_a_data_file_with_other_rows_than_promised(format_):
         read(io, filter="n >= 0")
 
 
-def test_a_run_that_is_not_sorted_is_refused():
+def test_run_that_is_not_sorted_is_refused():
     io = base(keyed=True)
     path = paths_of(io, "/bucket-")[0]
     rows = pq.read_table(pa.BufferReader(io.files[path]))

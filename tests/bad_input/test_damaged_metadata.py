@@ -54,7 +54,7 @@ def test_json_nested_without_end(tmp_path, file):
         Table.open(table.path).to_arrow(**({"tag": "v"} if "tag" in file else {}))
 
 
-def test_an_intent_nested_without_end(tmp_path):
+def test_intent_nested_without_end(tmp_path):
     intents = Intents(FileIO.of(str(tmp_path)), str(tmp_path), "me")
     path = tmp_path / "intent" / "user-me" / "batch-1"
     path.parent.mkdir(parents=True)
@@ -65,14 +65,14 @@ def test_an_intent_nested_without_end(tmp_path):
 
 @pytest.mark.parametrize("key", ["id", "schemaId", "timeMillis", "commitIdentifier", "nextRowId", "totalRecordCount"])
 @pytest.mark.parametrize("value", [2**63, -(2**64), 10**400])
-def test_a_number_of_a_snapshot_beyond_64_bits(tmp_path, key, value):
+def test_number_of_snapshot_beyond_64_bits(tmp_path, key, value):
     table = table_of_three(tmp_path)
     edit(table.store.snapshots.path(3), **{key: value})
     with pytest.raises(CorruptedError, match=f"snapshot-3.*{key}"):
         table.to_arrow()
 
 
-def test_a_time_out_of_range_is_refused(tmp_path):
+def test_time_out_of_range_is_refused(tmp_path):
     table = table_of_three(tmp_path)
     edit(table.store.snapshots.path(3), timeMillis=2**62)
     with pytest.raises(CorruptedError, match=r"snapshot-3.*timeMillis"):
@@ -80,7 +80,7 @@ def test_a_time_out_of_range_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["id", "highestFieldId", "timeMillis", "version"])
-def test_a_number_of_a_schema_without_bounds(tmp_path, key):
+def test_number_of_schema_without_bounds(tmp_path, key):
     table = table_of_three(tmp_path)
     path = tmp_path / "t" / "schema" / "schema-0"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: float("inf")}))
@@ -91,7 +91,7 @@ def test_a_number_of_a_schema_without_bounds(tmp_path, key):
 # ---- names and contents
 
 
-def test_a_snapshot_under_the_number_of_another(tmp_path):
+def test_snapshot_under_number_of_another(tmp_path):
     table = table_of_three(tmp_path)
     edit(table.store.snapshots.path(2), id=7)
     with pytest.raises(CorruptedError, match=r"snapshot-2.*'id' is 7"):
@@ -102,7 +102,7 @@ def test_a_snapshot_under_the_number_of_another(tmp_path):
             use()
 
 
-def test_a_changelog_or_schema_under_the_number_of_another(tmp_path):
+def test_changelog_or_schema_under_number_of_another(tmp_path):
     table = table_of_three(tmp_path)
     changelogs = Changelogs(table.store.io, table.path)
     changelogs.keep([table.snapshot()])
@@ -154,14 +154,14 @@ def with_field(extra: object) -> dict:
     ],
     ids=["nulls", "empty records", "fixed 0", "itself", "itself, named in full"],
 )
-def test_a_schema_whose_records_have_no_end(extra):
+def test_schema_whose_records_have_no_end(extra):
     """A few bytes would stand for any number of values, or lead as deep as the file is long."""
     data = manifest_of(with_field(extra), 1, b"\x00" * 200)
     with pytest.raises(CorruptedError, match="some/manifest-0 is damaged"):
         decode_entries(data, "some/manifest-0")
 
 
-def test_a_schema_nested_without_end():
+def test_schema_nested_without_end():
     header = io.BytesIO()
     text = b"[" * 100_000 + b"]" * 100_000
     for piece in (b"Obj\x01", encode_long(1), encode_long(11), b"avro.schema", encode_long(len(text)), text):
@@ -178,7 +178,7 @@ def test_more_records_than_bytes():
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_manifest_does_not_decompress_without_bound(codec, monkeypatch):
+def test_manifest_does_not_decompress_without_bound(codec, monkeypatch):
     monkeypatch.setattr(decode, "_MIN_SIZE_BOUND", 1 << 16)
     monkeypatch.setattr(decode, "_MAX_COMPRESSION", 0 if codec == "none" else 1)
     data = manifest_of(MANIFEST_SCHEMA, 1, b"\0" * (1 << 22), codec)
@@ -187,7 +187,7 @@ def test_a_manifest_does_not_decompress_without_bound(codec, monkeypatch):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_blocks_up_to_the_bound_are_read(codec):
+def test_blocks_up_to_bound_are_read(codec):
     """The bound is one of all blocks of a file together."""
     rows = [{"a": "x" * 100}] * 3000
     schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}
@@ -216,7 +216,7 @@ def test_blocks_as_other_writers_make_them():
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])
-def test_a_compressed_block_that_is_cut(codec):
+def test_compressed_block_that_is_cut(codec):
     sink = io.BytesIO()
     writer = ContainerWriter(sink, "bytes", avro_codec(codec), 1)
     packed = writer._compress(bytes(range(256)) * 9, 1)[:-6]
@@ -242,12 +242,12 @@ def test_wrong_lengths_are_corruption_in_every_decoder(error):
         raise error
 
 
-def test_a_memory_error_is_no_corruption():
+def test_memory_error_is_no_corruption():
     with pytest.raises(pa.ArrowMemoryError), as_corrupted("data-1.parquet"):
         raise pa.ArrowMemoryError("malloc of size 1073741824 failed")
 
 
-def test_rows_without_a_kind(tmp_path):
+def test_rows_without_kind(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"file.format": "avro"})
     for _ in range(2):
         table.write(orders((1, "a", 1)))

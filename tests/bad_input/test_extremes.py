@@ -29,7 +29,7 @@ def test_no_rows(tmp_path, make):
 
 
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.more), "avro"])
-def test_a_thousand_columns(tmp_path, format_):
+def test_thousand_columns(tmp_path, format_):
     names = [f"column_{i}" for i in range(1000)]
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), *[(n, pa.string()) for n in names]])
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["id"], options={"bucket": "1", "file.format": format_}))
@@ -42,7 +42,7 @@ def test_a_thousand_columns(tmp_path, format_):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
-def test_strings_of_a_megabyte(tmp_path, format_):
+def test_strings_of_megabyte(tmp_path, format_):
     table = keyed_table(tmp_path / "t", bucket="1", **{"file.format": format_, "write_buffer_size": "4 mb"})
     big = {i: chr(ord("a") + i) * (1 << 20) for i in range(12)}
     table.write(orders(*((i, value, i) for i, value in big.items())))

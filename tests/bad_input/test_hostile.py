@@ -118,7 +118,7 @@ def test_a_list_or_index_manifest_that_names_files_elsewhere(tmp_path, name):
 @pytest.mark.parametrize(
     "key", ["baseManifestList", "deltaManifestList", "changelogManifestList", "indexManifest", "statistics"]
 )
-def test_a_snapshot_that_names_files_elsewhere(tmp_path, key):
+def test_snapshot_that_names_files_elsewhere(tmp_path, key):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     edit_json(Path(table.store.snapshots.path(1)), **{key: "../../../etc/passwd"})
@@ -154,7 +154,7 @@ def test_messages_with_paths_outside_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["data-file.prefix", "changelog-file.prefix", "data-file.path-directory"])
-def test_options_that_lead_out_of_the_table(tmp_path, key):
+def test_options_that_lead_out_of_table(tmp_path, key):
     """Set by a user or stored by another engine: nothing is read or written there."""
     text = "../../x" if key.endswith("directory") else "../x-"
     with pytest.raises(InvalidInputError, match=key):
@@ -168,7 +168,7 @@ def test_options_that_lead_out_of_the_table(tmp_path, key):
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_user_whose_name_is_a_path(tmp_path):
+def test_user_whose_name_is_path(tmp_path):
     """Files of rows that wait for their bucket carry the name of who wrote them."""
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     with table.writer("../../me") as writer:
@@ -219,11 +219,11 @@ ROOTS = [
 
 
 @pytest.mark.parametrize(("root", "path", "below"), ROOTS)
-def test_paths_below_a_root(root, path, below):
+def test_paths_below_root(root, path, below):
     assert is_inside(path, (root,)) is below
 
 
-def test_on_object_stores_the_table_is_believed_elsewhere_the_caller():
+def test_on_object_stores_table_is_believed_elsewhere_caller():
     def read(path, *declared, trust=NO_TRUST):
         return check_external(path, declared, trust, "/w/db.db/t")
 
@@ -246,7 +246,7 @@ def test_on_object_stores_the_table_is_believed_elsewhere_the_caller():
             read(path, declared)
 
 
-def test_a_file_of_the_process_is_not_shown(tmp_path):
+def test_file_of_process_is_not_shown(tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("1,password,2\n")
     table = append_table(tmp_path / "t", **{"file.format": "csv"})
@@ -259,7 +259,7 @@ def test_a_file_of_the_process_is_not_shown(tmp_path):
         Table.open(table.path).to_arrow()
 
 
-def test_an_index_elsewhere_is_not_read(tmp_path):
+def test_index_elsewhere_is_not_read(tmp_path):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.delete("id = 1")
@@ -271,7 +271,7 @@ def test_an_index_elsewhere_is_not_read(tmp_path):
         table.to_arrow()
 
 
-def test_declared_roots_are_read_by_the_word_of_the_call_or_the_catalog(tmp_path):
+def test_declared_roots_are_read_by_word_of_call_or_catalog(tmp_path):
     warehouse, root = tmp_path / "w", tmp_path / "far"
     FileSystemCatalog(str(warehouse)).create_database("db")
     table = keyed_table(warehouse / "db.db" / "t")
@@ -294,7 +294,7 @@ def test_declared_roots_are_read_by_the_word_of_the_call_or_the_catalog(tmp_path
         FileSystemCatalog(str(warehouse), options={ALLOWED: str(root)}).table("db.t", {ALLOWED: "/no"}).to_arrow()
 
 
-def test_roots_within_the_warehouse_are_read(tmp_path):
+def test_roots_within_warehouse_are_read(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("db")
     table = catalog.create_table("db.t", Schema(ORDERS))
@@ -307,7 +307,7 @@ def test_roots_within_the_warehouse_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_files_outside_are_deleted_below_a_root_of_the_caller_only(tmp_path, caplog, allowed):
+def test_files_outside_are_deleted_below_root_of_caller_only(tmp_path, caplog, allowed):
     """A warehouse allows reads, not deletes: it contains other tables as well."""
     catalog = FileSystemCatalog(str(tmp_path), options={ALLOWED: str(tmp_path / "near")} if allowed else None)
     catalog.create_database("db")
@@ -323,7 +323,7 @@ def test_files_outside_are_deleted_below_a_root_of_the_caller_only(tmp_path, cap
     assert ("are not deleted" in caplog.text) is not allowed
 
 
-def test_a_table_cannot_allow_its_own_paths(tmp_path):
+def test_table_cannot_allow_its_own_paths(tmp_path):
     with pytest.raises(InvalidInputError, match="a table cannot allow its own paths"):
         append_table(tmp_path / "new", **{ALLOWED: "/"})
     table = append_table(tmp_path / "t")

@@ -31,19 +31,19 @@ def data_files(root: Path) -> list[Path]:
 # ---- no table
 
 
-def test_a_missing_path_is_refused(tmp_path):
+def test_missing_path_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match=r"no table at .*/nowhere.*schema"):
         Table.open(str(tmp_path / "nowhere"))
 
 
-def test_a_directory_that_is_no_table(tmp_path):
+def test_directory_that_is_no_table(tmp_path):
     (tmp_path / "stuff").mkdir()
     (tmp_path / "stuff" / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(NotFoundError, match=r"no table at .*/stuff"):
         Table.open(str(tmp_path / "stuff"))
 
 
-def test_a_file_where_a_table_should_be(tmp_path):
+def test_file_where_table_should_be(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(NotFoundError, match=r"no table at .*/file"):
         Table.open(str(tmp_path / "file"))
@@ -63,7 +63,7 @@ def test_no_such_branch_tag_database_or_table(tmp_path):
         catalog.table("db.notable")
 
 
-def test_a_store_without_exclusive_creation_is_refused(tmp_path):
+def test_store_without_exclusive_creation_is_refused(tmp_path):
     with pytest.raises((UnsupportedError, NotFoundError)):
         Table.open("memory://nowhere/t").write(orders((1, "a", 1)))
 
@@ -71,14 +71,14 @@ def test_a_store_without_exclusive_creation_is_refused(tmp_path):
 # ---- newer versions of the format
 
 
-def test_a_schema_of_a_newer_version_is_refused_by_name(tmp_path):
+def test_schema_of_newer_version_is_refused_by_name(tmp_path):
     table = table_with_snapshots(tmp_path)
     edit_json(Path(table.path) / "schema" / "schema-0", version=99)
     with pytest.raises(UnsupportedError, match=r"schema-0.*version 99"):
         Table.open(table.path)
 
 
-def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path):
+def test_snapshot_of_newer_version_is_refused_by_name(tmp_path):
     table = table_with_snapshots(tmp_path)
     edit_json(Path(table.path) / "snapshot" / "snapshot-3", version=99)
     with pytest.raises(UnsupportedError, match=r"snapshot-3.*version 99"):
@@ -88,7 +88,7 @@ def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["manifest-list", "manifest"])
-def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
+def test_manifest_of_newer_version_is_refused_by_name(tmp_path, kind):
     table = table_with_snapshots(tmp_path, 1)
     snapshot = table.snapshot()
     name = snapshot.delta_manifest_list
@@ -112,7 +112,7 @@ def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
         {"query-auth.enabled": "true"},
     ],
 )
-def test_a_feature_not_known_yet_is_refused_on_read(tmp_path, options):
+def test_feature_not_known_yet_is_refused_on_read(tmp_path, options):
     table = table_with_snapshots(tmp_path, 1)
     path = Path(table.path) / "schema" / "schema-0"
     edit_json(path, options={**json.loads(path.read_text())["options"], **options})
@@ -124,7 +124,7 @@ def test_a_feature_not_known_yet_is_refused_on_read(tmp_path, options):
 # ---- gone
 
 
-def test_a_missing_data_file(tmp_path):
+def test_missing_data_file(tmp_path):
     table = table_with_snapshots(tmp_path)
     gone = data_files(Path(table.path))[0]
     gone.unlink()
@@ -133,7 +133,7 @@ def test_a_missing_data_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["list", "manifest"])
-def test_a_missing_manifest(tmp_path, kind):
+def test_missing_manifest(tmp_path, kind):
     table = table_with_snapshots(tmp_path)
     name = table.snapshot().delta_manifest_list
     if kind == "manifest":
@@ -143,7 +143,7 @@ def test_a_missing_manifest(tmp_path, kind):
         table.to_arrow()
 
 
-def test_a_missing_schema(tmp_path):
+def test_missing_schema(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     from_old = table.alter([])
@@ -172,7 +172,7 @@ def test_wrong_hints_change_nothing(tmp_path):
         assert table.snapshot().id == 3
 
 
-def test_a_table_dropped_under_a_reader_and_a_writer(tmp_path):
+def test_table_dropped_under_reader_and_writer(tmp_path):
     table = table_with_snapshots(tmp_path)
     plan, reader = table.scan().plan(), table.reader()
     shutil.rmtree(table.path)

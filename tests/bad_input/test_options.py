@@ -61,7 +61,7 @@ def test_contradicting_options_create_no_table(tmp_path, schema, message):
         ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "scan"),
     ],
 )
-def test_dynamic_options_do_not_change_the_table(tmp_path, options, message):
+def test_dynamic_options_do_not_change_table(tmp_path, options, message):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises((InvalidInputError, UnsupportedError), match=message):
@@ -91,7 +91,7 @@ def test_dynamic_options_do_not_change_the_table(tmp_path, options, message):
         (UpdateType("n", "ROW<a INT>"), "n"),
     ],
 )
-def test_a_change_that_data_do_not_allow_is_refused_and_changes_nothing(tmp_path, change, message):
+def test_change_that_data_do_not_allow_is_refused_and_changes_nothing(tmp_path, change, message):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     files = files_below(tmp_path)
@@ -142,7 +142,7 @@ def test_bad_arguments_of_reads_are_refused(tmp_path, how, message):
     ("partition", "message"),
     [({"nosuch": 1}, "nosuch"), ({"v": "x"}, "'v'"), ("all", "'all'"), ({"dt": object()}, "dt")],
 )
-def test_a_wrong_partition_is_refused(tmp_path, partition, message):
+def test_wrong_partition_is_refused(tmp_path, partition, message):
     options = {"bucket": "1"}
     table = Table.create(str(tmp_path / "t"), Schema(PARTITIONED, ["id", "dt"], ["dt"], options))
     rows = pa.table({"id": [1], "dt": ["a"], "v": ["x"]})

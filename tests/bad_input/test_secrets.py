@@ -77,7 +77,7 @@ def test_reprs_and_plans():
     assert SECRET not in table._repr_html_() + str(table.explain(analyze=True))
 
 
-def test_errors_of_a_table(caplog):
+def test_errors_of_table(caplog):
     io = MemoryIO()
     table = table_there(io)
     for i in range(4):
@@ -113,7 +113,7 @@ def test_errors_of_a_table(caplog):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_of_a_store_and_their_causes(error):
+def test_errors_of_store_and_their_causes(error):
     def fail() -> None:
         try:
             raise ValueError(SECRET)
@@ -126,7 +126,7 @@ def test_errors_of_a_store_and_their_causes(error):
     assert isinstance(caught.value, type(error) if not isinstance(error, RuntimeError) else OSError)
 
 
-def test_a_store_in_memory():
+def test_store_in_memory():
     where = f"memory://KEY:{SECRET}@w/t"
     for action in (lambda: Table.open(where), lambda: FileIO.of(where).read(where + "/x")):
         with pytest.raises((PaimonError, OSError)) as caught:

@@ -75,7 +75,7 @@ def test_data_of_other_types_is_refused(tmp_path, data, message):
 
 
 @pytest.mark.parametrize("at", [0, 999, 1000, 123_456])
-def test_the_row_named_is_the_row_of_the_input(tmp_path, at):
+def test_row_named_is_row_of_input(tmp_path, at):
     """However the data are cut and buffered on the way."""
     table = Table.create(
         str(tmp_path / "t"), Schema(WIDE, ["id"], options={"bucket": "1", "write-buffer-size": "64 kb"})
@@ -98,7 +98,7 @@ def test_unknown_row_kinds_are_refused(tmp_path, kinds, message):
         table.write(one("tiny", 1, pa.int8()), kinds)
 
 
-def test_deletes_in_a_table_without_a_key(tmp_path):
+def test_deletes_in_table_without_key(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("a", pa.int32())])))
     with pytest.raises(InvalidInputError, match=r"row 1 has kind -D.*primary key"):
         table.write(pa.table({"a": pa.array([1, 2], pa.int32())}), ["+I", "-D"])

@@ -56,7 +56,7 @@ def table(catalog):
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_the_nearest_name_is_in_the_message(catalog, table, kind):
+def test_nearest_name_is_in_message(catalog, table, kind):
     with pytest.raises(PaimonError) as refused:
         WRONG[kind](table, catalog)
     message = str(refused.value)

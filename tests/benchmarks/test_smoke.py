@@ -17,7 +17,7 @@ def arena(tmp_path):
     return Arena(tmp_path, count=500, rounds=1, workers={})
 
 
-def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(arena):
+def test_engine_s_benchmarks_agree_with_pyarrow_where_both_count_same(arena):
     done = list(engine.benchmarks(arena))
     assert all({"ours", "pyarrow"} <= set(row.timings) for row in done)
     alone = next(row for row in done if row.name.startswith("merge read, 1 runs, int"))
@@ -25,7 +25,7 @@ def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(ar
 
 
 @pytest.mark.more
-def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
+def test_planning_touches_only_manifests_of_partition_asked_for(arena):
     rows = metadata.benchmarks(arena, files=(1_000,), commits=40, most=1_000, buckets=(3,))
     everything, filtered, page, calls, synced, small, beside = rows
     assert everything.timings["ours"][0].rows == 1_000
@@ -52,7 +52,7 @@ def test_maintenance_benchmark_counts_small_table(arena):
 
 
 @pytest.mark.more
-def test_advice_is_followed_until_a_table_is_like_its_compacted_copy(arena):
+def test_advice_is_followed_until_table_is_like_its_compacted_copy(arena):
     *scans, cost = advice.benchmarks(arena, files=200)
     before, after = scans[::2], scans[1::2]
     advised = [bool(row.values["advice"]) for row in before]
@@ -63,7 +63,7 @@ def test_advice_is_followed_until_a_table_is_like_its_compacted_copy(arena):
     assert cost.timings["ours"][0].rows == 200
 
 
-def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(arena):
+def test_look_ups_open_files_that_hold_keys_and_indexes_leave_files_out(arena):
     at_once, one_by_one = indexes.look_up(arena, files=20, keys=5)
     assert at_once.timings["ours"][0].rows == one_by_one.timings["ours"][0].rows == 5
     assert at_once.values["files_opened"] <= 5
@@ -78,12 +78,12 @@ def test_lookups_are_measured_and_checked(arena):
     assert all(len({timing[0].rows for timing in row.timings.values()}) == 1 for row in done)
 
 
-def test_contestants_that_disagree_stop_the_run():
+def test_contestants_that_disagree_stop_run():
     with pytest.raises(AssertionError, match="race"):
         race(Row("race", 1), {"ours": lambda: Timing(1, 1, 3), "java": lambda: Timing(1, 1, 4)}, 1)
 
 
-def test_an_opponent_that_refuses_is_noted():
+def test_opponent_that_refuses_is_noted():
     def refuse():
         raise RuntimeError("no such type")
 
@@ -92,7 +92,7 @@ def test_an_opponent_that_refuses_is_noted():
     assert "java refused" in report.line(row)
 
 
-def test_the_report_holds_every_number(tmp_path):
+def test_report_holds_every_number(tmp_path):
     row = Row("a <row>", 100, {"ours": [Timing(2, 1, 100)], "java": [Timing(4, 5, 100)]}, {"java": 0.4})
     assert "java 0.50 (0.20) <= 0.40 met" in report.line(row)
     text, raw, picture = report.save([row], tmp_path)

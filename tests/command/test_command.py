@@ -149,7 +149,7 @@ def test_a_dry_run_changes_nothing(table, name):
     ],
     ids=" ".join,
 )
-def test_a_dry_run_of_the_other_verbs_changes_nothing(table, arguments):
+def test_dry_run_of_other_verbs_changes_nothing(table, arguments):
     table.consumers.reset("one", 2)
     before = {name: (Path(table.path) / name).read_bytes() for name in files_below(table.path)}
     answer(arguments[0], table.path, *arguments[1:], "--dry-run")
@@ -166,7 +166,7 @@ def test_ls_lists_databases_and_tables(warehouse):
     assert result.stdout.splitlines() == ["database  table", "db        t", "empty     NULL"]
 
 
-def test_a_table_by_name_and_its_branch_and_system_table(warehouse):
+def test_table_by_name_and_its_branch_and_system_table(warehouse):
     given = ("--warehouse", warehouse)
     assert answer("read", "db.t", *given) == [{"a": 1}]
     assert answer("read", "db.t$snapshots", *given)[0]["snapshot_id"] == 1
@@ -184,7 +184,7 @@ def test_show_hides_secrets_and_counts(tmp_path):
     assert answer("show", empty.path)["snapshot"] is None
 
 
-def test_show_draws_the_page_of_a_table(table, tmp_path):
+def test_show_draws_page_of_table(table, tmp_path):
     file = tmp_path / "page.html"
     assert answer("show", table.path, "--html", file) == {"file": str(file), "bytes": file.stat().st_size}
     text = file.read_text()
@@ -200,7 +200,7 @@ def test_show_draws_the_page_of_a_table(table, tmp_path):
     assert "CorruptedError" in result.stderr
 
 
-def test_without_jinja_the_option_says_what_to_install(table, monkeypatch):
+def test_without_jinja_option_says_what_to_install(table, monkeypatch):
     def missing():
         raise MissingDependencyError("a page in HTML needs jinja2: pip install 'pyspark-paimon[notebook]'")
 
@@ -209,13 +209,13 @@ def test_without_jinja_the_option_says_what_to_install(table, monkeypatch):
     assert (result.exit_code, "pyspark-paimon[notebook]" in result.stderr) == (1, True)
 
 
-def test_schema_of_an_older_version(table):
+def test_schema_of_older_version(table):
     told = answer("schema", table.path, "--id", "0")
     assert [field["name"] for field in told["fields"]] == ["id", "v", "n"]
     assert "BIGINT NOT NULL" in run("schema", table.path).stdout
 
 
-def test_rows_of_a_moment_some_columns_and_a_limit(table):
+def test_rows_of_moment_some_columns_and_limit(table):
     assert answer("read", table.path, "--tag", "v2", "--columns", "id", "--filter", "id < 9") == [{"id": 0}, {"id": 1}]
     assert len(answer("read", table.path, "--limit", "2")) == 2
     assert answer("read", table.path, "--snapshot-id", "1", "--limit", "0") == []
@@ -259,7 +259,7 @@ def test_values_of_every_kind_are_json(tmp_path):
     assert "\x1b" not in run("read", made.path).stdout
 
 
-def test_a_key_is_looked_up_by_the_types_of_its_columns(table):
+def test_key_is_looked_up_by_types_of_its_columns(table):
     assert answer("get", table.path, "ID=9") == {"id": 9, "v": "w", "n": 2}
     assert answer("get", table.path, "id=77", code=1) is None
     assert run("get", table.path, "id=77").exit_code == 1
@@ -305,7 +305,7 @@ def test_actions_do_what_their_dry_runs_say(table):
     assert planned["lost_snapshots"] == [4, 5]
 
 
-def test_an_old_state_is_restored_and_no_snapshot_is_lost(table):
+def test_old_state_is_restored_and_no_snapshot_is_lost(table):
     back = ("rollback", table.path, "1", "--keep-history")
     assert answer(*back, "--dry-run") == {"dry_run": True, "restored": 1, "snapshot": None}
     assert table.snapshot().id == 3
@@ -341,7 +341,7 @@ def test_orphans_are_deleted_with_yes_only(table):
     assert not stray.exists()
 
 
-def test_verify_exits_with_1_for_a_fault(table):
+def test_verify_exits_with_1_for_fault(table):
     assert answer("verify", table.path)["sound"] is True
     next(Path(table.path).glob("bucket-0/*.parquet")).unlink()
     told = answer("verify", table.path, code=1)
@@ -349,7 +349,7 @@ def test_verify_exits_with_1_for_a_fault(table):
     assert run("verify", table.path).exit_code == 1
 
 
-def test_options_are_those_of_the_page():
+def test_options_are_those_of_page():
     told = {row["option"]: row for row in answer("options")}
     assert told.keys() == ALL_OPTIONS.keys()
     assert answer("options", "bucket")["default"] == "-1"
@@ -370,7 +370,7 @@ def test_procedures_have_their_arguments_types_and_rows(table, warehouse):
     assert answer("call", "purge_files", path) == [{"result": "Success"}]
 
 
-def test_a_branch_is_merged(tmp_path):
+def test_branch_is_merged(tmp_path):
     made = append_table(tmp_path / "t")
     made.branches.create("b")
     Table.open(made.path, branch="b").write(orders((1, "v", 1)))
@@ -392,7 +392,7 @@ def test_doctor_leaves_nothing(table, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_doctor_finds_a_store_that_replaces_files(monkeypatch, tmp_path):
+def test_doctor_finds_store_that_replaces_files(monkeypatch, tmp_path):
     def replacing(self, path, data):
         self.write(path, data)
         return True
@@ -405,7 +405,7 @@ def test_doctor_finds_a_store_that_replaces_files(monkeypatch, tmp_path):
     assert told["ranged read"]["fine"]
 
 
-def test_doctor_finds_a_table_that_cannot_be_written(tmp_path):
+def test_doctor_finds_table_that_cannot_be_written(tmp_path):
     made = append_table(tmp_path / "t")
     path = Path(made.path) / "schema" / "schema-0"
     stored = json.loads(path.read_text())
@@ -414,13 +414,13 @@ def test_doctor_finds_a_table_that_cannot_be_written(tmp_path):
     assert (told[-1]["check"], told[-1]["fine"], "format-table" in told[-1]["found"]) == ("table", False, True)
 
 
-def test_doctor_finds_a_clock_that_is_wrong(monkeypatch, tmp_path):
+def test_doctor_finds_clock_that_is_wrong(monkeypatch, tmp_path):
     monkeypatch.setattr(probes.time, "time", lambda: 1000.0)
     told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
     assert "NTP" in told["clock"]["advice"]
 
 
-def test_doctor_says_that_a_store_takes_no_commits():
+def test_doctor_says_that_store_takes_no_commits():
     told = answer("doctor", "memory://warehouse/x", code=1)
     assert [(row["check"], row["fine"]) for row in told] == [("list", True), ("commit", False)]
     assert "memory://" in told[-1]["found"]
@@ -431,7 +431,7 @@ def s3_options(options):
 
 
 @pytest.mark.more
-def test_a_table_on_s3():
+def test_table_on_s3():
     """Keys come from the environment, so that no list of processes shows them."""
     with s3_server() as (root, options):
         given = {key: value for key, value in options.items() if not key.endswith("-key")}
@@ -447,7 +447,7 @@ def test_a_table_on_s3():
 
 
 @pytest.mark.more
-def test_doctor_finds_a_store_that_overlooks_conditions():
+def test_doctor_finds_store_that_overlooks_conditions():
     with s3_server(ignore_conditions=True) as (root, options):
         result = run("doctor", f"{root}/w", *s3_options(options), "--json")
         told = {row["check"]: row for row in json.loads(result.stdout)}
@@ -526,7 +526,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(table, warehouse, arguments, 
     assert files_below(table.path) == before
 
 
-def test_a_failing_storage_is_a_message(table, monkeypatch):
+def test_failing_storage_is_message(table, monkeypatch):
     def failing(self, path):
         raise PermissionError(13, "Permission denied", path)
 
@@ -548,7 +548,7 @@ def test_it_starts_without_spark(table):
     assert result.stderr.strip() == "[]"
 
 
-def test_exit_codes_of_a_process_and_a_closed_pipe(table):
+def test_exit_codes_of_process_and_closed_pipe(table):
     assert process("verify", table.path).returncode == 0
     missing = process("show", table.path + "x")
     assert (missing.returncode, missing.stdout) == (1, "")
@@ -576,7 +576,7 @@ main()
 
 
 @pytest.mark.parametrize("at", [0, 2, pytest.param(5, marks=pytest.mark.more)])
-def test_an_expiry_that_is_killed_ends_the_same_when_run_again(tmp_path, at):
+def test_expiry_that_is_killed_ends_same_when_run_again(tmp_path, at):
     def made(name):
         table = keyed_table(tmp_path / name, bucket="1", **{"snapshot.expire.limit": "1"})
         for number in range(6):
@@ -611,7 +611,7 @@ def test_work_is_spread_over_spark(table):
     assert (wrong.returncode, "Spark does not start with master 'nonsense://x'" in wrong.stderr) == (1, True)
 
 
-def test_without_pyspark_the_option_says_what_to_install(table, monkeypatch):
+def test_without_pyspark_option_says_what_to_install(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     result = run("compact", table.path, "--spark", "local[2]")
     assert (result.exit_code, "pip install" in result.stderr) == (1, True)

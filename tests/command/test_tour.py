@@ -28,7 +28,7 @@ def pattern(printed):
     return ".*?".join(map(re.escape, printed.split("...")))
 
 
-def test_the_page_does_what_it_says(tmp_path):
+def test_page_does_what_it_says(tmp_path):
     here = str(tmp_path / "warehouse")
     (block,) = python_blocks(PAGE)
     exec(compiled(PAGE, block, block.code.replace(WAREHOUSE, here)), {})
@@ -45,11 +45,11 @@ def test_the_page_does_what_it_says(tmp_path):
         assert re.fullmatch(pattern(printed.strip()), shown.strip(), re.DOTALL), (line, shown)
 
 
-def test_the_page_uses_each_command():
+def test_page_uses_each_command():
     used = {line.split()[1] for line, _ in steps() if line.startswith("paimon-spark")}
     assert used == {one.name for one in COMMANDS}
 
 
 @pytest.mark.parametrize(("printed", "same"), [("a ... c", True), ("a b", False), ("... d", False)])
-def test_a_page_that_shows_something_else_is_found(printed, same):
+def test_page_that_shows_something_else_is_found(printed, same):
     assert bool(re.fullmatch(pattern(printed), "a b c", re.DOTALL)) == same

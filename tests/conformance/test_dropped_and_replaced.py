@@ -14,7 +14,7 @@ pytestmark = pytest.mark.java
 SCHEMA = Schema(pa.schema([("k", pa.int64()), ("v", pa.string())]), options={"bucket": "-1"})
 
 
-def test_java_takes_turns_on_a_replaced_table(tmp_path):
+def test_java_takes_turns_on_replaced_table(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("db")
     with Judge(str(tmp_path)) as java:

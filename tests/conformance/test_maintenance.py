@@ -67,7 +67,7 @@ def test_the_same_partitions_expire(judge, tmp_path, options, request):
     assert [one for one in partitions(theirs) if one != late] == partitions(ours)
 
 
-def test_neither_finds_orphans_after_the_other(judge):
+def test_neither_finds_orphans_after_other(judge):
     kind = dotted(
         "maintenance", {"deletion-vectors.enabled": "true"}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",))
     )
@@ -106,7 +106,7 @@ TAGGED = {
 
 
 @pytest.mark.parametrize("case", TAGGED)
-def test_the_same_snapshots_get_the_same_automatic_tags(judge, case):
+def test_same_snapshots_get_same_automatic_tags(judge, case):
     """Java writes snapshots with watermarks; then a write of Java creates the tags, and of a copy one of ours."""
     table = SharedTable(judge, f"db.tags_{case.replace(' ', '_')}")
     judge.call("create_table", table=table.name, fields=[["v", "BIGINT"]], options={"snapshot.num-retained.min": "99"})

@@ -74,7 +74,7 @@ def test_nested_update_at_its_limit(create):
 
 @pytest.mark.parametrize("compacts", [False, True], ids=["uncompacted", "compacted"])
 @pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
-def test_a_removed_record_inserted_again(create, engine, compacts):
+def test_removed_record_inserted_again(create, engine, compacts):
     """No version of Java gives the same result with and without a compaction between."""
     options = {"merge-engine": engine, f"{engine}.remove-record-on-delete": "true", "write-only": "true"}
     if engine == "aggregation":

@@ -16,7 +16,7 @@ FILES = sorted((HERE.parent / "spark" / "sql" / "corpus").glob("*.sql.txt"))
 
 @pytest.mark.slow
 @pytest.mark.java
-def test_the_corpus_on_java(tmp_path):
+def test_corpus_on_java(tmp_path):
     python = environment("spark-3.5-bench", SPARK_35)
     environ = {key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "PYTHONPATH")}
     environ |= {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}

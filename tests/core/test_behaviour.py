@@ -103,7 +103,7 @@ def test_values_of_options(row):
         assert int(count) == (memory_size(text) if text.endswith("b") else duration(text).total_seconds())
 
 
-def test_an_input_changelog_holds_every_row(make):
+def test_input_changelog_holds_every_row(make):
     (row,) = rows_of("2.3", "written to one buffer")
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "input"})
     written = [
@@ -237,7 +237,7 @@ def test_aggregate_functions(make, row):
 
 
 @pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
-def test_changelogs_of_the_producers(make, producer):
+def test_changelogs_of_producers(make, producer):
     options = {"changelog-producer": producer}
     if producer == "full-compaction":
         options["full-compaction.delta-commits"] = "2"
@@ -260,7 +260,7 @@ def test_rows_that_stay_equal_are_left_out(make, producer):
     assert [tuple(row.values()) for row in table.changes(made[-2].id).to_pylist()] == expected
 
 
-def test_a_full_compaction_emits_changes(make):
+def test_full_compaction_emits_changes(make):
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "full-compaction"})
     example = re.search(r"^Example: Lmax holds (.*)\. L0 holds (.*)\. The changelog is (.*)\.$", PAGE, re.MULTILINE)
     top, new, expected = example.groups()
@@ -273,7 +273,7 @@ def test_a_full_compaction_emits_changes(make):
     assert found == [(kind, int(k), v) for kind, k, v in re.findall(r"([+-]\w)\(k(\d),(\w)\)", expected)]
 
 
-def test_deletion_vectors_mark_what_a_compaction_supersedes(make):
+def test_deletion_vectors_mark_what_compaction_supersedes(make):
     """The example at the end of 5.6."""
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"deletion-vectors.enabled": "true"})
 
@@ -453,7 +453,7 @@ def splits(files, row, columns, keys):
 
 
 @examples("8.3", "target, cost", "splits by size")
-def test_splits_with_a_key(row):
+def test_splits_with_key(row):
     line = re.search(r"^Sections (.*):$", PAGE, re.MULTILINE)[1]
     files = [
         replace(data_file(f"f{size}", int(low), int(high), delete_row_count=0), file_size=int(size))
@@ -464,7 +464,7 @@ def test_splits_with_a_key(row):
 
 
 @examples("8.4", "sizes 11, 13, 46, 23, 4, 101: target, cost", "splits")
-def test_splits_without_a_key(row):
+def test_splits_without_key(row):
     column = "sizes 11, 13, 46, 23, 4, 101: target, cost"
     files = [replace(data_file(f"f{size}"), file_size=size) for size in numbers(column)]
     row = {**row, column: row[column]}
@@ -475,7 +475,7 @@ def test_splits_without_a_key(row):
 
 
 @pytest.mark.parametrize("producer", ["none", "lookup"])
-def test_a_stream(make, producer):
+def test_stream(make, producer):
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": producer})
     first, *others = rows_of("9.4", "commit", "producer none", "producer lookup")
     commit(table, changes_in(first["commit"]))
@@ -526,7 +526,7 @@ SMALL = {
 
 
 @examples("10.2", "target", "implicit from", "explicit also from")
-def test_the_cast_matrix(row):
+def test_cast_matrix(row):
     def roots(column):
         words = row[column].replace(",", "").split()
         return {root for word in words for root in FAMILIES.get(word, word).split()}

@@ -25,7 +25,7 @@ COMMAND = re.compile(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_a_block_runs_or_says_why_it_does_not(page):
+def test_block_runs_or_says_why_it_does_not(page):
     for block in fences(page):
         if block.info in NO_CODE:
             assert not COMMAND.search(block.code), f"a command in a block that is no code: {block.code}"
@@ -35,7 +35,7 @@ def test_a_block_runs_or_says_why_it_does_not(page):
             assert runs == (block.reason is None), f"{block.info}: {block.code[:200]}"
 
 
-def test_the_tests_that_run_blocks_name_their_pages():
+def test_tests_that_run_blocks_name_their_pages():
     for (page, _), test in RUN.items():
         assert page.rsplit("/", 1)[1] in (ROOT / test).read_text(), f"{test} does not name {page}"
 
@@ -43,11 +43,11 @@ def test_the_tests_that_run_blocks_name_their_pages():
 @pytest.mark.parametrize(
     "line", ["pip install x", "$ make test", ".venv/bin/python -m x", "A=1 python x", "export A=1"]
 )
-def test_a_command_is_found(line):
+def test_command_is_found(line):
     assert COMMAND.search(f"words\n{line}\n")
 
 
-def test_messages_that_pages_explain_are_in_the_code():
+def test_messages_that_pages_explain_are_in_code():
     """In troubleshooting.md, in the section of messages of this engine."""
     section = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text().split("## By message")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]

@@ -10,7 +10,7 @@ from benchmarks import pictures
 KEPT = json.loads((pictures.DOCS / pictures.FIGURES).read_text())
 
 
-def test_the_pictures_are_those_of_the_figures():
+def test_pictures_are_those_of_figures():
     drawn = dict(pictures.drawn(KEPT))
     assert {path.name for path in pictures.DOCS.glob("performance-*.svg")} == set(drawn)
     for name, text in drawn.items():
@@ -19,14 +19,14 @@ def test_the_pictures_are_those_of_the_figures():
         assert len(bars) >= 4
 
 
-def test_the_page_has_the_figures_and_every_picture():
+def test_page_has_figures_and_every_picture():
     text = (pictures.DOCS / pictures.PAGE).read_text()
     assert pictures.page_with(text, KEPT) == text
     assert all(f"({name})" in text for name, _ in pictures.drawn(KEPT))
     assert KEPT["machine"] in text
 
 
-def test_a_figure_is_the_least_time_of_each_contestant():
+def test_figure_is_least_time_of_each_contestant():
     timing = {"wall": 2.0, "cpu": 3.0, "rows": 5}
     better = {"wall": 1.5, "cpu": 3.5, "rows": 5}
     row = {"name": "append read", "rows": 10, "timings": {"ours": [timing, better], "java": [timing], "bare": [timing]}}
@@ -52,10 +52,10 @@ def test_writes_have_no_java_figure_because_java_generates_rows():
 
 
 @pytest.mark.parametrize(("load", "busy"), [("1.2", False), ("14.0", True)])
-def test_a_busy_machine_is_named(load, busy):
+def test_busy_machine_is_named(load, busy):
     assert ("kept it busy" in pictures.table({"machine": f"2 cores, load {load}/1/1", "rows": []})) == busy
 
 
-def test_a_page_without_its_comments_is_refused():
+def test_page_without_its_comments_is_refused():
     with pytest.raises(AssertionError, match="lacks its comments"):
         pictures.page_with("# Performance", KEPT)

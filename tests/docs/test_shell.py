@@ -39,7 +39,7 @@ def commands(name):
     return [block.code for block in fences(ROOT / "docs" / "guides" / name) if block.info == "sh" and not block.reason]
 
 
-def test_the_job_of_the_page_runs_on_a_cluster(tmp_path, standalone):
+def test_job_of_page_runs_on_cluster(tmp_path, standalone):
     (code,) = commands("cluster.md")
     for shown, used in (
         ("/tmp/warehouse", str(tmp_path / "warehouse")),
@@ -66,7 +66,7 @@ def connect_server(tmp_path):
         shell(f"export SPARK_HOME='{SPARK_HOME}'; $SPARK_HOME/sbin/stop-connect-server.sh", tmp_path)
 
 
-def test_the_program_of_the_page_runs_beside_its_server(tmp_path, connect_server):
+def test_program_of_page_runs_beside_its_server(tmp_path, connect_server):
     blocks = python_blocks(ROOT / "docs" / "guides" / "connect.md")
     program = "".join(block.code for block in blocks)
     assert "sc://localhost:15002" in program

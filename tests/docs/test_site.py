@@ -44,7 +44,7 @@ def navigation(entry):
                 yield from navigation(part)
 
 
-def test_the_navigation_has_every_page_once():
+def test_navigation_has_every_page_once():
     nav = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     outside = {place.replace(".html", ".md") for place in OUTSIDE.values()}
@@ -63,14 +63,14 @@ def test_api_reference_has_every_public_name_once():
 
 
 @pytest.mark.more
-def test_api_reference_of_the_site_shows_every_object(site):
+def test_api_reference_of_site_shows_every_object(site):
     for page, paths in api.objects().items():
         html = (site / api.FOLDER / f"{page}.html").read_text()
         assert not [path for path in paths if f'id="{path}"' not in html]
         assert not re.search(r":(meth|class|func):", html)
 
 
-def test_the_list_of_decisions_is_that_of_the_folder():
+def test_list_of_decisions_is_that_of_folder():
     listed = re.findall(r"^- \[(.*?)\]\((.*?)\)$", (DOCS / "decisions" / "README.md").read_text(), re.MULTILINE)
     titles = [(page.read_text().splitlines()[0].removeprefix("# "), page.name) for page in DOCS.glob("decisions/0*.md")]
     assert listed == sorted(titles, key=lambda title: title[1])
@@ -129,7 +129,7 @@ def html_of(site, page):
 
 
 @pytest.mark.more
-def test_site_pages_have_the_elements_of_their_markdown(site):
+def test_site_pages_have_elements_of_their_markdown(site):
     """The same elements as CommonMark makes, with its tables: the site's Markdown differs in lists and code blocks."""
     markdown_it = pytest.importorskip("markdown_it")
     commonmark = markdown_it.MarkdownIt("commonmark").enable("table")
@@ -145,7 +145,7 @@ def test_site_pages_have_the_elements_of_their_markdown(site):
 
 
 @pytest.mark.more
-def test_links_of_the_site_lead_somewhere_and_load_nothing_from_elsewhere(site):
+def test_links_of_site_lead_somewhere_and_load_nothing_from_elsewhere(site):
     linked = 0
     for page in site.rglob("*.html"):
         html = page.read_text()
@@ -165,14 +165,14 @@ def test_links_of_the_site_lead_somewhere_and_load_nothing_from_elsewhere(site):
 
 
 @pytest.mark.more
-def test_the_search_finds_words_of_every_page(site):
+def test_search_finds_words_of_every_page(site):
     index = (site / "search" / "search_index.js").read_text()
     for page in (*DOCS.rglob("*.md"), *(ROOT / page for page in OUTSIDE)):
         assert f'"{html_of(site, page).relative_to(site)}' in index, page
 
 
 @pytest.mark.more
-def test_a_dead_link_stops_the_build(tmp_path):
+def test_dead_link_stops_build(tmp_path):
     pytest.importorskip("material", reason="the extra docs is not installed")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[away](nowhere.md) [there](#nothing)\n")
@@ -186,7 +186,7 @@ def test_a_dead_link_stops_the_build(tmp_path):
     assert "#nothing" in done.stderr
 
 
-def test_the_style_of_the_site_is_one_file_and_pictures_are_small():
+def test_style_of_site_is_one_file_and_pictures_are_small():
     for picture in DOCS.rglob("*.png"):
         assert picture.stat().st_size < 250_000, picture
     for picture in DOCS.rglob("*.svg"):

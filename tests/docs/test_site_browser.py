@@ -11,7 +11,7 @@ OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND"
 
 
 @pytest.mark.parametrize("page", ["index.html", "guides/s3.html", "decisions/index.html"])
-def test_a_page_is_drawn_in_both_schemes_without_a_word_on_the_console(tmp_path, browser, site, page):
+def test_page_is_drawn_in_both_schemes_without_word_on_console(tmp_path, browser, site, page):
     for scheme, light in ((LIGHT, True), (DARK, False)):
         picture = tmp_path / "page.png"
         assert browser(site / page, picture, scheme, OFFLINE, "--virtual-time-budget=5000") == []
@@ -21,7 +21,7 @@ def test_a_page_is_drawn_in_both_schemes_without_a_word_on_the_console(tmp_path,
         assert has_colour(image, "#4051b5", 2000)  # the head of the theme: its style was loaded
 
 
-def test_the_search_answers_without_a_server(tmp_path, browser, site):
+def test_search_answers_without_server(tmp_path, browser, site):
     """The word is in a page of its own, and the result has another look than no result."""
     pictures = []
     for number, query in enumerate(("?q=janino", "?q=xyzzyqwert")):

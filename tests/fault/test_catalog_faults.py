@@ -272,7 +272,7 @@ def stage(place: Place, *, replace_existing: bool, rows: bool = True) -> Callabl
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 @pytest.mark.parametrize("keyed", [False, True])
-def test_replaced_table_is_the_old_or_the_new_one(place: Place, mode: Mode, keyed: bool):
+def test_replaced_table_is_old_or_new_one(place: Place, mode: Mode, keyed: bool):
     catalog = place.catalog()
     catalog.create_database("db")
     table = catalog.create_table("db.t", KEYED if keyed else Schema(ORDERS))
@@ -311,7 +311,7 @@ def test_table_created_with_rows_has_them_or_is_no_table(place: Place, mode: Mod
 
 
 @on(*STORES)
-def test_replacement_without_rows_empties_the_table(place: Place):
+def test_replacement_without_rows_empties_table(place: Place):
     catalog = place.catalog()
     catalog.create_database("db")
     catalog.create_table("db.t", KEYED).write(orders(*OLD_ROWS))
@@ -326,7 +326,7 @@ def test_replacement_without_rows_empties_the_table(place: Place):
 
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
-def test_discarded_table_leaves_the_place_free(place: Place, mode: Mode):
+def test_discarded_table_leaves_place_free(place: Place, mode: Mode):
     place.catalog().create_database("db")
 
     def discard():
@@ -367,5 +367,5 @@ def test_half_made_clone_is_finished_or_dropped(place: Place, mode: Mode):
                 clone()
 
 
-def test_modes_are_those_of_a_death():
+def test_modes_are_those_of_death():
     assert set(MODES_OF_DEATH) < set(MODES)

@@ -200,7 +200,7 @@ def rename(io: MemoryIO) -> None:
 @pytest.mark.parametrize("other", [drop, drop_and_create, drop_and_create_and_write, rename])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_a_dropped_table_does_not_return(rows, operation, other):
+def test_dropped_table_does_not_return(rows, operation, other):
     """``rows``: the number of snapshots of the table before."""
 
     def begin() -> MemoryIO:
@@ -239,7 +239,7 @@ def replace_table(io: MemoryIO) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("kind", ["append", "keyed"])
-def test_a_replaced_table_gets_no_rows_of_the_old_one(kind, operation):
+def test_replaced_table_gets_no_rows_of_old_one(kind, operation):
     for at in points(range(2, calls_of(kind, OPERATIONS[operation]))):
         store = base(kind)
         io = Interrupted(store, at, replace_table)
@@ -250,7 +250,7 @@ def test_a_replaced_table_gets_no_rows_of_the_old_one(kind, operation):
         assert open_table(store).verify().faults == ()
 
 
-def test_a_copy_of_a_table_that_is_replaced_has_the_columns_of_its_rows():
+def test_copy_of_table_that_is_replaced_has_columns_of_its_rows():
     """A clone reads a snapshot first, then the versions of the schema."""
 
     def copy(table: Table, target: FileIO) -> None:
@@ -270,7 +270,7 @@ def test_a_copy_of_a_table_that_is_replaced_has_the_columns_of_its_rows():
         assert made.verify().faults == ()
 
 
-def test_a_new_column_keeps_its_values_in_rows_that_are_deleted_from(tmp_path):
+def test_new_column_keeps_its_values_in_rows_that_are_deleted_from(tmp_path):
     """A table object that was opened before ADD COLUMN rewrites files with the column."""
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, options=FAST))
     stale = Table.open(str(tmp_path / "t"))
@@ -298,7 +298,7 @@ def line() -> MemoryIO:
 
 
 @pytest.mark.parametrize("target", [1, 2, 3])
-def test_a_rollback_during_an_expiry_keeps_its_target(target):
+def test_rollback_during_expiry_keeps_its_target(target):
     """A snapshot that becomes the newest one again is there, with its files."""
     dry = FaultyIO(line())
     expire(dry)
@@ -319,7 +319,7 @@ def test_a_rollback_during_an_expiry_keeps_its_target(target):
 
 
 @pytest.mark.parametrize("target", [1, 2, 3])
-def test_an_expiry_during_a_rollback_keeps_its_target(target):
+def test_expiry_during_rollback_keeps_its_target(target):
     def roll_back(io: FileIO) -> None:
         open_table(io).rollback_to(target)
 
@@ -336,7 +336,7 @@ def test_an_expiry_during_a_rollback_keeps_its_target(target):
         assert open_table(store).tags.list() == [], at
 
 
-def test_a_restore_does_not_lose_columns_added_since(tmp_path):
+def test_restore_does_not_lose_columns_added_since(tmp_path):
     """It writes rows again, and the table object was opened before ADD COLUMN."""
     path = str(tmp_path / "t")
     table = Table.create(path, Schema(ORDERS, primary_keys=["id"], options={**FAST, "bucket": "1"}))
@@ -351,7 +351,7 @@ def test_a_restore_does_not_lose_columns_added_since(tmp_path):
     assert rows == [{"id": 1, "new": 8}]
 
 
-def test_of_two_calls_that_create_a_branch_neither_deletes_the_rows_of_the_other():
+def test_of_two_calls_that_create_branch_neither_deletes_rows_of_other():
     def create(io: FileIO) -> None:
         open_table(io).branches.create("b", tag="first")
 

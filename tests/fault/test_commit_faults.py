@@ -358,7 +358,7 @@ def _stores_rows(path: str) -> bool:
     return "/bucket-" in path or "/index/" in path
 
 
-def test_case_tables_have_the_levels_of_their_names():
+def test_case_tables_have_levels_of_their_names():
     io = _sums_in_levels()
     _compact_as_due(io)
     assert {run.level for run in only_levels(_open(io)).runs} == {5, 6}
@@ -414,7 +414,7 @@ def _attempt(operation: Callable[[FileIO], None], io: FileIO) -> bool:
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_commit_finds_its_snapshot_if_the_answer_was_lost(landed: bool):
+def test_commit_finds_its_snapshot_if_answer_was_lost(landed: bool):
     """The one call whose answer matters: whether or not it got through, the commit ends up in the table once."""
     io = _base(True)
     before = len(_state(io))
@@ -434,7 +434,7 @@ class _Mute(MemoryIO):
         return super().create_exclusive(path, data)
 
 
-def test_an_unknown_outcome_keeps_every_file():
+def test_unknown_outcome_keeps_every_file():
     io = _Mute(_base(True).files)
     table = _open(io).with_options({"commit.max-retries": "2", "commit.max-retry-wait": "1 ms"})
     with pytest.raises(CommitUnknownError, match="look for that user"):

@@ -42,14 +42,14 @@ CASES = {
 }
 """The case of each action; actions of one function share one."""
 ELSEWHERE = {
-    "remove_orphan_files": test_orphan_faults.test_survives_a_fault_at_every_call,
+    "remove_orphan_files": test_orphan_faults.test_survives_fault_at_every_call,
     "verify_table": None,  # changes nothing
 }
 MOVING = {"add_files", "clone", "migrate_database", "migrate_table"}
 """Actions that bring files of other tables, which have their own tests in tests/core/migration."""
 
 
-def test_every_procedure_has_a_case():
+def test_every_procedure_has_case():
     assert CASES.keys() | ELSEWHERE.keys() | MOVING == PROCEDURES.keys()
 
 

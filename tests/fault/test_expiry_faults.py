@@ -223,7 +223,7 @@ class Overtaken(MemoryIO):
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("commits", "kept"), [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3)])
-def test_the_id_of_an_expired_snapshot_is_not_used_again(commits, kept, first):
+def test_id_of_expired_snapshot_is_not_used_again(commits, kept, first):
     """The id is free, but a snapshot with it would have no predecessor and no successor."""
     io = keyed()
     if not first:

@@ -91,7 +91,7 @@ def _calls(base: MemoryIO, operation: Callable[[FileIO], None]) -> range:
 @pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("operation", [_write, _overwrite, _roll_back, _expire])
-def test_a_fault_at_any_call_is_repaired_by_the_next_commit(operation, mode: Mode):
+def test_fault_at_any_call_is_repaired_by_next_commit(operation, mode: Mode):
     base = _base()
     stale = 0
     for at in points(_calls(base, operation)):
@@ -104,7 +104,7 @@ def test_a_fault_at_any_call_is_repaired_by_the_next_commit(operation, mode: Mod
     assert stale or mode == "lost-answer" or operation is _expire  # some fault is between commit and metadata
 
 
-def test_commits_at_the_same_time_leave_the_metadata_of_the_newest_snapshot():
+def test_commits_at_same_time_leave_metadata_of_newest_snapshot():
     io = _base(0)
 
     def several(start: int) -> None:
@@ -121,7 +121,7 @@ def test_commits_at_the_same_time_leave_the_metadata_of_the_newest_snapshot():
     assert _open(io).snapshot().id == 40
 
 
-def test_a_commit_makes_few_calls_for_its_metadata():
+def test_commit_makes_few_calls_for_its_metadata():
     """The number of calls does not grow with the number of snapshots and files."""
     counts = []
     for commits in (4, 12):

@@ -398,7 +398,7 @@ def test_of_two_creators_one_wins(turns_):
     assert Schemas(io, ROOT).latest().names == (won,)
 
 
-def test_a_writer_of_a_table_made_anew_is_refused_and_leaves_nothing():
+def test_writer_of_table_made_anew_is_refused_and_leaves_nothing():
     io = base(keyed=False)
     stale = open_table(io)
     io.delete_directory(ROOT)

@@ -293,7 +293,7 @@ def test_ends_as_a_run_without_fault(name: str, mode: Mode):
         assert {path for path in stored(io) if not path.endswith("/_SUCCESS")} == needed_files(open_table(io).store)
 
 
-def test_a_fast_forward_to_a_branch_that_is_half_created_keeps_the_schemas():
+def test_fast_forward_to_branch_that_is_half_created_keeps_schemas():
     def create(io: FileIO) -> None:
         open_table(io).branches.create("c", tag="v1")
 

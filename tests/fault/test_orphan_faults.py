@@ -51,7 +51,7 @@ def littered(**options: str) -> AgedIO:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("mode", [pytest.param(m, marks=[pytest.mark.slow] * (m == "torn")) for m in MODES])
-def test_survives_a_fault_at_every_call(mode: Mode):
+def test_survives_fault_at_every_call(mode: Mode):
     base = littered(**{"deletion-vectors.enabled": "true"})
     rows, dry = shown(base), FaultyIO(base.copy())
     assert remove(dry) == len(STRAYS)

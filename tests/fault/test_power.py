@@ -83,7 +83,7 @@ def test_committed_rows_survive_a_power_cut(tmp_path, name):
         assert there.to_arrow().num_rows == table.to_arrow().num_rows + 6
 
 
-def test_indexes_that_old_files_were_given_survive_a_power_cut(tmp_path):
+def test_indexes_that_old_files_were_given_survive_power_cut(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     with watched() as disk:
@@ -143,7 +143,7 @@ def test_every_file_is_synced_once(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "fails"), [(errno.EIO, True), (errno.ENOSPC, True), (errno.EINVAL, False)])
-def test_an_error_of_sync_fails_the_commit(tmp_path, number, fails):
+def test_error_of_sync_fails_commit(tmp_path, number, fails):
     table = made(tmp_path, "append")
     before = files_below(tmp_path)
     real = os.fsync

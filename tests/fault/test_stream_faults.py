@@ -118,7 +118,7 @@ def _quick(kind: str, mode: Mode) -> bool:
 @pytest.mark.parametrize(
     ("kind", "mode"), [case if _quick(*case) else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
 )
-def test_a_micro_batch_survives_a_fault_at_every_call(kind: str, mode: Mode):
+def test_micro_batch_survives_fault_at_every_call(kind: str, mode: Mode):
     base, complete = _base(kind), KINDS[kind][1]
     done = base.copy()
     dry = FaultyIO(done)

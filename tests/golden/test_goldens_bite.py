@@ -25,7 +25,7 @@ def golden(request, tmp_path):
     return Golden(shutil.copytree(CASES / request.param, tmp_path / request.param))
 
 
-def test_a_changed_expectation(golden):
+def test_changed_expectation(golden):
     told = golden.told
     last = told["snapshots"][max(told["snapshots"], key=int)]
     last["rows"][0][last["columns"].index("k")] += 1
@@ -34,7 +34,7 @@ def test_a_changed_expectation(golden):
         golden.check()
 
 
-def test_a_missing_row(golden):
+def test_missing_row(golden):
     told = golden.told
     told["snapshots"]["1"]["rows"].pop()
     (golden.home / "case.json").write_text(json.dumps(told), encoding="utf-8")
@@ -42,14 +42,14 @@ def test_a_missing_row(golden):
         golden.check()
 
 
-def test_a_truncated_data_file(golden):
+def test_truncated_data_file(golden):
     for file in golden.home.glob("table/**/data-*"):
         file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises((Difference, PaimonError)):
         golden.check()
 
 
-def test_a_missing_data_file(golden):
+def test_missing_data_file(golden):
     next(golden.home.glob("table/**/data-*")).unlink()
     with pytest.raises((PaimonError, FileNotFoundError)):
         golden.check()

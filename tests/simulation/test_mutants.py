@@ -13,7 +13,7 @@ QUICK = 10_000
 @pytest.mark.parametrize(
     "mutant", [pytest.param(m, id=m.name, marks=() if m.quick else pytest.mark.more) for m in MUTANTS]
 )
-def test_a_missing_guard_is_found(mutant, capsys, caplog):
+def test_missing_guard_is_found(mutant, capsys, caplog):
     caplog.set_level(logging.CRITICAL)
     found = catch(mutant)
     with capsys.disabled():

@@ -89,7 +89,7 @@ def test_a_seed_repeats_every_step(name):
     assert len({operation for operation, *_ in one.trace}) > 4
 
 
-def test_a_history_that_fails_shrinks_and_fails_again():
+def test_history_that_fails_shrinks_and_fails_again():
     mutant = next(one for one in MUTANTS if one.name == "overwrite of what is live")
     with mutant.applied():
         outcome = run_seed(0, mutant.profile)

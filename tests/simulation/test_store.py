@@ -71,7 +71,7 @@ def simulated(flavour: str, script):
 
 
 @pytest.mark.parametrize("number", range(20))
-def test_the_local_store_answers_as_a_disk(number, tmp_path):
+def test_local_store_answers_as_disk(number, tmp_path):
     real, root = LocalStorage(), f"{tmp_path}/r"
     real.write(f"{root}/keep", b"")
     script = list(calls(random.Random(number), 60))
@@ -87,7 +87,7 @@ def test_the_local_store_answers_as_a_disk(number, tmp_path):
 
 
 @pytest.mark.parametrize("number", range(20))
-def test_the_object_store_answers_as_one_of_fsspec(number):
+def test_object_store_answers_as_one_of_fsspec(number):
     memory = fsspec.filesystem("memory", skip_instance_cache=True)
     memory.protocol = "s3"  # a store without directories
     real, root = RemoteStorage(memory, None), "memory://r"

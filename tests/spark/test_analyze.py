@@ -57,7 +57,7 @@ def test_statistics_of_all_columns(spark, path):
 
 
 @pytest.mark.more
-def test_statistics_of_the_table_and_of_some_columns(spark, path):
+def test_statistics_of_table_and_of_some_columns(spark, path):
     table = PaimonTable.forPath(spark, path)
     table.analyze()
     assert statistics(path).columns == {}

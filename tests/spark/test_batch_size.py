@@ -9,7 +9,7 @@ from paimon_spark.reader import resized
 
 @pytest.mark.parametrize("exact_above", [-1, 64 << 10])
 @pytest.mark.parametrize("sizes", [[], [5], [3, 4, 3], [20, 1, 1, 25], [1] * 40, [10, 0, 11]])
-def test_batches_keep_all_rows_and_the_most_rows(monkeypatch, sizes, exact_above):
+def test_batches_keep_all_rows_and_most_rows(monkeypatch, sizes, exact_above):
     monkeypatch.setattr(reader, "_EXACT_ABOVE", exact_above)
     numbers = iter(range(10_000))
     batches = [pa.record_batch({"v": pa.array([next(numbers) for _ in range(n)], pa.int64())}) for n in sizes]
@@ -20,7 +20,7 @@ def test_batches_keep_all_rows_and_the_most_rows(monkeypatch, sizes, exact_above
         assert len(found) == 4
 
 
-def test_slices_of_a_large_batch_count_as_the_bytes_they_use():
+def test_slices_of_large_batch_count_as_bytes_they_use():
     large = pa.record_batch({"v": pa.array(range(1 << 18), pa.int64())})
     slices = [large.slice(i * 10, 10) for i in range(1000)]
     (joined,) = resized(slices, 1 << 20)

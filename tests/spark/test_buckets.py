@@ -45,7 +45,7 @@ DYNAMIC = {
 
 @everywhere
 @pytest.mark.more
-def test_all_tasks_give_a_key_the_same_bucket(spark, path):
+def test_all_tasks_give_key_same_bucket(spark, path):
     save(changes(spark, "a"), path, **DYNAMIC)
     assert len(check_indexes(Table.open(path))) == 3
     save(changes(spark, "b", first=200), path)
@@ -61,7 +61,7 @@ def test_all_tasks_give_a_key_the_same_bucket(spark, path):
 
 
 @pytest.mark.parametrize("bucket", ["2", pytest.param("-1", marks=pytest.mark.more)])
-def test_columns_that_are_called_like_that_of_a_shuffle_are_written(spark, path, bucket):
+def test_columns_that_are_called_like_that_of_shuffle_are_written(spark, path, bucket):
     names = ["__paimon_task", "__paimon_TASK_of_8", "__paimon_task_of_3_by_3"]
     frame = spark.range(9).selectExpr("id", *(f"id + {n} AS `{name}`" for n, name in enumerate(names)))
     save(frame.limit(0), path, primary_key="id", bucket=bucket)
@@ -104,7 +104,7 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
         (("flag",), ("flag", "f"), False),
     ],
 )
-def test_the_task_of_a_row_in_spark_is_that_of_the_engine(spark, partition, key, is_expression):
+def test_task_of_row_in_spark_is_that_of_engine(spark, partition, key, is_expression):
     rows = spark.range(200).selectExpr(
         "id AS `B`",  # names of a DataFrame may differ in case
         "IF(id % 5 = 0, NULL, repeat('é', int(id % 9))) AS s",
@@ -197,7 +197,7 @@ def test_keys_that_move_between_partitions(spark, path, how):
 
 @everywhere
 @pytest.mark.more
-def test_a_row_moves_to_the_partition_it_was_written_to_last(spark, path):
+def test_row_moves_to_partition_it_was_written_to_last(spark, path):
     save(spark.range(60).selectExpr("id", "'old' AS dt", "0 AS v"), path, **MOVING)
     some = spark.range(20, 80, numPartitions=3).selectExpr("id", "'new' AS dt", "1 AS v")
     save(some.transform(paimon_spark.clustered(path)), path)

@@ -25,7 +25,7 @@ def lead_to(table: Table) -> list[dict]:
 
 @pytest.mark.parametrize("marked", ["true", "false"])
 @pytest.mark.more
-def test_rows_and_their_changes_are_visible_after_a_write(spark, warehouse, marked):
+def test_rows_and_their_changes_are_visible_after_write(spark, warehouse, marked):
     path = f"{warehouse}/db.db/changes_{marked}"
     options = {"bucket": "2", "changelog-producer": "lookup", "deletion-vectors.enabled": marked}
     table = Table.create(path, Schema(ROWS, primary_keys=["id"], options=options))

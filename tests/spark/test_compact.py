@@ -70,7 +70,7 @@ def live_files(table):
 
 @everywhere
 @pytest.mark.more
-def test_every_bucket_is_a_task_and_every_core_runs_some(spark, path):
+def test_every_bucket_is_task_and_every_core_runs_some(spark, path):
     table = days(path, 26, writes=2)
     rows = live_rows(table)
     tasks = plan_compaction(table.store, PlanRequest(full=True))
@@ -87,7 +87,7 @@ def test_every_bucket_is_a_task_and_every_core_runs_some(spark, path):
 
 
 @everywhere
-def test_a_full_compaction_in_one_commit(spark, path):
+def test_full_compaction_in_one_commit(spark, path):
     table = days(path, 4)
     rows = live_rows(table)
     snapshot = open_spark(spark, path).compact(full=True)
@@ -123,7 +123,7 @@ def test_deleted_rows_stay_deleted_after_compaction(spark, path):
     assert table.snapshot().index_manifest is None
 
 
-def test_a_minor_compaction_follows_the_policy(spark, path):
+def test_minor_compaction_follows_policy(spark, path):
     days(path, 2, writes=3)
     assert open_spark(spark, path).compact() is None
     assert open_spark(spark, path, **{"num-sorted-run.compaction-trigger": "3"}).compact() is not None
@@ -176,7 +176,7 @@ def meddling(function):
     return progress
 
 
-def test_rows_written_while_the_job_runs_stay(spark, path):
+def test_rows_written_while_job_runs_stay(spark, path):
     table = days(path, 4)
     more = pa.table({"id": [1, 9999], "dt": ["a", "b"], "v": ["new", "new"]}, schema=DAYS)
     open_spark(spark, path).compact(full=True, progress=meddling(lambda: table.write(more)))
@@ -207,7 +207,7 @@ def run_and_die_once(store, task):
 
 @everywhere
 @pytest.mark.more
-def test_a_killed_worker_is_replaced(spark, path):
+def test_killed_worker_is_replaced(spark, path):
     table = days(path, 6)
     rows = live_rows(table)
     tasks = plan_compaction(table.store, PlanRequest(full=True))
@@ -231,7 +231,7 @@ def run_or_break(store, task):
 
 @everywhere
 @pytest.mark.more
-def test_a_job_that_fails_leaves_nothing(spark, path):
+def test_job_that_fails_leaves_nothing(spark, path):
     table = days(path, 4)
     before = files_below(path)
     tasks = plan_compaction(table.store, PlanRequest(full=True))
@@ -245,7 +245,7 @@ def test_a_job_that_fails_leaves_nothing(spark, path):
 
 @everywhere
 @pytest.mark.more
-def test_an_error_of_the_engine_names_the_file(spark, path):
+def test_error_of_engine_names_file(spark, path):
     table = days(path, 2)
     (victim, *_) = sorted(data_files(path))
     Path(path, victim).write_bytes(b"garbage")
@@ -268,7 +268,7 @@ def test_progress_ends_with_all_bytes(spark, path):
     assert reports[-1][0] == reports[-1][1] > 0
 
 
-def test_a_progress_bar_is_shown_only_on_request(spark, path, capfd):
+def test_progress_bar_is_shown_only_on_request(spark, path, capfd):
     days(path, 2)
     open_spark(spark, path).compact(full=True)
     assert "compact" not in capfd.readouterr().err
@@ -278,7 +278,7 @@ def test_a_progress_bar_is_shown_only_on_request(spark, path, capfd):
     assert f"compact {path}: 100%" in capfd.readouterr().err
 
 
-def test_the_job_description_of_the_session_is_restored(spark, path):
+def test_job_description_of_session_is_restored(spark, path):
     context = spark.sparkContext
     context.setLocalProperty("spark.job.description", "mine")
     days(path, 2)
@@ -332,7 +332,7 @@ def test_files_stay_few_over_many_upserts(spark, path):
     assert live_files(table) <= {name.rsplit("/", 1)[1] for name in data_files(path)}
 
 
-def test_a_write_only_job_does_not_compact(spark, path):
+def test_write_only_job_does_not_compact(spark, path):
     for i in range(2):
         upsert(changes(spark, i), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
@@ -345,7 +345,7 @@ def test_a_write_only_job_does_not_compact(spark, path):
 
 @pytest.mark.more
 @everywhere
-def test_rows_of_a_first_row_table_are_visible_after_any_write(spark, path):
+def test_rows_of_first_row_table_are_visible_after_any_write(spark, path):
     settings = {"primary_key": "id", "bucket": "1", "merge_engine": "first-row"}
     for i in range(2):
         upsert(changes(spark, i, tasks=2, keys=100 * (i + 1)), path, **settings)
@@ -375,7 +375,7 @@ def same_job(table, snapshot):
 
 
 @pytest.mark.more
-def test_a_task_that_only_seems_to_own_its_buckets_loses_no_row(spark, path):
+def test_task_that_only_seems_to_own_its_buckets_loses_no_row(spark, path):
     """Two rows a task: some of them happen to be in the task that `clustered` would choose."""
     options = {"primary_key": "id", "bucket": "2", "num_sorted_run.compaction_trigger": "2"}
     for i in range(2):
@@ -390,7 +390,7 @@ def test_a_task_that_only_seems_to_own_its_buckets_loses_no_row(spark, path):
 
 
 @pytest.mark.more
-def test_writes_compact_the_buckets_of_append_tables(spark, path):
+def test_writes_compact_buckets_of_append_tables(spark, path):
     for i in range(2):
         upsert(changes(spark, i), path, bucket="1", bucket_key="id", **{"compaction.min.file_num": "3"})
     table = Table.open(path)
@@ -398,7 +398,7 @@ def test_writes_compact_the_buckets_of_append_tables(spark, path):
     assert len(live_files(table)) <= 3
 
 
-def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
+def test_compaction_that_fails_does_not_undo_write(spark, path):
     upsert(changes(spark, 0), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
     (victim, *_) = sorted(data_files(path))
@@ -412,7 +412,7 @@ def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
 
 
 @pytest.mark.parametrize("hides", [True, False])
-def test_a_failed_compaction_after_a_write_is_logged(path, caplog, hides):
+def test_failed_compaction_after_write_is_logged(path, caplog, hides):
     marked = {"deletion-vectors.enabled": "true"} if hides else {"num-sorted-run.compaction-trigger": "1"}
     table = days(path, 1, writes=1, **{"write-only": "true", **marked})
     buckets = {e.bucket_ref for e in live_entries(table.store, table.snapshot()).live}

@@ -62,11 +62,11 @@ def run(page, capsys, texts):
             assert printed.rstrip() == block.output.rstrip()
 
 
-def test_readme_and_guide_are_among_the_pages_that_run():
+def test_readme_and_guide_are_among_pages_that_run():
     assert {"README.md", "docs/get-started/tour.md"} <= {named(page) for page in RUNNING}
 
 
-def test_options_and_methods_that_the_list_of_features_names_exist():
+def test_options_and_methods_that_list_of_features_names_exist():
     text = (ROOT / "docs" / "reference" / "features.md").read_text()
     classes = {"Table": Table, "PaimonTable": PaimonTable, "FileSystemCatalog": FileSystemCatalog}
     methods = re.findall(r"\b(Table|PaimonTable|FileSystemCatalog)\.(\w+)\(", text)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 FEW = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"}
 
 
-def test_snapshots_expire_after_writes_and_by_a_call(spark, warehouse):
+def test_snapshots_expire_after_writes_and_by_call(spark, warehouse):
     path = f"{warehouse}/db.db/few"
     for i in range(4):
         write = spark.range(3 * i, 3 * i + 3, numPartitions=1).write.format("paimon").mode("append")

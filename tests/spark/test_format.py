@@ -72,7 +72,7 @@ def test_blobs_are_written_and_read_back(spark, path):
 
 
 @everywhere
-def test_append_creates_the_table_and_adds_to_it(spark, path):
+def test_append_creates_table_and_adds_to_it(spark, path):
     save(orders(spark, A, B), path)
     save(orders(spark, C), path)
     assert rows(load(spark, path)) == [A, B, C]
@@ -82,7 +82,7 @@ def test_append_creates_the_table_and_adds_to_it(spark, path):
 
 
 @everywhere
-def test_append_to_a_keyed_table_upserts(spark, path):
+def test_append_to_keyed_table_upserts(spark, path):
     save(orders(spark, A, B, C).repartition(3), path, **KEYED)
     newer = (2, "d1", None, "newer")
     save(orders(spark, newer).select("note", "amount", "dt", "id"), path)
@@ -116,7 +116,7 @@ def test_row_kind_column_deletes_and_is_not_stored(spark, path):
     assert load(spark, path).columns == ["id", "dt", "amount", "note"]
 
 
-def test_row_kind_column_of_the_first_write_is_not_stored(spark, path):
+def test_row_kind_column_of_first_write_is_not_stored(spark, path):
     save(orders(spark, A, B).withColumn("op", F.lit("+I")), path, row_kind_column="OP", **KEYED)
     assert load(spark, path).columns == ["id", "dt", "amount", "note"]
 
@@ -133,7 +133,7 @@ def test_many_tasks_upserting_one_bucket_keep_one_row_per_key(spark, path):
 
 
 @everywhere
-def test_overwrite_replaces_the_whole_table_or_the_partitions_in_the_data(spark, path):
+def test_overwrite_replaces_whole_table_or_partitions_in_data(spark, path):
     save(orders(spark, A, B, C), path, **KEYED)
     only = (7, "d1", None, "only")
     save(orders(spark, only), path, mode="overwrite", partitionOverwriteMode="dynamic")
@@ -148,13 +148,13 @@ def test_dynamic_overwrite_without_rows_changes_nothing(spark, path):
     assert rows(load(spark, path)) == [A, C]
 
 
-def test_static_overwrite_without_rows_empties_the_table(spark, path):
+def test_static_overwrite_without_rows_empties_table(spark, path):
     save(orders(spark, A, C), path)
     save(orders(spark).where("false"), path, mode="overwrite")
     assert rows(load(spark, path)) == []
 
 
-def test_overwrite_creates_the_table_too(spark, path):
+def test_overwrite_creates_table_too(spark, path):
     save(orders(spark, A), path, mode="overwrite")
     assert rows(load(spark, path)) == [A]
 
@@ -183,7 +183,7 @@ def test_time_travel_by_every_name(spark, path):
 
 
 @everywhere
-def test_columns_and_schema_narrow_the_read(spark, path):
+def test_columns_and_schema_narrow_read(spark, path):
     save(orders(spark, A, B, C), path, **KEYED)
     assert load(spark, path, columns="note, id").columns == ["note", "id"]
     assert rows(load(spark, path, columns="note,id").where("note is not null")) == [("a", 1), ("b", 2)]
@@ -250,7 +250,7 @@ def test_option_filter_leaves_out_files(spark, path):
     assert rows(read) == [C]
 
 
-def test_small_batches_and_many_splits_give_the_same_rows(spark, path):
+def test_small_batches_and_many_splits_give_same_rows(spark, path):
     save(spark.range(1000).repartition(3), path)
     read = load(spark, path, **{"read.arrow-batch-rows": "7", "source.split.target-size": "1 b"})
     assert rows(read) == [(i,) for i in range(1000)]
@@ -263,7 +263,7 @@ def test_temporary_view_and_sql_options(spark, path):
     assert spark.sql("SELECT id, note FROM v").collect() == [Row(id=1, note="a")]
 
 
-def test_warehouse_and_table_name_a_table(spark, warehouse):
+def test_warehouse_and_table_name_table(spark, warehouse):
     orders(spark, A).write.format("paimon").mode("append").options(warehouse=warehouse, table="db.t").save()
     assert rows(load(spark, f"{warehouse}/db.db/t")) == [A]
     assert rows(spark.read.format("paimon").options(warehouse=warehouse, table="db.t").load()) == [A]
@@ -370,7 +370,7 @@ def test_types_that_spark_stores_as_other_types(spark, path):
 
 
 @everywhere
-def test_failed_job_leaves_the_table_as_it_was(spark, path):
+def test_failed_job_leaves_table_as_it_was(spark, path):
     save(orders(spark, A), path, **KEYED)
     bad = spark.range(0, 100, numPartitions=2).selectExpr(
         "id",
@@ -429,7 +429,7 @@ def test_bad_write_options_are_named(spark, path, options, message):
     ],
 )
 @pytest.mark.cases(1)
-def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, options, message):
+def test_layout_of_existing_table_cannot_be_changed_by_options(spark, path, options, message):
     save(orders(spark, A), path, **KEYED)
     save(orders(spark, B), path, **KEYED)  # the same options again are fine
     with pytest.raises(Exception, match=rf"(?s){message}"):
@@ -569,7 +569,7 @@ def test_clustered_without_partitions(spark, path):
     assert load(spark, path).count() == 100
 
 
-def test_a_partition_is_overwritten_by_name_and_snapshots_have_properties(spark, path):
+def test_partition_is_overwritten_by_name_and_snapshots_have_properties(spark, path):
     rows = spark.createDataFrame([(1, 1, "a"), (2, 1, "b"), (3, 2, "c")], "id long, p int, v string")
     save(rows, path, partition="p")
     new = spark.createDataFrame([(9, 1, "new")], "id long, p int, v string")
@@ -594,7 +594,7 @@ def test_a_partition_is_overwritten_by_name_and_snapshots_have_properties(spark,
     assert sorted(map(tuple, load(spark, path).collect())) == [(3, 2, "c"), (9, 1, "new")]
 
 
-def test_a_watermark_chooses_a_snapshot(spark, path):
+def test_watermark_chooses_snapshot(spark, path):
     save(spark.range(1), path)
     table = Table.open(path)
     for at in (1000, 2000):
@@ -607,7 +607,7 @@ def test_a_watermark_chooses_a_snapshot(spark, path):
         spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00+00:00").load(path).collect()
 
 
-def test_clustered_changes_nothing_for_a_table_without_buckets(spark, path):
+def test_clustered_changes_nothing_for_table_without_buckets(spark, path):
     save(orders(spark, A), path)
     frame = orders(spark, A)
     assert frame.transform(paimon_spark.clustered(path)) is frame
@@ -629,7 +629,7 @@ def test_paimon_table_shows_rows_and_history(spark, path):
 
 
 @pytest.mark.more
-def test_register_is_harmless_for_a_discovered_format(spark, path):
+def test_register_is_harmless_for_discovered_format(spark, path):
     paimon_spark.register(spark)
     save(orders(spark, A), path)
     assert rows(load(spark, path)) == [A]
@@ -654,7 +654,7 @@ def test_one_large_file_is_read_by_several_tasks(spark, path):
 
 
 @everywhere
-def test_small_files_share_tasks_and_a_table_fills_the_slots_of_its_cluster(spark, path):
+def test_small_files_share_tasks_and_table_fills_slots_of_its_cluster(spark, path):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
     assert tasks_of(load(spark, path)) == 1  # a task has no less than an eighth of 128 MB, which 64 files count as
     assert tasks_of(load(spark, path, **{"source.split.open-file-cost": "1 mb"})) == 3

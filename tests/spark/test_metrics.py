@@ -45,7 +45,7 @@ def test_statements_and_past_commits(spark, table):
     assert (counts[3]["rows_added"], counts[3]["rows_deleted"], counts[3]["files_deleted"]) == (3, 4, 2)
 
 
-def test_the_log_of_workers_has_the_metrics_of_a_write(spark, table):
+def test_log_of_workers_has_metrics_of_write(spark, table):
     spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
     try:
         rows = spark.createDataFrame([(1, "a"), (2, "b")], "id long, v string")
@@ -59,7 +59,7 @@ def test_the_log_of_workers_has_the_metrics_of_a_write(spark, table):
     assert float(record.context["paimon.seconds"]) > 0
 
 
-def test_the_log_of_workers_has_the_metrics_of_reads(spark, table):
+def test_log_of_workers_has_metrics_of_reads(spark, table):
     put(table, 1, 2, 3)
     put(table, 3, 4)
     spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
@@ -77,7 +77,7 @@ def test_the_log_of_workers_has_the_metrics_of_reads(spark, table):
 
 
 @pytest.mark.skipif(SPARK < (4, 2), reason="Spark 4.1 asks no Python source for its newest offset")
-def test_the_progress_of_a_query_has_its_lag(spark, table, tmp_path):
+def test_progress_of_query_has_its_lag(spark, table, tmp_path):
     for number in range(4):
         put(table, number)
     options = {"maxFilesPerTrigger": "1", "startingVersion": "1"}

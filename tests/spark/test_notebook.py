@@ -5,7 +5,7 @@ from paimon_spark import PaimonTable
 from tests.support.tables import keyed_table, orders
 
 
-def test_a_table_shows_the_page_of_the_engine(tmp_path):
+def test_table_shows_page_of_engine(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(2):
         table.write(orders((number, "v", number)))
@@ -14,14 +14,14 @@ def test_a_table_shows_the_page_of_the_engine(tmp_path):
     assert "snapshot <b>1</b>" in older
 
 
-def test_a_table_that_is_missing_is_an_error_in_the_page(tmp_path):
+def test_table_that_is_missing_is_error_in_page(tmp_path):
     text = PaimonTable.forPath(None, str(tmp_path / "no<b>where"))._repr_html_()
     assert 'role="alert"' in text
     assert "NotFoundError" in text
     assert "no<b>where" not in text
 
 
-def test_the_repr_says_snapshot_rows_and_files_or_why_not(tmp_path):
+def test_repr_says_snapshot_rows_and_files_or_why_not(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(2):
         table.write(orders((number, "v", number)))

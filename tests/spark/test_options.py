@@ -49,11 +49,11 @@ def write(*columns, **options):
         ({"path": "/t", "s3.access-key": "x"}, TableAddress("/t", None, {"s3.access-key": "x"})),
     ],
 )
-def test_path_branch_and_view_of_a_table(options, address):
+def test_path_branch_and_view_of_table(options, address):
     assert read_request(options).address == address
 
 
-def test_the_start_of_a_stream_is_refused_for_a_batch():
+def test_start_of_stream_is_refused_for_batch():
     for key, start in {"startingTimestamp": "2026-01-31T00:00:00+00:00", "stream-from-timestamp": "1000"}.items():
         options = {"path": "/w/db.db/t", key: start}
         assert read_request(options).when  # Spark asks for the columns of a stream in the same way
@@ -63,7 +63,7 @@ def test_the_start_of_a_stream_is_refused_for_a_batch():
     assert when == {"timestamp": "1769817600000"}
 
 
-def test_watermarks_choose_a_moment_of_a_batch():
+def test_watermarks_choose_moment_of_batch():
     assert read(**{"scan.watermark": "1000"}).when == {"watermark": 1000}
     with pytest.raises(InvalidInputError, match="each choose a snapshot"):
         read(**{"scan.watermark": "1000", "scan.tag-name": "t"})
@@ -73,7 +73,7 @@ def test_watermarks_choose_a_moment_of_a_batch():
         stream_request({"path": "/w/db.db/t", "scan.watermark": "1"})
 
 
-def test_partitions_and_properties_of_a_write():
+def test_partitions_and_properties_of_write():
     named = (PartitionText("dt", "2026-01-31"), PartitionText("hh", "8"))
     assert write(**{"overwrite-partition": "dt=2026-01-31, hh = 8"}).partition == named
     for text in ("", "dt", "=1", "dt=1,,hh=2", "dt=1,DT=2"):
@@ -192,7 +192,7 @@ def test_table_options_and_storage_options_are_separated():
     assert request.limit == 5
 
 
-def test_keys_and_the_case_of_columns_in_options():
+def test_keys_and_case_of_columns_in_options():
     request = write("Id", "Amount", **{"primary-key": "Id, dt", "fields.amount.aggregate-function": "sum"})
     assert request.primary_keys == ("Id", "dt")
     assert request.options == {"fields.Amount.aggregate-function": "sum"}
@@ -235,7 +235,7 @@ def test_bad_writes(options, error):
         ("read.stream.maxFilesPerTriger", "read.stream.maxFilesPerTrigger"),
     ],
 )
-def test_a_misspelt_name_of_a_family_is_refused_with_the_nearest(key, near):
+def test_misspelt_name_of_family_is_refused_with_nearest(key, near):
     for request in (lambda: read(**{key: "1"}), lambda: write("k", "v", **{key: "1"})):
         with pytest.raises(InvalidInputError, match=rf"unknown option.*did you mean '{near}'"):
             request()
@@ -252,7 +252,7 @@ def test_option_names_get_their_case_back():
     assert write("k", "Amount", **lowered).options == given
 
 
-def test_allowed_roots_of_external_files_reach_the_engine(tmp_path):
+def test_allowed_roots_of_external_files_reach_engine(tmp_path):
     """The roots that the options name, and the warehouse, reach the engine; a table by its path is in no warehouse."""
     allowed = "data-file.external-paths.allowed"
     append_table(tmp_path / "db.db" / "t")

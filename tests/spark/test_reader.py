@@ -38,7 +38,7 @@ def test_readers_take_no_filters_of_queries(tmp_path, suffix, options):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_the_microseconds_of_spark(tmp_path, format_):
+def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_microseconds_of_spark(tmp_path, format_):
     table = far_table(tmp_path / "t", file_format=format_)
     source = PaimonDataSource({"path": table.path})
     reader = source.reader(source.schema())
@@ -47,7 +47,7 @@ def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_the_microseconds_of
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_reader_of_the_read_optimized_view_keeps_the_view(tmp_path, named):
+def test_reader_of_read_optimized_view_keeps_view(tmp_path, named):
     table = far_table(tmp_path / "d.db" / "t", keys="n", bucket="1", **{"write-only": "true"})
     place = {"warehouse": str(tmp_path), "table": "d.t$ro"} if named else {"path": table.path + "$ro"}
     source = PaimonDataSource(place)

@@ -102,7 +102,7 @@ CASES = [
 @pytest.mark.versions
 @pytest.mark.parametrize(("fail", "message"), CASES, ids=[case[0].__name__ for case in CASES])
 @pytest.mark.cases(2)
-def test_the_message_comes_before_a_few_lines_of_trace(spark, path, fail, message):
+def test_message_comes_before_few_lines_of_trace(spark, path, fail, message):
     with pytest.raises(Exception) as caught:
         fail(spark, path)
     lines = str(caught.value).splitlines()
@@ -131,7 +131,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("kind", [InvalidInputError, NotFoundError, UnsupportedError, MissingDependencyError])
-def test_an_error_on_its_way_out_keeps_its_name_and_hides_the_trace_of_spark(worker, kind):
+def test_error_on_its_way_out_keeps_its_name_and_hides_trace_of_spark(worker, kind):
     seen = {}
     try:
         list(Failing().rows(kind("what was asked\nand found")))
@@ -144,14 +144,14 @@ def test_an_error_on_its_way_out_keeps_its_name_and_hides_the_trace_of_spark(wor
     assert HIDE not in os.environ  # nothing holds the error any longer
 
 
-def test_a_users_setting_to_hide_traces_stays(worker, monkeypatch):
+def test_users_setting_to_hide_traces_stays(worker, monkeypatch):
     monkeypatch.setenv(HIDE, "yes")
     with pytest.raises(Exception, match="asked"):
         Failing().once(InvalidInputError("asked"))
     assert os.environ[HIDE] == "yes"
 
 
-def test_the_cause_is_named_without_passwords(worker):
+def test_cause_is_named_without_passwords(worker):
     @reporting
     def fail():
         try:

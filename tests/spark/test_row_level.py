@@ -97,7 +97,7 @@ def test_fields_of_structs_are_assigned_by_name(spark, warehouse, how):
 
 
 @pytest.mark.more
-def test_fields_of_structs_are_assigned_by_name_to_a_schema_that_grows(spark, warehouse):
+def test_fields_of_structs_are_assigned_by_name_to_schema_that_grows(spark, warehouse):
     path = f"{warehouse}/db.db/t"
     changed = nested(spark, path).alias("t")
     values = "named_struct('c', 5, 'b', '7', 'a', 70)"
@@ -108,7 +108,7 @@ def test_fields_of_structs_are_assigned_by_name_to_a_schema_that_grows(spark, wa
     assert nested_rows(path) == {1: (part, [part], [("k", part)]), 2: (None, None, None)}
 
 
-def test_values_that_do_not_fit_a_struct_are_refused_by_its_path(spark, warehouse):
+def test_values_that_do_not_fit_struct_are_refused_by_its_path(spark, warehouse):
     path = f"{warehouse}/db.db/t"
     changed = nested(spark, path)
     for values, error, named in (
@@ -224,7 +224,7 @@ def test_statements_that_would_cut_digits_are_refused(spark, warehouse):
 
 
 @pytest.mark.more
-def test_a_merge_into_an_empty_table_inserts(spark, warehouse):
+def test_merge_into_empty_table_inserts(spark, warehouse):
     for name in ("keys", "appended"):
         table, changed = create(spark, f"{warehouse}/{name}", name, ids=[])
         source = spark.createDataFrame([(1, "a", 0)], "id long, v string, n int").alias("s")

@@ -78,7 +78,7 @@ def test_credentials_are_never_shown(spark, store):
 
 
 @pytest.mark.more
-def test_compaction_on_s3_takes_the_credentials_along_unseen(spark, store, capfd):
+def test_compaction_on_s3_takes_credentials_along_unseen(spark, store, capfd):
     root, options = store
     path = f"{root}/warehouse/db.db/compacted"
     settings = {**options, "primary-key": "id", "bucket": "3", "write-only": "true"}
@@ -98,6 +98,6 @@ def test_compaction_on_s3_takes_the_credentials_along_unseen(spark, store, capfd
     assert options["s3.secret-key"] not in shown.out + shown.err
 
 
-def test_a_store_without_conditional_puts_is_refused():
+def test_store_without_conditional_puts_is_refused():
     with s3_server(ignore_conditions=True) as (root, options), pytest.raises(UnsupportedError, match="If-None-Match"):
         Table.create(f"{root}/t", Schema(pa.schema([("id", pa.int64())])), options).write(pa.table({"id": [1]}))

@@ -111,7 +111,7 @@ def test_changes_of_every_kind_in_small_batches(spark, warehouse, tmp_path):
 
 
 @pytest.mark.more
-def test_a_stream_of_an_empty_table_reads_its_first_rows(spark, table, tmp_path):
+def test_stream_of_empty_table_reads_its_first_rows(spark, table, tmp_path):
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == []
         time.sleep(0.5)
@@ -142,7 +142,7 @@ class Stumbles(Exception):
 
 
 @pytest.mark.more
-def test_a_failed_batch_is_repeated_with_the_same_rows(spark, table, tmp_path):
+def test_failed_batch_is_repeated_with_same_rows(spark, table, tmp_path):
     """The first one, whose start Spark does not keep, and a later one; the table goes on in between."""
     seen: list[list[int]] = []
     failing = {0, 1}
@@ -174,7 +174,7 @@ def test_a_failed_batch_is_repeated_with_the_same_rows(spark, table, tmp_path):
 
 
 @pytest.mark.more
-def test_a_query_stops_at_new_columns_and_continues_after_a_restart(spark, table, tmp_path):
+def test_query_stops_at_new_columns_and_continues_after_restart(spark, table, tmp_path):
     put(table, 1)
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == [("d1", 1, "x")]
@@ -187,7 +187,7 @@ def test_a_query_stops_at_new_columns_and_continues_after_a_restart(spark, table
 
 
 @pytest.mark.more
-def test_a_consumer_protects_unread_snapshots_from_expiry(spark, table, tmp_path):
+def test_consumer_protects_unread_snapshots_from_expiry(spark, table, tmp_path):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, 1)
     with Run(spark, table.path, tmp_path, **{"consumer-id": "c"}) as run:
@@ -215,7 +215,7 @@ query.stop()
 
 
 @pytest.mark.skipif(not OTHERS, reason="PAIMON_OTHER_SPARKS names no other version of Spark")
-def test_a_query_continues_in_the_next_version_of_spark(table, tmp_path):
+def test_query_continues_in_next_version_of_spark(table, tmp_path):
     expected = []
     for turn, python in enumerate([*OTHERS, sys.executable]):
         put(table, turn)

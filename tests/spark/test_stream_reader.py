@@ -112,7 +112,7 @@ def test_all_rows_then_changes_then_nothing(table, asks):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_another_run_plans_the_same_batch(table, asks):
+def test_another_run_plans_same_batch(table, asks):
     put(table, 1, 2)
     query = Query(table, asks=asks)
     start = query.start()
@@ -135,7 +135,7 @@ def test_another_run_plans_the_same_batch(table, asks):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_stream_of_an_empty_table(table, asks):
+def test_stream_of_empty_table(table, asks):
     query = Query(table, asks=asks)
     start = query.start()
     assert query.latest(start) == start
@@ -163,7 +163,7 @@ def test_limits_cut_batches_and_lose_nothing(table, asks, limit, batches):
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no limits")
-def test_read_all_available_ignores_the_limits(table):
+def test_read_all_available_ignores_limits(table):
     put(table, *range(10))
     query = Query(table, maxRowsPerTrigger="3")
     assert query.reader.getDefaultReadLimit() == stream_reader.read_limits.ReadMaxRows(3)
@@ -186,7 +186,7 @@ def test_available_now_ends(table):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_batch_waits_for_rows_at_most_for_the_delay(table, asks):
+def test_batch_waits_for_rows_at_most_for_delay(table, asks):
     put(table, 1)
     query = Query(table, asks=asks, minRowsPerTrigger="3", maxTriggerDelayMs="700")
     start = query.start()
@@ -207,7 +207,7 @@ def test_a_batch_waits_for_rows_at_most_for_the_delay(table, asks):
     assert query.rows(second, query.latest(second)) == [(5, "x")]
 
 
-def test_a_batch_that_a_limit_ends_does_not_wait(table):
+def test_batch_that_limit_ends_does_not_wait(table):
     put(table, 1)
     query = Query(table, asks=False, maxFilesPerTrigger="1", minRowsPerTrigger="9", maxTriggerDelayMs="600000")
     start = query.start()
@@ -220,7 +220,7 @@ def test_a_batch_that_a_limit_ends_does_not_wait(table):
     assert query.latest(second) == second, "now there is not"
 
 
-def test_an_idle_query_sends_few_requests(table):
+def test_idle_query_sends_few_requests(table):
     put(table, 1)
     query = Query(table, asks=False)
     query.batches()
@@ -234,7 +234,7 @@ def test_an_idle_query_sends_few_requests(table):
 # ---- columns
 
 
-def test_rowkind_comes_first_or_where_the_schema_says(warehouse):
+def test_rowkind_comes_first_or_where_schema_says(warehouse):
     table = made(f"{warehouse}/db.db/changes", changelog_producer="input")
     put(table, 1, 2)
     put(table, 2, kinds=["-D"])
@@ -271,7 +271,7 @@ def test_columns_and_filter(table):
     assert query.batches() == [[("x",), ("x",)]]
 
 
-def test_a_query_of_all_columns_stops_at_new_columns_until_restarted(table):
+def test_query_of_all_columns_stops_at_new_columns_until_restarted(table):
     put(table, 1)
     query = Query(table)
     start = query.start()
@@ -284,7 +284,7 @@ def test_a_query_of_all_columns_stops_at_new_columns_until_restarted(table):
     assert Query(table, columns="id,v").batches(first) == [[(2, "y")]]
 
 
-def test_both_readers_of_a_query_read_by_one_schema(table):
+def test_both_readers_of_query_read_by_one_schema(table):
     """Spark creates the planning reader and the task reader at different times."""
     put(table, 1)
     query = Query(table)
@@ -295,7 +295,7 @@ def test_both_readers_of_a_query_read_by_one_schema(table):
     assert query.rows(start, first) == [(1, "x")]
 
 
-def test_a_stream_with_an_expired_start_has_the_newest_columns(table):
+def test_stream_with_expired_start_has_newest_columns(table):
     put(table, 1)
     options = {"path": table.path, "scan.snapshot-id": "1"}
     table.alter([AddColumn("w", AtomicType("INT"))])
@@ -339,7 +339,7 @@ def test_changes_between_two_snapshots(warehouse):
         batch(table, **{"incremental-between": "0,3", "consumer-id": "d"})
 
 
-def test_a_batch_of_changes_between_tags_and_times_by_any_source_and_name(warehouse):
+def test_batch_of_changes_between_tags_and_times_by_any_source_and_name(warehouse):
     table = made(f"{warehouse}/db.db/t", bucket="1", **{"changelog-producer": "input"})
     put(table, 1, 2)
     table.tags.create("a")
@@ -382,7 +382,7 @@ def test_a_batch_of_changes_between_tags_and_times_by_any_source_and_name(wareho
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_consumer_records_the_processed_snapshots(table, asks):
+def test_consumer_records_processed_snapshots(table, asks):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, *range(10))
     options = {"consumer_id": "c", "maxFilesPerTrigger": "1"}
@@ -406,7 +406,7 @@ def test_a_consumer_records_the_processed_snapshots(table, asks):
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 does not say what is done")
-def test_an_idle_query_records_its_consumer_again(table, monkeypatch):
+def test_idle_query_records_its_consumer_again(table, monkeypatch):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, 1)
     query = Query(table, consumer_id="c")
@@ -425,14 +425,14 @@ def test_an_idle_query_records_its_consumer_again(table, monkeypatch):
 # ---- what cannot be
 
 
-def test_a_checkpoint_of_another_source_is_refused(table):
+def test_checkpoint_of_another_source_is_refused(table):
     put(table, 1)
     query = Query(table)
     with pytest.raises(InvalidInputError, match="its own checkpointLocation"):
         query.rows('{"snapshotId": 1, "index": 2, "scanSnapshot": true}', query.latest(query.start()))
 
 
-def test_a_table_that_replaced_another_is_refused(warehouse, table):
+def test_table_that_replaced_another_is_refused(warehouse, table):
     put(table, 1)
     query = Query(table)
     end = query.latest(query.start())
@@ -447,7 +447,7 @@ def test_a_table_that_replaced_another_is_refused(warehouse, table):
         Query(table).batches(end)
 
 
-def test_a_view_is_refused_as_a_stream(table):
+def test_view_is_refused_as_stream(table):
     with pytest.raises(UnsupportedError, match=r"\$ro cannot be read as a stream"):
         PaimonDataSource({"path": table.path + "$ro"}).streamReader(StructType())
 
@@ -525,7 +525,7 @@ def test_snapshots_that_options_hold_back_are_lag(table):
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 asks for no newest offset")
-def test_a_lag_that_cannot_be_counted_ends_no_query(table, monkeypatch):
+def test_lag_that_cannot_be_counted_ends_no_query(table, monkeypatch):
     put(table, 1)
     put(table, 2)
     query = Query(table, startingVersion="1", maxFilesPerTrigger="1")

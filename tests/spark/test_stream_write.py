@@ -71,7 +71,7 @@ def message(raised):
 
 
 @everywhere
-def test_batches_are_upserted_once_by_the_id_of_the_query(stream, warehouse):
+def test_batches_are_upserted_once_by_id_of_query(stream, warehouse):
     table, frame = f"{warehouse}/t", stream.selectExpr("id % 7 AS id", "n")
     query = run(frame, warehouse, times=2, **{"primary-key": "id", "bucket": "2", "write-only": "true", **SUMS})
     assert rows(warehouse) == sums(20, 7)
@@ -94,7 +94,7 @@ def sums(count, keys):
 @everywhere
 @pytest.mark.parametrize("kind", ["append", "dynamic", "across", "postponed"])
 @pytest.mark.cases(2)
-def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
+def test_tables_of_every_kind_take_batch_once(stream, warehouse, kind):
     options, keys, partitions = {
         "append": ({}, [], []),
         "dynamic": ({"bucket": "-1", "dynamic-bucket.target-row-num": "3", **SUMS}, ["id"], []),
@@ -113,7 +113,7 @@ def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
 
 @pytest.mark.parametrize("kind", ["append", "across", "foreachBatch", "complete"])
 @pytest.mark.cases(2)
-def test_snapshots_carry_the_watermark_of_the_stream(spark, warehouse, kind):
+def test_snapshots_carry_watermark_of_stream(spark, warehouse, kind):
     across = {"primary_keys": ["id"], "partition_keys": ["n"], "options": {"bucket": "-1"}} if kind == "across" else {}
     make(warehouse, TIMED, **across)
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "10").option("numPartitions", "2")
@@ -142,7 +142,7 @@ def test_rows_carry_their_kind(stream, warehouse):
     assert rows(warehouse) == [(k, k + 10) for k in range(5)]
 
 
-def test_complete_mode_replaces_the_table(stream, warehouse):
+def test_complete_mode_replaces_table(stream, warehouse):
     make(warehouse, pa.schema([("k", pa.int64()), ("c", pa.int64())]))
     frame = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
     run(frame, warehouse, mode="complete")
@@ -154,7 +154,7 @@ def test_complete_mode_replaces_the_table(stream, warehouse):
 
 
 @pytest.mark.more
-def test_a_clustered_stream_compacts_as_it_writes(stream, warehouse):
+def test_clustered_stream_compacts_as_it_writes(stream, warehouse):
     table = make(warehouse, primary_keys=["id"], options={"bucket": "2", "changelog-producer": "lookup"})
     run(stream.selectExpr("id % 10 AS id", "id AS n").transform(clustered(table.path)), warehouse, times=2)
     assert rows(warehouse) == [(k, k + 10) for k in range(10)]
@@ -163,7 +163,7 @@ def test_a_clustered_stream_compacts_as_it_writes(stream, warehouse):
 
 
 @pytest.mark.more
-def test_full_compaction_is_due_by_the_number_of_the_batch(stream, warehouse):
+def test_full_compaction_is_due_by_number_of_batch(stream, warehouse):
     options = {"bucket": "1", "full-compaction.delta-commits": "2", "changelog-producer": "full-compaction"}
     table = make(warehouse, primary_keys=["id"], options=options)
     frame = stream.selectExpr("id % 10 AS id", "id AS n")
@@ -174,7 +174,7 @@ def test_full_compaction_is_due_by_the_number_of_the_batch(stream, warehouse):
     assert counts == [10, 10, 30, 30]
 
 
-def test_a_checkpoint_of_another_table_is_refused(stream, warehouse):
+def test_checkpoint_of_another_table_is_refused(stream, warehouse):
     run(stream, warehouse, times=2)
     with pytest.raises(StreamingQueryException, match="has no batch of it") as raised:
         run(stream, warehouse, path="other")
@@ -219,7 +219,7 @@ def test_upsert_batch_writes_each_batch_of_update_mode_once(stream, warehouse):
         batches(checkpoint="d")
 
 
-def test_upsert_batch_refuses_the_first_batch_of_another_checkpoint(stream, warehouse):
+def test_upsert_batch_refuses_first_batch_of_another_checkpoint(stream, warehouse):
     """Both are batch 0 of the same application: skipping the second would lose its rows."""
     make(warehouse)
     for checkpoint in "cd":
@@ -233,7 +233,7 @@ def test_upsert_batch_refuses_the_first_batch_of_another_checkpoint(stream, ware
 
 @everywhere
 @pytest.mark.more
-def test_a_version_is_written_once(spark, warehouse):
+def test_version_is_written_once(spark, warehouse):
     path = f"{warehouse}/t"
     make(warehouse)
 
@@ -286,7 +286,7 @@ def test_options_of_batches_are_refused_for_streams(options, why):
 
 
 @everywhere
-def test_a_worker_that_is_killed_in_mid_write_leaves_the_batch_once(stream, warehouse):
+def test_worker_that_is_killed_in_mid_write_leaves_batch_once(stream, warehouse):
     mark = f"{warehouse}/killed"
 
     def once(rows):

@@ -91,7 +91,7 @@ def stream_rows(path, **options):
     return [tuple(row.values()) for part in parts for rows in reader.read(part) for row in rows.to_pylist()]
 
 
-def test_a_stream_of_the_binlog_has_an_update_in_one_row(tmp_path):
+def test_stream_of_binlog_has_update_in_one_row(tmp_path):
     numbered = {"changelog_producer": "lookup", "table-read.sequence-number.enabled": "true"}
     table = keyed_table(tmp_path / "t", bucket="1", **numbered)
     table.write(orders((1, "a", 0), (2, "b", 0)))
@@ -106,7 +106,7 @@ def test_a_stream_of_the_binlog_has_an_update_in_one_row(tmp_path):
     assert kinds[:2] == [("+I", 0), ("+I", 1)]
 
 
-def test_a_stream_of_the_audit_log_is_one_with_row_kinds(tmp_path):
+def test_stream_of_audit_log_is_one_with_row_kinds(tmp_path):
     path = changed(tmp_path / "t").path
     source = PaimonDataSource({"path": path + "$audit_log", "scan.mode": "from-snapshot", "scan.snapshot-id": "2"})
     assert source.schema().names == ["rowkind", "id", "v", "n"]
@@ -120,7 +120,7 @@ def test_a_stream_of_the_audit_log_is_one_with_row_kinds(tmp_path):
         stream_request({"path": path + "$audit_log", "read.ignore-deletes": "true"})
 
 
-def test_a_planned_read_is_tagged_for_its_time(tmp_path):
+def test_planned_read_is_tagged_for_its_time(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 0)))
     source = PaimonDataSource({"path": table.path, "scan.plan-auto-tag-for-read.time-retained": "1 h"})

@@ -49,7 +49,7 @@ def test_other_names_of_zones_are_refused(text):
         read_request({"path": "/t", "timestampAsOf": "2026-01-31", "timeZone": text})
 
 
-def test_options_of_a_data_source_name_their_zone(process_zone):
+def test_options_of_data_source_name_their_zone(process_zone):
     berlin = {"path": "/t", "timezone": "Europe/Berlin"}
     assert read_request({**berlin, "scan.timestamp": "2026-01-31 12:00:00"}).when == {"timestamp": str(NOON)}
     assert stream_request({**berlin, "startingTimestamp": "2026-01-31T12:00"}).options["scan.timestamp"] == str(NOON)
@@ -69,7 +69,7 @@ def test_options_of_a_data_source_name_their_zone(process_zone):
             request({"path": "/t", option: text})
 
 
-def test_engine_documents_the_zone_of_the_process(process_zone):
+def test_engine_documents_zone_of_process(process_zone):
     assert epoch_millis("2026-01-31 06:00:00") == NOON
     assert epoch_millis(dt.datetime(2026, 1, 31, 6)) == NOON
 
@@ -84,7 +84,7 @@ def session_zone(spark, request):
 
 @pytest.mark.spark
 @pytest.mark.everywhere
-def test_texts_are_read_as_the_session_casts_them(spark, session_zone, process_zone):
+def test_texts_are_read_as_session_casts_them(spark, session_zone, process_zone):
     for text in ("2026-01-31 12:00:00", " 2026-01-31T12:00 ", "2026-01-31 11:00Z", str(NOON)):
         assert session_millis(text, spark) == NOON, text
     given = {"TimestampAsOf": "2026-01-31 12:00", "columns": "id"}
@@ -117,7 +117,7 @@ TEXT = "2026-01-31 12:30:00"
 
 @pytest.mark.spark
 @pytest.mark.everywhere
-def test_paimon_table_takes_the_zone_of_the_session(spark, session_zone, process_zone, moments):
+def test_paimon_table_takes_zone_of_session(spark, session_zone, process_zone, moments):
     for options in ({"timestampAsOf": TEXT}, {"scan.timestamp": TEXT}):
         assert PaimonTable.forPath(spark, moments.path, **options).toDF().count() == 2
         assert PaimonTable.forPath(spark, moments.path).toDF(**options).count() == 2
@@ -127,7 +127,7 @@ def test_paimon_table_takes_the_zone_of_the_session(spark, session_zone, process
 
 @pytest.mark.spark
 @pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session")
-def test_every_text_of_sql_selects_the_same_snapshot(spark, session_zone, process_zone, moments, warehouse):
+def test_every_text_of_sql_selects_same_snapshot(spark, session_zone, process_zone, moments, warehouse):
     paimon_spark.catalog(spark, "times", warehouse=warehouse)
 
     def count(query):

@@ -128,7 +128,7 @@ def test_nanoseconds_are_rounded_down():
     assert out.column(1).view(pa.int64()).to_pylist() == [-1, 0, None, 1]
 
 
-def test_columns_of_the_right_type_are_not_copied():
+def test_columns_of_right_type_are_not_copied():
     fields = [field("s", "STRING"), field("m", "MAP<STRING, INT>"), field("r", "ROW<a ARRAY<BIGINT>>")]
     schema = arrow_schema(fields)
     batch = pa.RecordBatch.from_pylist([{"s": "x", "m": [("a", 1)], "r": {"a": [1]}}], schema=schema)
@@ -157,7 +157,7 @@ def struct(text):
 TABLE = [field("id", "INT NOT NULL"), field("Name", "STRING"), field("d", "DECIMAL(10, 2)")]
 
 
-def test_a_given_schema_picks_columns_by_name_whatever_the_case():
+def test_given_schema_picks_columns_by_name_whatever_case():
     wanted = struct("name string; id bigint; d decimal(12,2)")
     assert [f.name for f in projected(TABLE, wanted, "t")] == ["Name", "id", "d"]
 
@@ -176,7 +176,7 @@ def test_a_given_schema_that_does_not_fit_is_refused(ddl, message):
         projected(TABLE, struct(ddl), "t")
 
 
-def test_a_null_that_merging_left_in_a_not_null_column_is_refused():
+def test_null_that_merging_left_in_not_null_column_is_refused():
     fields = (DataField(0, "v", parse_type("BIGINT NOT NULL")),)
     batch = pa.RecordBatch.from_arrays([pa.array([5, None], pa.int64())], schema=arrow_schema(fields))
     with pytest.raises(InvalidInputError, match="column 'v' is NOT NULL"):

@@ -37,7 +37,7 @@ def write(spark, path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.more
-def test_two_streams_and_a_batch_writer_share_a_table(spark, warehouse, kind):
+def test_two_streams_and_batch_writer_share_table(spark, warehouse, kind):
     path = f"{warehouse}/db.db/{kind}"
     table = Table.create(path, KINDS[kind])
     write(spark, path)  # from here on dynamic buckets know every key

@@ -106,7 +106,7 @@ def check(home: Path) -> None:
 
 @pytest.mark.more
 @pytest.mark.parametrize("kill", ["commit:4+", "commit:18+", "task:3"])
-def test_a_python_process_is_killed(spark, home, kill):
+def test_python_process_is_killed(spark, home, kill):
     strike = here(spark)
     assert not strike(home, "nobody:0")
     assert strike(home, kill)
@@ -116,7 +116,7 @@ def test_a_python_process_is_killed(spark, home, kill):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("process", "least"), [("commit", 25), ("task", 3), ("driver", 25)])
-def test_a_process_is_killed_at_every_call(spark, home, process, least):
+def test_process_is_killed_at_every_call(spark, home, process, least):
     strike = apart if process == "driver" else here(spark)
     strike(home, "nobody:0")
     for at in count():

@@ -22,7 +22,7 @@ from paimon_core.table import Table
         {"lock.enabled": "false", "case-sensitive": "true", "allow-upper-case": "TRUE"},
     ],
 )
-def test_known_options_are_accepted_without_a_warning(tmp_path, options):
+def test_known_options_are_accepted_without_warning(tmp_path, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert FileSystemCatalog(str(tmp_path), options=options).options == options
@@ -70,7 +70,7 @@ def test_options_that_choose_another_catalog_are_refused(tmp_path, key, value, a
         ("xyz", "known are 'data-file.external-paths.allowed' and 'table-default.<option>'"),
     ],
 )
-def test_unknown_options_are_refused_with_the_nearest_name(tmp_path, key, advice):
+def test_unknown_options_are_refused_with_nearest_name(tmp_path, key, advice):
     with pytest.raises(InvalidInputError) as error:
         FileSystemCatalog(str(tmp_path), options={key: "1"})
     assert advice in str(error.value)

@@ -42,7 +42,7 @@ def flat(monkeypatch):
     "left", ["snapshot/snapshot-3", "tag/tag-a", "branch/branch-b/schema/schema-0", "consumer/consumer-c",
              "changelog/changelog-1", "intent/user-a/batch-1", f"schema/{DROPPING}"]
 )  # fmt: skip
-def test_directory_with_a_part_of_a_table_is_refused(catalog, tmp_path, left):
+def test_directory_with_part_of_table_is_refused(catalog, tmp_path, left):
     file = tmp_path / "db.db" / "t" / left
     file.parent.mkdir(parents=True)
     file.write_bytes(b"{}")
@@ -62,7 +62,7 @@ def test_directory_with_a_part_of_a_table_is_refused(catalog, tmp_path, left):
     assert catalog.create_table("db.t", OTHER).to_arrow().num_rows == 0
 
 
-def test_harmless_files_do_not_keep_a_table_from_being_created(catalog, tmp_path):
+def test_harmless_files_do_not_keep_table_from_being_created(catalog, tmp_path):
     for name in ("schema/.schema-0.tmp", "bucket-0/data-1.parquet", "notes.txt"):
         file = tmp_path / "db.db" / "t" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def test_harmless_files_do_not_keep_a_table_from_being_created(catalog, tmp_path
     assert catalog.create_table("db.t", OTHER).verify(deep=True).sound
 
 
-def test_leftovers_are_deleted_by_the_next_call_and_on_demand(catalog, tmp_path):
+def test_leftovers_are_deleted_by_next_call_and_on_demand(catalog, tmp_path):
     database = tmp_path / "db.db"
     for number, clean in enumerate(
         (
@@ -93,7 +93,7 @@ def test_leftovers_are_deleted_by_the_next_call_and_on_demand(catalog, tmp_path)
         catalog.remove_dropped("nodb")
 
 
-def test_name_of_the_trash_is_reserved(catalog):
+def test_name_of_trash_is_reserved(catalog):
     with pytest.raises(InvalidInputError, match=r"'\.dropped' cannot name a table"):
         catalog.create_table(f"db.`{TRASH}`", OTHER)
 
@@ -123,7 +123,7 @@ def test_symbolic_link_is_dropped_alone(catalog, tmp_path):
     assert files_below(real)
 
 
-def test_database_with_a_new_table_stays(catalog, monkeypatch):
+def test_database_with_new_table_stays(catalog, monkeypatch):
     listed = catalog.list_tables
     monkeypatch.setattr(catalog, "list_tables", lambda name: [])  # the table is created a moment later
     catalog.create_table("db.t", OTHER)
@@ -135,7 +135,7 @@ def test_database_with_a_new_table_stays(catalog, monkeypatch):
 # ---- stores without atomic renames
 
 
-def test_engines_that_do_not_know_the_tombstone_see_the_newest_rows_or_none(flat):
+def test_engines_that_do_not_know_tombstone_see_newest_rows_or_none(flat):
     table = flat.create_table("db.t", KEYED)
     for number in range(4):
         table.write(orders((number, "v", number)))

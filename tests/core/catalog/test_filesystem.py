@@ -43,7 +43,7 @@ def test_wrong_database_names_are_refused(catalog, name):
         catalog.create_database(name)
 
 
-def test_a_missing_warehouse_is_empty(tmp_path):
+def test_missing_warehouse_is_empty(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path / "new" / "warehouse"))
     assert catalog.list_databases() == []
     catalog.create_database("db")
@@ -63,7 +63,7 @@ def test_tables(tmp_path, catalog):
     assert catalog.list_tables("db") == ["t"]
 
 
-def test_a_missing_table_is_refused_with_the_existing_names(catalog):
+def test_missing_table_is_refused_with_existing_names(catalog):
     catalog.create_table("db.orders", WANTED)
     with pytest.raises(NotFoundError, match=r"'db.order'.*orders"):
         catalog.table("db.order")
@@ -89,7 +89,7 @@ def test_dropping(tmp_path, catalog):
     assert catalog.list_databases() == []
 
 
-def test_a_table_that_was_created_again_is_the_new_one(catalog):
+def test_table_that_was_created_again_is_new_one(catalog):
     catalog.create_table("db.t", WANTED)
     catalog.drop_table("db.t")
     catalog.create_table("db.t", Schema(pa.schema([("other", pa.int32())])))
@@ -148,7 +148,7 @@ def test_dynamic_options(catalog):
     assert catalog.table("db.t", {"file.format": "orc"}).schema.options["file.format"] == "orc"
 
 
-def test_properties_of_a_database(tmp_path, catalog):
+def test_properties_of_database(tmp_path, catalog):
     assert catalog.database_properties("db") == {}
     catalog.alter_database("db", {"comment": "c", "a": "1"})
     catalog.alter_database("db", {"a": None, "b": "2"})

@@ -96,7 +96,7 @@ class Died(BaseException):
 
 
 @pytest.mark.parametrize("rolled_back", [False, True])
-def test_table_is_written_to_again_after_a_rollback(catalog, monkeypatch, rolled_back):
+def test_table_is_written_to_again_after_rollback(catalog, monkeypatch, rolled_back):
     """The replacement is complete and rolled back, or its process died between the schema and the rows."""
     table = catalog.create_table("db.t", OLD)
     table.write(pa.table({"k": [1], "p": ["x"]}))
@@ -141,7 +141,7 @@ def test_table_is_as_before_if_its_replacement_fails(catalog, monkeypatch, error
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_rows_of_a_replacement_with_an_unknown_outcome_stay(catalog, monkeypatch, exists):
+def test_rows_of_replacement_with_unknown_outcome_stay(catalog, monkeypatch, exists):
     """The answer of the storage was lost: the rows may be there, so neither their files nor their schema go."""
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
@@ -162,7 +162,7 @@ def test_rows_of_a_replacement_with_an_unknown_outcome_stay(catalog, monkeypatch
     assert table.verify(deep=True).sound
 
 
-def test_files_of_a_branch_that_cannot_be_dropped_stay(catalog, monkeypatch):
+def test_files_of_branch_that_cannot_be_dropped_stay(catalog, monkeypatch):
     catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)
     staged.table.write(ROWS)
@@ -198,7 +198,7 @@ def test_branches_of_table_created_with_rows(catalog, exists):
 
 @pytest.mark.parametrize("when", ["before", "after the schema"])
 @pytest.mark.parametrize("exists", [False, True])
-def test_new_table_with_the_same_name_is_not_touched(catalog, monkeypatch, exists, when):
+def test_new_table_with_same_name_is_not_touched(catalog, monkeypatch, exists, when):
     if exists:
         catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
     staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=True)

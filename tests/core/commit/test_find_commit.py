@@ -26,14 +26,14 @@ def search(identity=OURS, kind=CommitKind.APPEND, checked_until=0):
     return CommitSearch(identity, kind, checked_until)
 
 
-def test_a_commit_is_found_by_user_and_identifier():
+def test_commit_is_found_by_user_and_identifier():
     mine = snapshot(2, commit_user="we", commit_identifier=7)
     others = snapshot(1, commit_user="they", commit_identifier=7), snapshot(3, commit_user="we", commit_identifier=8)
     assert search().find(*stored(others[0], mine, others[1])) == mine
     assert search().find(*stored(*others)) is None
 
 
-def test_the_compaction_of_a_commit_is_another_snapshot():
+def test_compaction_of_commit_is_another_snapshot():
     rows = snapshot(1, commit_user="we", commit_identifier=7)
     compaction = snapshot(2, commit_user="we", commit_identifier=7, commit_kind=CommitKind.COMPACT)
     assert search().find(*stored(rows, compaction)) == rows
@@ -41,7 +41,7 @@ def test_the_compaction_of_a_commit_is_another_snapshot():
     assert search(kind=CommitKind.OVERWRITE).find(*stored(rows, compaction)) == rows
 
 
-def test_each_call_continues_after_the_snapshots_that_were_checked():
+def test_each_call_continues_after_snapshots_that_were_checked():
     mine, next_one = snapshot(1, commit_user="we", commit_identifier=7), snapshot(2)
     found = search(checked_until=1)
     assert found.find(*stored(mine, next_one)) is None
@@ -56,11 +56,11 @@ def test_search_is_skipped_without_candidates():
     assert found.find(*stored(mine, later)) == later
 
 
-def test_an_empty_table_has_no_commit():
+def test_empty_table_has_no_commit():
     assert search().find(Snapshots(MemoryIO(), "memory://t"), None) is None
 
 
-def test_a_commit_of_an_earlier_run_has_other_files():
+def test_commit_of_earlier_run_has_other_files():
     mine = snapshot(2, commit_user="we", commit_identifier=7)
     found = search(RERUN, checked_until=1)
     with pytest.raises(AlreadyCommitted) as raised:
@@ -72,7 +72,7 @@ def test_a_commit_of_an_earlier_run_has_other_files():
 
 
 @pytest.mark.parametrize("attempted", [False, True])
-def test_expired_snapshots_leave_an_earlier_run_undecided(attempted):
+def test_expired_snapshots_leave_earlier_run_undecided(attempted):
     found = search(RERUN, checked_until=1)
     found.own_manifest_lists.update(["mine"] if attempted else [])
     with pytest.raises(HistoryExpired) as raised:
@@ -81,7 +81,7 @@ def test_expired_snapshots_leave_an_earlier_run_undecided(attempted):
     assert search(checked_until=1).find(*stored(snapshot(3), snapshot(4))) is None
 
 
-def test_search_of_many_snapshots_starts_with_a_listing():
+def test_search_of_many_snapshots_starts_with_listing():
     mine = snapshot(60, commit_user="we", commit_identifier=7)
     found = search()
     assert found.find(*stored(mine, snapshot(100))) == mine

@@ -64,7 +64,7 @@ def data_files(io):
     return {path for path in io.files if "/bucket-" in path}
 
 
-def test_a_repeated_batch_returns_its_snapshot_and_deletes_its_files(io):
+def test_repeated_batch_returns_its_snapshot_and_deletes_its_files(io):
     made = [batch(io, n) for n in range(3)]
     others(io)
     files = data_files(io)
@@ -75,7 +75,7 @@ def test_a_repeated_batch_returns_its_snapshot_and_deletes_its_files(io):
     assert numbers(io) == [0, 1, 2]
 
 
-def test_a_batch_with_an_intent_but_no_snapshot_is_committed(io):
+def test_batch_with_intent_but_no_snapshot_is_committed(io):
     batch(io, 0)
     store = table_at(io).store
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
@@ -84,7 +84,7 @@ def test_a_batch_with_an_intent_but_no_snapshot_is_committed(io):
     assert numbers(io) == [0, 1]
 
 
-def test_only_the_last_intent_remains(io):
+def test_only_last_intent_remains(io):
     for n in range(5):
         batch(io, n)
     assert sorted(path.rsplit("/", 1)[1] for path in io.files if "/intent/" in path) == ["batch-4", "landed-4"]
@@ -114,7 +114,7 @@ def died_before_it_noted(io, number):
     del io.files[f"{ROOT}/intent/user-{USER}/landed-{number}"]
 
 
-def test_a_batch_is_undecided_if_its_possible_snapshots_expired(io):
+def test_batch_is_undecided_if_its_possible_snapshots_expired(io):
     batch(io, 0)
     batch(io, 1)
     died_before_it_noted(io, 1)
@@ -131,7 +131,7 @@ def test_a_batch_is_undecided_if_its_possible_snapshots_expired(io):
     assert numbers(io) == sorted([*before, 1])
 
 
-def test_expiry_before_a_batch_changes_no_decision(io):
+def test_expiry_before_batch_changes_no_decision(io):
     batch(io, 0)
     others(io, 3)
     batch(io, 1)
@@ -166,7 +166,7 @@ def test_versions_may_have_gaps_and_old_ones_are_skipped(io):
     assert IdempotentCommits(table_at(io).store, USER).is_committed(15)
 
 
-def test_without_intents_the_snapshots_decide(io):
+def test_without_intents_snapshots_decide(io):
     for n in range(3):
         batch(io, n)
     others(io)
@@ -190,7 +190,7 @@ def test_is_committed_is_certain_and_writes_nothing(io):
     assert before.keys() - {f"{ROOT}/snapshot/snapshot-1"} <= io.files.keys()
 
 
-def test_complete_mode_replaces_the_table_once(io):
+def test_complete_mode_replaces_table_once(io):
     for n in (0, 1, 1, 1):
         table = table_at(io)
         with table.writer(overwrite=True) as writer:
@@ -205,7 +205,7 @@ def test_complete_mode_replaces_the_table_once(io):
     assert numbers(io) == []
 
 
-def test_corrupted_intent_is_named_in_the_error(io):
+def test_corrupted_intent_is_named_in_error(io):
     batch(io, 0)
     died_before_it_noted(io, 0)
     (path,) = (path for path in io.files if "/intent/" in path)

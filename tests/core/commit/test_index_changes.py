@@ -17,7 +17,7 @@ def index(name: str, *data_files: str, kind: str = DELETION_VECTORS, bucket: int
     return IndexManifestEntry(ADD, b"", bucket, kind, name, 29, len(data_files), ranges)
 
 
-def test_a_bucket_has_one_index_of_each_kind():
+def test_bucket_has_one_index_of_each_kind():
     base = [index("v0", "a"), index("h0", kind=HASH), index("v1", "b", bucket=1)]
     assert apply_indexes(base, added=[index("v2", "a", "c")]) == [*base[1:], index("v2", "a", "c")]
     assert apply_indexes(base, added=[index("h2", kind=HASH)]) == [base[0], base[2], index("h2", kind=HASH)]
@@ -30,7 +30,7 @@ def test_without_buckets_vectors_are_replaced_by_name_only():
     assert apply_indexes(base, added=added, deleted=base[:1], single_index=False) == [base[1], *added]
 
 
-def test_the_listed_vectors_of_a_replaced_file_are_removed():
+def test_listed_vectors_of_replaced_file_are_removed():
     base = [index("v0", "a", "b", "c")]
     left = replace(base[0], deletion_ranges=base[0].deletion_ranges[1:], row_count=2)
     assert apply_indexes(base, deleted=[index("v0", "a")], single_index=False) == [left]

@@ -53,7 +53,7 @@ def test_other_keys_of_same_bucket_do_not_conflict(tmp_path):
         commit(table, rows(table, 60), made.id)
 
 
-def test_uncertain_key_overlap_is_a_conflict(tmp_path, monkeypatch):
+def test_uncertain_key_overlap_is_conflict(tmp_path, monkeypatch):
     table = create(tmp_path / "t")
     since = table.write(rows(table, 1)).id
     table.write(rows(table, *range(10, 20)))

@@ -31,7 +31,7 @@ def partition(table, value):
         ([{"p": None}], "p IS NULL"),
     ],
 )
-def test_partitions_become_a_predicate(table, specs, text):
+def test_partitions_become_predicate(table, specs, text):
     assert str(partition_predicate(table.store, specs)) == text
 
 
@@ -43,7 +43,7 @@ def test_partitions_become_a_predicate(table, specs, text):
         ([{"p": "x"}, {"v": 1}], r"{'v': 1} is not a partition"),
     ],
 )
-def test_columns_outside_the_partition_key_are_refused(table, specs, error):
+def test_columns_outside_partition_key_are_refused(table, specs, error):
     with pytest.raises(InvalidInputError, match=error):
         partition_predicate(table.store, specs)
 
@@ -55,7 +55,7 @@ def test_messages_of_other_partitions_are_refused(table):
         check_inside(table.store, messages, {partition(table, "x")}, {"p": "x"})
 
 
-def test_a_dynamic_overwrite_replaces_partitions_with_new_files(table):
+def test_dynamic_overwrite_replaces_partitions_with_new_files(table):
     table.commit("write +a(in x)")
     assert distinct_partitions(table.messages("write -a +b(in y) +c(in z)")) == {
         partition(table, "y"),
@@ -63,7 +63,7 @@ def test_a_dynamic_overwrite_replaces_partitions_with_new_files(table):
     }
 
 
-def test_contents_are_the_live_files_of_the_partitions(table):
+def test_contents_are_live_files_of_partitions(table):
     newest = table.commit("write +a(in x) +b(in y)")
     where = partition_predicate(table.store, [{"p": "y"}])
     identities, vector_files = contents(table.store, newest, where)

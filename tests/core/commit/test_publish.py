@@ -23,17 +23,17 @@ def put(store, *snapshots):
         store.io.write(store.snapshots.path(one.id), one.to_json())
 
 
-def test_a_free_id_after_an_existing_snapshot_is_new(store):
+def test_free_id_after_existing_snapshot_is_new(store):
     put(store, BASE)
     assert publish(store, OURS, BASE, frozenset()) == Published()
     assert store.snapshots.get(5) == OURS
 
 
-def test_the_first_snapshot_has_no_predecessor(store):
+def test_first_snapshot_has_no_predecessor(store):
     assert publish(store, snapshot(1), None, frozenset()) == Published()
 
 
-def test_an_id_that_another_commit_has_is_lost(store):
+def test_id_that_another_commit_has_is_lost(store):
     put(store, BASE, THEIRS)
     assert publish(store, OURS, BASE, frozenset()) == Lost()
     assert store.snapshots.get(5) == THEIRS
@@ -44,7 +44,7 @@ def test_repeated_create_that_finds_its_own_file_is_published(store):
     assert publish(store, OURS, BASE, frozenset()) == Published()
 
 
-def test_an_error_of_the_storage_leaves_the_outcome_unknown(store):
+def test_error_of_storage_leaves_outcome_unknown(store):
     class Silent(MemoryIO):
         def create_exclusive(self, path, data):
             raise OSError("no answer")
@@ -71,7 +71,7 @@ def test_base_with_reused_id_withdraws_snapshot(store):
     assert not store.snapshots.exists(5)
 
 
-def test_an_orphan_of_another_history_blocks(store):
+def test_orphan_of_another_history_blocks(store):
     orphan = snapshot(5, delta_manifest_list="orphan", parent_delta_manifest_list="rolled back")
     put(store, BASE, orphan)
     assert publish(store, OURS, BASE, frozenset()) == Blocked(orphan)
@@ -79,7 +79,7 @@ def test_an_orphan_of_another_history_blocks(store):
 
 
 @pytest.mark.parametrize(("added", "outcome"), [(frozenset({"a"}), Lost()), (frozenset(), Indeterminate())])
-def test_a_later_snapshot_without_our_files_makes_ours_an_orphan(added, outcome):
+def test_later_snapshot_without_our_files_makes_ours_orphan(added, outcome):
     """Another commit used the id, and expired. Without new files the outcome is unknown. The orphan is deleted."""
     table = TextTable("table append")
     store = table.store
@@ -90,7 +90,7 @@ def test_a_later_snapshot_without_our_files_makes_ours_an_orphan(added, outcome)
     assert not store.snapshots.exists(5)
 
 
-def test_a_later_snapshot_that_holds_our_files_follows_ours():
+def test_later_snapshot_that_holds_our_files_follows_ours():
     table = TextTable("table append")
     store = table.store
     table.commit("write +a")
@@ -101,6 +101,6 @@ def test_a_later_snapshot_that_holds_our_files_follows_ours():
     assert publish(store, OURS, BASE, frozenset({"a"})) == Published()
 
 
-def test_manifest_lists_identify_an_attempt():
+def test_manifest_lists_identify_attempt():
     assert is_ours(OURS, replace(OURS, time_millis=9))
     assert not is_ours(THEIRS, OURS)

@@ -12,7 +12,7 @@ from paimon_core.snapshot.snapshot import CommitKind
 SEARCH = CommitSearch(Identity("we", 1), CommitKind.APPEND, None)
 
 
-def test_options_set_the_limits():
+def test_options_set_limits():
     options = {
         "commit.max-retries": "3",
         "commit.min-retry-wait": "20 ms",
@@ -23,13 +23,13 @@ def test_options_set_the_limits():
 
 
 @pytest.mark.parametrize(("attempt", "seconds"), [(0, 1), (1, 2), (2, 4), (3, 8), (4, 10), (1000, 10)])
-def test_the_wait_doubles_up_to_a_limit_with_jitter(attempt, seconds):
+def test_wait_doubles_up_to_limit_with_jitter(attempt, seconds):
     policy = RetryPolicy(9, 1.0, 10.0, None)
     assert all(seconds <= policy.wait(attempt) <= 1.2 * seconds for _ in range(20))
 
 
 @pytest.mark.parametrize("retries", [0, 2])
-def test_a_commit_has_one_attempt_more_than_retries(retries):
+def test_commit_has_one_attempt_more_than_retries(retries):
     attempts = CommitAttempts(SEARCH, RetryPolicy(retries, 0.0, 0.0, None))
     count = 0
     while not attempts.exhausted:
@@ -38,7 +38,7 @@ def test_a_commit_has_one_attempt_more_than_retries(retries):
     assert count == retries + 1
 
 
-def test_a_timeout_never_prevents_the_first_attempt():
+def test_timeout_never_prevents_first_attempt():
     attempts = CommitAttempts(SEARCH, RetryPolicy(9, 0.0, 0.0, -1.0))
     assert not attempts.exhausted
     attempts.wait_for_next()
@@ -59,7 +59,7 @@ def test_conflicts_are_retried(error):
 
 
 @pytest.mark.parametrize(("error", "calls"), [(CommitConflictError, 3), (InvalidInputError, 1)])
-def test_the_last_conflict_and_every_other_error_are_raised(error, calls):
+def test_last_conflict_and_every_other_error_are_raised(error, calls):
     made = []
 
     def attempt():

@@ -24,7 +24,7 @@ def ids(*files, partitions="", start=None):
     return [(e.file.file_name, e.file.first_row_id) for e in changes.entries], following
 
 
-def test_files_of_blobs_have_the_ids_of_the_file_before_them():
+def test_files_of_blobs_have_ids_of_file_before_them():
     files = [("a", 3, None), ("x.blob", 2, "x"), ("y.blob", 1, "x"), ("z.blob", 3, "z"), ("b", 2, None)]
     found = [("a", 10), ("x.blob", 10), ("y.blob", 12), ("z.blob", 10), ("b", 13)]
     assert ids(*files, start=10) == (found, 15)
@@ -35,7 +35,7 @@ def test_file_without_blob_files_gets_row_ids():
     assert ids(("a", 3, None), ("b", 2, None), ("x.blob", 2, "x"))[0] == [("a", 0), ("b", 3), ("x.blob", 3)]
 
 
-def test_files_of_a_partition_stay_together():
+def test_files_of_partition_stay_together():
     files = [("a", 1, None), ("a.blob", 1, "x"), ("b", 2, None), ("b.blob", 2, "x"), ("c", 4, None), ("c.blob", 4, "x")]
     found = [("a", 0), ("a.blob", 0), ("c", 1), ("c.blob", 1), ("b", 5), ("b.blob", 5)]
     assert ids(*files, partitions="ppqqpp") == (found, 7)

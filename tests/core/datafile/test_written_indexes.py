@@ -34,7 +34,7 @@ def on_disk(tmp_path):
 BITMAPS = {"file-index.bitmap.columns": "s,m[a]", "file-index.bsi.columns": "k"}
 
 
-def test_small_indexes_are_stored_in_the_metadata(tmp_path):
+def test_small_indexes_are_stored_in_metadata(tmp_path):
     table = made(tmp_path, BITMAPS)
     table.write(rows(1, 2, 3))
     (file,) = files(table)
@@ -76,6 +76,6 @@ def test_compaction_rebuilds_indexes_and_failure_leaves_no_file(tmp_path, keys):
     assert on_disk(tmp_path) == before
 
 
-def test_columns_without_an_index_are_refused_at_creation(tmp_path):
+def test_columns_without_index_are_refused_at_creation(tmp_path):
     with pytest.raises(InvalidInputError, match="'m' cannot have this index"):
         made(tmp_path, {"file-index.bitmap.columns": "m"})

@@ -158,7 +158,7 @@ def test_corrupt_index_is_named(kind):
     assert all("file x" in message for message in refused)
 
 
-def test_an_index_of_another_file_is_refused():
+def test_index_of_another_file_is_refused():
     fields = fields_of(("INT",))
     for kind in ("bitmap", "bsi", "range-bitmap"):
         indexes = unpack(made(kind, {}, fields, rows_of(fields, 1, 60)), "file x")

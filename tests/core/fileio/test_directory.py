@@ -16,7 +16,7 @@ def numbered(ids, **hints):
 
 
 @pytest.mark.parametrize("hint", [None, b"5", b"5\n", b"4", b"1", b"0", b"-5", b"", b"garbage", b"9", b"99", b"9" * 40])
-def test_latest_and_earliest_whatever_the_hints_say(hint):
+def test_latest_and_earliest_whatever_hints_say(hint):
     hints = {} if hint is None else {"LATEST": hint}
     assert numbered([3, 4, 5], **hints).latest_id() == 5
     assert numbered([], **hints).latest_id() is None
@@ -37,7 +37,7 @@ def test_any_hint_finds_the_newest(first, length, hint):
     assert numbered(ids, LATEST=b"%d" % hint).latest_id() == max(ids, default=None)
 
 
-def test_a_right_hint_saves_the_listing():
+def test_right_hint_saves_listing():
     files = numbered([3, 4, 5], LATEST=b"5", EARLIEST=b"3")
     io = FaultyIO(files.io)
     watched = NumberedDirectory(io, files.directory, files.prefix)
@@ -53,7 +53,7 @@ def test_foreign_names_are_skipped():
     assert files.ids() == [9, 10]
 
 
-def test_write_hint_returns_false_if_the_write_fails():
+def test_write_hint_returns_false_if_write_fails():
     files = numbered([1])
     assert files.write_hint("LATEST", 1)
     assert files.hint("LATEST") == 1

@@ -57,7 +57,7 @@ def test_every_verb_fails_in_every_mode(verb, mode):
             io.exists(P)
 
 
-def test_a_dry_run_counts_calls():
+def test_dry_run_counts_calls():
     io = FaultyIO(MemoryIO())
     put(io)
     io.list("memory://t")

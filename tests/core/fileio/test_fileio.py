@@ -138,7 +138,7 @@ def test_replacing_is_atomic_for_readers(tmp_path):
     assert len(io.list(str(tmp_path))) == 1
 
 
-def test_stores_without_exclusive_creation_refuse_commits_with_the_reason():
+def test_stores_without_exclusive_creation_refuse_commits_with_reason():
     io = FileIO.of("memory://t")
     assert not io.can_commit
     with pytest.raises(UnsupportedError, match=r"cannot commit to memory://t.*local disks and S3"):
@@ -164,7 +164,7 @@ def test_one_io_serves_paths_of_several_stores(tmp_path):
     fsspec.filesystem("memory").store.clear()
 
 
-def test_a_file_io_pickles_and_hides_secrets():
+def test_file_io_pickles_and_hides_secrets():
     options = {"s3.access-key": "AKIAX", "s3.secret-key": "hush"}
     io = FileIO.of("s3://user:pass@bucket/t", options)
     again = pickle.loads(pickle.dumps(io))
@@ -177,7 +177,7 @@ def test_a_file_io_pickles_and_hides_secrets():
     assert pickle.loads(pickle.dumps(io)) == io
 
 
-def test_a_failed_local_write_leaves_nothing_behind(tmp_path):
+def test_failed_local_write_leaves_nothing_behind(tmp_path):
     io = FileIO.of(str(tmp_path))
     (tmp_path / "directory").mkdir()
     with pytest.raises(OSError, match="irectory"):

@@ -13,7 +13,7 @@ def test_results_come_in_order(threads, count):
     assert list(parallel_map(lambda n: n * n, range(count), threads)) == [n * n for n in range(count)]
 
 
-def test_input_is_drawn_no_further_than_the_window():
+def test_input_is_drawn_no_further_than_window():
     drawn = []
     results = parallel_map(lambda n: n, (drawn.append(n) or n for n in range(1000)), 2)
     assert next(results) == 0
@@ -22,7 +22,7 @@ def test_input_is_drawn_no_further_than_the_window():
     assert len(drawn) <= 5
 
 
-def test_the_first_error_is_raised_as_it_is_and_cancels_the_rest():
+def test_first_error_is_raised_as_it_is_and_cancels_rest():
     started = []
 
     def work(n):
@@ -37,17 +37,17 @@ def test_the_first_error_is_raised_as_it_is_and_cancels_the_rest():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("paimon-io")]
 
 
-def test_one_item_runs_in_the_callers_thread():
+def test_one_item_runs_in_callers_thread():
     assert list(parallel_map(lambda _: threading.current_thread(), [1])) == [threading.current_thread()]
     assert 1 <= default_threads() <= 32
 
 
-def test_ahead_gives_the_same_items():
+def test_ahead_gives_same_items():
     for count in (0, 1, 2, 50):
         assert list(ahead(iter(range(count)))) == list(range(count))
 
 
-def test_ahead_makes_the_next_item_while_the_caller_works():
+def test_ahead_makes_next_item_while_caller_works():
     made = threading.Event()
 
     def items():
@@ -70,7 +70,7 @@ def test_ahead_holds_one_item_only():
     results.close()
 
 
-def test_an_error_is_raised_at_its_position_and_an_early_end_closes_the_source():
+def test_error_is_raised_at_its_position_and_early_end_closes_source():
     closed = []
 
     def items():

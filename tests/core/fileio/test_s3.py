@@ -77,7 +77,7 @@ def test_parquet_through_s3_small_and_large(server):
         assert pq.read_table(io.open(f"{root}/{rows}.parquet"), columns=["b"]) == table.select(["b"])
 
 
-def test_a_failed_upload_leaves_nothing(server):
+def test_failed_upload_leaves_nothing(server):
     root, options = server
     io = FileIO.of(root, options)
 
@@ -91,7 +91,7 @@ def test_a_failed_upload_leaves_nothing(server):
     assert not io.exists(f"{root}/failed")
 
 
-def test_a_forked_child_connects_anew(server):
+def test_forked_child_connects_anew(server):
     root, options = server
     io = FileIO.of(root, options)
     io.write(f"{root}/forked", b"seen")
@@ -106,7 +106,7 @@ def test_a_forked_child_connects_anew(server):
     assert answers.get() == b"seen"
 
 
-def test_a_store_that_ignores_conditions_is_detected():
+def test_store_that_ignores_conditions_is_detected():
     with s3_server(ignore_conditions=True) as (root, options):
         io = FileIO.of(root, options)
         for _ in range(2):
@@ -115,7 +115,7 @@ def test_a_store_that_ignores_conditions_is_detected():
         assert io.list(f"{root}/t/snapshot") == []
 
 
-def test_an_unreachable_store_is_an_os_error_without_secrets(caplog):
+def test_unreachable_store_is_os_error_without_secrets(caplog):
     options = {"s3.endpoint": "http://127.0.0.1:9", "s3.access-key": "open", "s3.secret-key": "sesame"}
     options["config_kwargs"] = json.dumps({"connect_timeout": 1, "retries": {"max_attempts": 0}})
     io = FileIO.of("s3://b/t", options)
@@ -156,7 +156,7 @@ def test_an_unreachable_store_is_an_os_error_without_secrets(caplog):
         ),
     ],
 )
-def test_every_spelling_means_the_same(spelling):
+def test_every_spelling_means_same(spelling):
     options = dict(zip(spelling, ("http://h:1", "k", "s", "true", "eu-west-1", "t"), strict=True))
     assert s3_arguments(options) == {
         "endpoint_url": "http://h:1",
@@ -176,7 +176,7 @@ def test_own_names_of_s3fs_pass_and_text_becomes_values():
     assert s3_arguments({}) == {"use_listings_cache": False}
 
 
-def test_endpoint_without_scheme_follows_the_ssl_setting():
+def test_endpoint_without_scheme_follows_ssl_setting():
     assert s3_arguments({"s3.endpoint": "h:9000"})["endpoint_url"] == "https://h:9000"
     plain = s3_arguments({"s3.endpoint": "h:9000", "fs.s3a.connection.ssl.enabled": "false"})
     assert plain["endpoint_url"] == "http://h:9000"

@@ -81,7 +81,7 @@ def test_every_flipped_bit_of_a_block_is_detected(data):
     assert back == rows  # a bit of the compressed frame that means nothing
 
 
-def test_extra_bytes_in_a_block_are_corruption():
+def test_extra_bytes_in_block_are_corruption():
     sync = b"s" * 16
     meta = io.BytesIO()
     pairs = {"avro.schema": b'"long"', "avro.codec": b"null"}

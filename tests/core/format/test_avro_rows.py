@@ -71,7 +71,7 @@ def test_files_of_other_engines_are_read(avro_type, rows, type_text, expected, u
     assert read(foreign(avro_type, rows, union), type_text) == expected
 
 
-def test_a_list_of_pairs_is_read_as_a_map():
+def test_list_of_pairs_is_read_as_map():
     pair = {
         "type": "record",
         "name": "p",
@@ -89,7 +89,7 @@ def written_schema(types):
     return fastavro.reader(io.BytesIO(sink.getvalue())).writer_schema
 
 
-def test_the_written_schema_is_the_one_that_other_engines_expect():
+def test_written_schema_is_one_that_other_engines_expect():
     types = ["TIMESTAMP(3)", "TIMESTAMP_LTZ(6) NOT NULL", "DECIMAL(9,2)", "MAP<STRING,INT>", "ROW<a INT>"]
     schema = written_schema(types)
     assert schema["name"] == "org.apache.paimon.avro.generated.record"
@@ -129,7 +129,7 @@ def test_unions_that_no_column_has_are_refused(avro_type):
         read(foreign(avro_type, [1]), "INT")
 
 
-def test_a_container_without_records_is_refused():
+def test_container_without_records_is_refused():
     sink = io.BytesIO()
     fastavro.writer(sink, "long", [1])
     with pytest.raises(CorruptedError, match="not a file of rows"):

@@ -66,13 +66,13 @@ def decode(data, fields=(COLUMN,), rows=100, size=None):
     return list(found.read(pa.BufferReader(data), ReadRequest(fields, rows, size, path="f.blob")))
 
 
-def test_a_file_of_java():
+def test_file_of_java():
     assert encoded([b"\x00\xff", None, b""]) == BY_JAVA
     assert pa.Table.from_batches(decode(BY_JAVA)).to_pylist() == [{"b": b"\x00\xff"}, {"b": None}, {"b": b""}]
     assert format_of("f.blob", [COLUMN]).row_count(pa.BufferReader(BY_JAVA)) == 3
 
 
-def test_a_file_as_java_writes_it():
+def test_file_as_java_writes_it():
     assert written(blobs([b"\x00\xff", None, b""])) == BY_JAVA
     assert written() == written(blobs([])) == encoded([])
 
@@ -94,12 +94,12 @@ def test_large_blobs_among_small_ones(size):
     assert written(blobs(values, 1, 1)) == encoded(values)
 
 
-def test_a_value_of_a_null_is_not_written():
+def test_value_of_null_is_not_written():
     nulls = pa.Array.from_buffers(pa.binary(), 2, [pa.py_buffer(b"\x02"), *blobs([b"hidden", b"shown"]).buffers()[1:]])
     assert written(nulls) == encoded([None, b"shown"])
 
 
-def test_null_in_a_not_null_column_is_refused():
+def test_null_in_not_null_column_is_refused():
     with pytest.raises(InvalidInputError, match="NOT NULL"):
         written(blobs([None]), field=DataField(1, "b", parse_type("BLOB NOT NULL")))
 

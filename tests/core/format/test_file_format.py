@@ -89,7 +89,7 @@ def test_batches_take_about_the_requested_bytes_however_small_the_file(name, bat
     assert len(batches) <= 3 + (6 if name == "orc" else 2) * table.nbytes / batch_bytes
 
 
-def test_a_short_row_group_at_the_end_does_not_make_batches_small():
+def test_short_row_group_at_end_does_not_make_batches_small():
     fields = fields_of(["INT", "STRING"])
     schema = arrow_schema(fields)
     table = pa.table([pa.array(range(90_300)), pa.array(f"text {i}" for i in range(90_300))], names=schema.names)
@@ -235,7 +235,7 @@ def test_files_of_the_java_engine(name):
     ("file", "format_name"),
     [("data-1-0.parquet", "parquet"), ("bucket-0/data-1.x-0.zstd.orc", "orc"), ("a.zst.avro", "avro")],
 )
-def test_the_last_extension_decides(file, format_name):
+def test_last_extension_decides(file, format_name):
     assert format_of(file).name == format_name
 
 

@@ -84,7 +84,7 @@ def test_statistics_say_that_years_are_beyond_nanoseconds():
 
 
 @pytest.mark.parametrize("moments", [YEARS, [USUAL, None]])
-def test_rows_are_equal_if_statistics_choose_the_reader(moments, monkeypatch):
+def test_rows_are_equal_if_statistics_choose_reader(moments, monkeypatch):
     fields = fields_of(["TIMESTAMP(3)", "INT"])
     table = table_of(fields, moments, range(len(moments)))
     data = encode(fields, table)
@@ -103,7 +103,7 @@ def test_years_beyond_nanoseconds_in_several_stripes():
 
 
 @pytest.mark.parametrize("type_text", ["TIMESTAMP(9)", "ROW<a TIMESTAMP(3)>"])
-def test_years_that_the_column_cannot_hold_are_refused(type_text):
+def test_years_that_column_cannot_hold_are_refused(type_text):
     sink = io.BytesIO()
     nested = type_text.startswith("ROW")
     with pyorc.Writer(sink, "struct<c0:struct<a:timestamp>>" if nested else "struct<c0:timestamp>") as writer:

@@ -189,7 +189,7 @@ def test_column_names_may_contain_dots():
     assert read(sink.getvalue(), [renamed]).to_pydict() == {"a.b": ["x"]}
 
 
-def test_row_groups_follow_the_block_size():
+def test_row_groups_follow_block_size():
     fields = fields_of(["BIGINT"])
     parts = [pa.table({"c0": np.random.default_rng(i).integers(0, 2**60, 10_000)}) for i in range(10)]
     data = encode(fields, *parts, **{"file.block-size": "150kb"})

@@ -70,7 +70,7 @@ def read(data, predicate=None):
     return pa.Table.from_batches(list(batches), arrow_schema(FIELDS))
 
 
-def test_column_chunks_with_nan_have_neither_bounds_nor_a_column_index():
+def test_column_chunks_with_nan_have_neither_bounds_nor_column_index():
     data = encode(rows_with(250, math.nan))
     for group, chunk in chunks(data):
         bounded = not (group == 2 and chunk.path_in_schema in FLOATING)
@@ -80,7 +80,7 @@ def test_column_chunks_with_nan_have_neither_bounds_nor_a_column_index():
 
 
 @pytest.mark.parametrize("sink", [pa.BufferOutputStream, io.BytesIO])
-def test_the_rows_stay_as_they_are(sink):
+def test_rows_stay_as_they_are(sink):
     table = rows_with(250, math.nan)
     assert str(read(encode(table, sink())).to_pydict()) == str(table.to_pydict())
 
@@ -119,7 +119,7 @@ def test_no_filter_loses_nan_in_files_of_any_writer(monkeypatch, column, row):
                 assert matches == table.filter(evaluate(predicate, table))["c0"].to_pylist(), text
 
 
-def test_zeros_are_within_the_bounds():
+def test_zeros_are_within_bounds():
     for zeros in ([0.0, -0.0], [-0.0, 0.0], [0.0, 0.0], [-0.0, -0.0]):
         data = encode(rows_with(None, None).set_column(2, arrow_schema(FIELDS)[2], [np.array(zeros * 200)]))
         for _, chunk in chunks(data):

@@ -41,7 +41,7 @@ def _write(path, rows, **options):
         ({"parquet.enable.dictionary": "false"}, set()),
     ],
 )
-def test_columns_of_distinct_values_have_a_dictionary_only_by_option(tmp_path, options, expected):
+def test_columns_of_distinct_values_have_dictionary_only_by_option(tmp_path, options, expected):
     path = tmp_path / "f.parquet"
     assert _write(path, _rows(), **options) == expected
     assert pq.read_table(path).equals(_rows())
@@ -96,7 +96,7 @@ def _as(texts, kind):
     return numbers.cast(pa.decimal128(19, 0)).cast(kind) if pa.types.is_decimal(kind) else numbers.cast(kind)
 
 
-def test_a_file_without_rows_can_be_read(tmp_path):
+def test_file_without_rows_can_be_read(tmp_path):
     path = tmp_path / "none.parquet"
     with pa.OSFile(str(path), "wb") as sink:
         ParquetFormat().open_writer(sink, fields_from_arrow(SCHEMA), Options({}), "zstd").close()

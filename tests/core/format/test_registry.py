@@ -67,7 +67,7 @@ def test_format_of_one_line_takes_tables_and_files(tmp_path):
     assert result.stdout == "done\n", result.stderr
 
 
-def test_every_format_has_a_name_and_a_title():
+def test_every_format_has_name_and_title():
     kinds = [*FORMATS.values(), *TEXT_FORMATS.values(), BlobFormat]
     assert [kind.title for kind in kinds] == ["Parquet", "ORC", "Avro", "CSV", "JSON", "blob"]
     assert [kind.name for kind in kinds if kind.writable] == [*FORMATS, *TEXT_FORMATS]

@@ -99,14 +99,14 @@ def test_nested_columns_count_by_their_stored_values(monkeypatch, distinct, leas
     assert small.size <= 1.02 * encoded(rows, fields).size
 
 
-def test_row_groups_have_several_pages_and_a_page_index():
+def test_row_groups_have_several_pages_and_page_index():
     metadata = pq.read_metadata(pa.BufferReader(encoded(sorted_rows(50))))
     for group in range(metadata.num_row_groups):
         columns = [metadata.row_group(group).column(c) for c in range(metadata.num_columns)]
         assert all(column.has_column_index and column.has_offset_index for column in columns)
 
 
-def test_unsorted_files_and_files_with_a_block_size_have_large_row_groups():
+def test_unsorted_files_and_files_with_block_size_have_large_row_groups():
     rows = sorted_rows(50)
     unordered = [f for f in FIELDS if f is not SEQUENCE_NUMBER]
     assert len(group_rows(encoded(rows.drop_columns([SEQUENCE_NUMBER.name]), unordered))) == 1
@@ -120,7 +120,7 @@ def test_wide_rows_make_groups_that_are_large_enough():
     assert parquet_writer.sorted_group_rows(wide, set()) == 1 << 14
 
 
-def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
+def test_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
     schema = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64()), ("s", pa.string())])
     options = {"bucket": "1", "write-only": "true"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, primary_keys=["k"], options=options))

@@ -74,7 +74,7 @@ def test_nan_leaves_no_bounds(values):
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [0.0], [-0.0]])
-def test_both_zeros_are_within_the_bounds(zeros):
+def test_both_zeros_are_within_bounds(zeros):
     found = bounds("FLOAT", zeros)
     assert (math.copysign(1, found.min), math.copysign(1, found.max)) == (-1, 1)
 
@@ -97,7 +97,7 @@ def test_truncated_upper_bounds(value, length, high):
     assert truncate_max(value, length) == high
 
 
-def test_without_an_upper_bound_there_is_no_lower_bound():
+def test_without_upper_bound_there_is_no_lower_bound():
     assert bounds("BYTES", [b"\xff\xff\x01", b"a"], "truncate(2)") == ColumnBounds(None, None, 0)
 
 

@@ -118,7 +118,7 @@ def test_text_that_csv_cannot_hold_is_refused(value):
         encode("csv", columns, table)
 
 
-def test_with_a_null_literal_empty_text_is_a_value():
+def test_with_null_literal_empty_text_is_value():
     columns, table = texts(("", None))
     options = {"csv.null-literal": "NULL", "csv.field-delimiter": ";", "csv.quote-character": "'"}
     data = encode("csv", columns, table, **options)
@@ -148,7 +148,7 @@ def test_damage_names_the_file(name, data):
         decode(name, fields("INT"), data)
 
 
-def test_truncated_compression_names_the_file():
+def test_truncated_compression_names_file():
     columns, table = texts(*[(f"v{i}", "x" * i) for i in range(200)])
     for codec, end in ENDS.items():
         if end:

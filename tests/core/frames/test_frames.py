@@ -89,7 +89,7 @@ def test_integers_and_booleans_of_pandas_are_exact_beside_null(tmp_path, pandas)
     assert table.to_pandas(dtype_backend="numpy_nullable")["f"].dtype == "Float64"
 
 
-def test_nan_is_null_in_numpys_floats_and_a_number_in_arrows(tmp_path, pandas):
+def test_nan_is_null_in_numpys_floats_and_number_in_arrows(tmp_path, pandas):
     table = table_of(tmp_path, ("f", pa.float64()))
     arrow = pandas.Series(pandas.arrays.ArrowExtensionArray(pa.array([float("nan"), None, 1.0])))
     table.write(pandas.DataFrame({"f": arrow}))
@@ -139,7 +139,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("values", REFUSED.values(), ids=REFUSED)
-def test_a_column_of_pandas_that_cannot_be_stored_is_named(tmp_path, pandas, values):
+def test_column_of_pandas_that_cannot_be_stored_is_named(tmp_path, pandas, values):
     table = table_of(tmp_path, ("good", pa.int64()), ("x y", pa.int64()))
     bad = pandas.DataFrame({"x y": values(pandas)})
     bad.insert(0, "good", 1)
@@ -148,7 +148,7 @@ def test_a_column_of_pandas_that_cannot_be_stored_is_named(tmp_path, pandas, val
     assert table.snapshot() is None
 
 
-def test_an_index_that_would_be_lost_in_part_is_refused(tmp_path, pandas):
+def test_index_that_would_be_lost_in_part_is_refused(tmp_path, pandas):
     table = table_of(tmp_path, ("id", pa.int64()), ("v", pa.int64()))
     partly = pandas.MultiIndex.from_tuples([(1, 2)], names=["id", None])
     with pytest.raises(InvalidInputError, match=r"\['id', None\]. Name all of them"):
@@ -159,7 +159,7 @@ def test_an_index_that_would_be_lost_in_part_is_refused(tmp_path, pandas):
         table.write(pandas.DataFrame([[1, 2]], columns=["v", "v"]))
 
 
-def test_an_unknown_backend_is_refused(tmp_path, pandas):
+def test_unknown_backend_is_refused(tmp_path, pandas):
     with pytest.raises(InvalidInputError, match="not 'numpy'"):
         table_of(tmp_path, ("id", pa.int64())).to_pandas(dtype_backend="numpy")
 
@@ -179,7 +179,7 @@ def test_categories_enums_and_missing_columns_of_polars(tmp_path, polars):
     assert table.to_arrow().to_pylist() == [{"c": v, "e": v, "n": None} for v in ["a", None, "b"]]
 
 
-def test_a_column_of_polars_that_cannot_be_stored_is_named(tmp_path, polars):
+def test_column_of_polars_that_cannot_be_stored_is_named(tmp_path, polars):
     table = table_of(tmp_path, ("good", pa.int64()), ("x", pa.binary()))
     for bad in ([dt.timedelta(1)], polars.Series([1]).cast(polars.Int128), [object()]):
         with pytest.raises(InvalidInputError, match="column 'x'"):
@@ -190,7 +190,7 @@ def test_a_column_of_polars_that_cannot_be_stored_is_named(tmp_path, polars):
         table.write(polars.Series([1]))
 
 
-def test_a_frame_of_polars_carries_row_kinds(tmp_path, polars):
+def test_frame_of_polars_carries_row_kinds(tmp_path, polars):
     schema = Schema(pa.schema([("id", pa.int64())]), ["id"], options={"bucket": "1"})
     table = Table.create(str(tmp_path / "k"), schema)
     table.write(polars.DataFrame({"id": [1, 2]}))
@@ -203,7 +203,7 @@ def test_a_frame_of_polars_carries_row_kinds(tmp_path, polars):
 # ---- DuckDB
 
 
-def test_a_relation_of_duckdb_is_written_in_bounded_memory(tmp_path, duckdb):
+def test_relation_of_duckdb_is_written_in_bounded_memory(tmp_path, duckdb):
     table = table_of(tmp_path, ("id", pa.int64()), ("note", pa.string())).with_options({"write-buffer-size": "2 mb"})
     numbers = duckdb.connect().sql("SELECT range AS id, 'note ' || range AS note FROM range(300000)")
     table.write(numbers)
@@ -212,7 +212,7 @@ def test_a_relation_of_duckdb_is_written_in_bounded_memory(tmp_path, duckdb):
     ]
 
 
-def test_a_sum_and_an_enum_of_duckdb_fit_and_an_interval_does_not(tmp_path, duckdb):
+def test_sum_and_enum_of_duckdb_fit_and_interval_does_not(tmp_path, duckdb):
     table, connection = table_of(tmp_path, ("n", pa.int64()), ("s", pa.string())), duckdb.connect()
     table.write(connection.sql("SELECT sum(range) AS n, any_value('a'::ENUM('a', 'b')) AS s FROM range(10)"))
     assert table.to_arrow().to_pylist() == [{"n": 45, "s": "a"}]
@@ -220,7 +220,7 @@ def test_a_sum_and_an_enum_of_duckdb_fit_and_an_interval_does_not(tmp_path, duck
         table.write(connection.sql("SELECT INTERVAL '1 day' AS n"))
 
 
-def test_a_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
+def test_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
     table = table_of(tmp_path, ("x", pa.int64()))
     late = "SELECT CASE WHEN range = 2000000 THEN error('late') ELSE range END AS x FROM range(2000001)"
     with pytest.raises((OSError, duckdb.Error), match="late"):  # by chance before the first batch, or after it
@@ -229,7 +229,7 @@ def test_a_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_a_relation_reads_its_snapshot_anew_for_each_query(tmp_path, duckdb, monkeypatch):
+def test_relation_reads_its_snapshot_anew_for_each_query(tmp_path, duckdb, monkeypatch):
     table = table_of(tmp_path, ("id", pa.int64()), ("note", pa.string()))
     table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
     plans, original = [], TableScan.plan
@@ -245,14 +245,14 @@ def test_a_relation_reads_its_snapshot_anew_for_each_query(tmp_path, duckdb, mon
     assert len(plans) >= 4
 
 
-def test_duckdb_finds_a_table_by_the_name_of_its_variable(tmp_path, duckdb):
+def test_duckdb_finds_table_by_name_of_its_variable(tmp_path, duckdb):
     orders = table_of(tmp_path, ("id", pa.int64()))
     orders.write(pa.table({"id": [1, 2]}))
     assert duckdb.connect().sql("SELECT sum(id) FROM orders").fetchall() == [(3,)]
     assert orders.to_duckdb().fetchall() == [(1,), (2,)]
 
 
-def test_an_error_of_a_read_reaches_the_query(tmp_path, duckdb):
+def test_error_of_read_reaches_query(tmp_path, duckdb):
     table = table_of(tmp_path, ("id", pa.int64()))
     table.write(pa.table({"id": [1]}))
     relation = table.to_duckdb(connection=duckdb.connect())
@@ -275,7 +275,7 @@ def test_instants_that_duckdb_would_cut_are_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "duckdb"])
-def test_the_extra_is_named_where_a_package_is_missing(tmp_path, monkeypatch, package):
+def test_extra_is_named_where_package_is_missing(tmp_path, monkeypatch, package):
     table = table_of(tmp_path, ("id", pa.int64()))
     monkeypatch.setitem(sys.modules, package, None)
     message = rf"to_{package} needs {package}: pip install 'pyspark-paimon\[frames\]'"
@@ -283,7 +283,7 @@ def test_the_extra_is_named_where_a_package_is_missing(tmp_path, monkeypatch, pa
         getattr(table, f"to_{package}")()
 
 
-def test_numbers_of_numpy_are_those_of_the_table(tmp_path, pandas):
+def test_numbers_of_numpy_are_those_of_table(tmp_path, pandas):
     table = table_of(tmp_path, ("f", pa.float64()))
     table.write(pandas.DataFrame({"f": np.arange(3.0)}))
     assert table.to_pandas()["f"].to_numpy().tolist() == [0.0, 1.0, 2.0]

@@ -20,7 +20,7 @@ METHODS = public_methods(OWNERS.values())
 
 
 @pytest.mark.parametrize(("owner", "method"), METHODS)
-def test_help_names_what_a_method_takes_returns_and_raises(owner, method):
+def test_help_names_what_method_takes_returns_and_raises(owner, method):
     check_help(owner, method, OWNERS)
 
 
@@ -31,7 +31,7 @@ def test_methods_are_looked_at():
     assert len(METHODS) > 90
 
 
-def test_the_help_of_a_table_shows_signatures_and_texts():
+def test_help_of_table_shows_signatures_and_texts():
     shown = pydoc.render_doc(paimon_core.Table, renderer=pydoc.plaintext)
     assert re.search(r"^ \|  write\(\s*(\|\s*)?self,\s*(\|\s*)?data: ", shown, re.MULTILINE)
     assert "Add rows (with a primary key: upsert rows) in one commit." in shown

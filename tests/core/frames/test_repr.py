@@ -27,7 +27,7 @@ def table(tmp_path):
     return table
 
 
-def test_a_table_says_its_snapshot_rows_and_files(table):
+def test_table_says_its_snapshot_rows_and_files(table):
     assert repr(table) == f"Table({table.path!r}, snapshot 2, 1,400 rows stored in 2 files, schema 0)"
     assert repr(table.read_optimized()) == repr(table).replace(table.path, table.path + "$ro")
     past = table.with_options({"scan.snapshot-id": "1"})
@@ -40,12 +40,12 @@ def test_a_table_says_its_snapshot_rows_and_files(table):
     assert repr(table.system_table("files")) == f"SystemTable({table.path + '$files'!r})"
 
 
-def test_a_table_that_was_removed_says_so(table):
+def test_table_that_was_removed_says_so(table):
     shutil.rmtree(table.path)
     assert f"Table({table.path!r}, NotFoundError: there is no table at {table.path} any more" in repr(table)
 
 
-def test_every_failure_of_the_store_is_a_text(table):
+def test_every_failure_of_store_is_text(table):
     def failing_at(at):
         io = FaultyIO(FileIO.of(table.path), at)
         store = table.store
@@ -60,7 +60,7 @@ def test_every_failure_of_the_store_is_a_text(table):
         assert repr(failed).startswith(f"Table({table.path!r}, ")
 
 
-def test_a_store_that_does_not_answer_is_not_waited_for(table, monkeypatch):
+def test_store_that_does_not_answer_is_not_waited_for(table, monkeypatch):
     answer = threading.Event()
     monkeypatch.setattr(summary_module, "_SECONDS", 0.05)
     monkeypatch.setattr(TableReading, "resolve", lambda self: answer.wait(30))
@@ -68,7 +68,7 @@ def test_a_store_that_does_not_answer_is_not_waited_for(table, monkeypatch):
     answer.set()
 
 
-def test_an_error_in_a_repr_is_one_line_without_passwords(table, monkeypatch):
+def test_error_in_repr_is_one_line_without_passwords(table, monkeypatch):
     def refused(self):
         raise ConnectionError("no way to\ns3://me:secret@host/t " + "x" * 1000)
 

@@ -40,7 +40,7 @@ def append_table(path, **options):
     return Table.create(str(path / "t"), Schema(SCHEMA, options=options))
 
 
-def test_a_stream_is_written_in_bounded_memory(tmp_path):
+def test_stream_is_written_in_bounded_memory(tmp_path):
     table = append_table(tmp_path, **{WRITE_BUFFER_SIZE.key: "2 mb", "write-only": "true"})
     one = batch(0).nbytes
     source = Exporter(batch(n * ROWS) for n in range(40))
@@ -52,7 +52,7 @@ def test_a_stream_is_written_in_bounded_memory(tmp_path):
 
 
 @pytest.mark.parametrize("write", ["write", "overwrite"])
-def test_a_stream_that_fails_leaves_the_table_as_it_was(tmp_path, write):
+def test_stream_that_fails_leaves_table_as_it_was(tmp_path, write):
     def torn():
         yield batch(100)
         raise LookupError("the source is gone")
@@ -66,7 +66,7 @@ def test_a_stream_that_fails_leaves_the_table_as_it_was(tmp_path, write):
     assert set(tmp_path.rglob("*.parquet")) == files
 
 
-def test_a_stream_is_exported_once_even_if_the_commit_conflicts(tmp_path, monkeypatch):
+def test_stream_is_exported_once_even_if_commit_conflicts(tmp_path, monkeypatch):
     table, source = append_table(tmp_path), Exporter([batch(0, 2)])
 
     def conflicting(*_):
@@ -78,7 +78,7 @@ def test_a_stream_is_exported_once_even_if_the_commit_conflicts(tmp_path, monkey
     assert source.exports == 1
 
 
-def test_a_stream_takes_no_row_kinds_and_empty_streams_make_no_snapshot(tmp_path):
+def test_stream_takes_no_row_kinds_and_empty_streams_make_no_snapshot(tmp_path):
     table = append_table(tmp_path)
     with pytest.raises(InvalidInputError, match="the length of a stream is unknown"):
         table.write(Exporter([batch(0, 1)]), ["+I"])
@@ -91,7 +91,7 @@ def test_streams_that_are_no_rows_are_refused(tmp_path):
         append_table(tmp_path).write(pa.chunked_array([[1, 2]]))
 
 
-def test_a_wrong_column_of_a_stream_is_named_with_its_row(tmp_path):
+def test_wrong_column_of_stream_is_named_with_its_row(tmp_path):
     table = append_table(tmp_path)
     durations = pa.schema([("id", pa.duration("us"))])
     with pytest.raises(InvalidInputError, match=r"column 'id': duration\[us\] cannot be stored as BIGINT"):
@@ -103,7 +103,7 @@ def test_a_wrong_column_of_a_stream_is_named_with_its_row(tmp_path):
     assert table.snapshot() is None
 
 
-def test_a_table_is_written_into_another(tmp_path):
+def test_table_is_written_into_another(tmp_path):
     table = append_table(tmp_path)
     table.write(batch(0, 5))
     copy = Table.create(str(tmp_path / "copy"), Schema(SCHEMA))
@@ -113,7 +113,7 @@ def test_a_table_is_written_into_another(tmp_path):
     assert copy.to_arrow()["id"].to_pylist() == [3, 4]
 
 
-def test_new_columns_of_a_stream_are_added_with_merge_schema(tmp_path):
+def test_new_columns_of_stream_are_added_with_merge_schema(tmp_path):
     table = append_table(tmp_path).with_options({"write.merge-schema": "true"})
     wider = pa.schema([("id", pa.int64()), ("more", pa.float64())])
     table.write(Exporter([pa.record_batch([pa.array([1]), pa.array([2.5])], schema=wider)], wider))
@@ -155,7 +155,7 @@ def opened(monkeypatch):
     return splits
 
 
-def test_a_reader_opens_files_as_it_goes(table, opened):
+def test_reader_opens_files_as_it_goes(table, opened):
     table = table.with_options({"source.split.open-file-cost": "1 gb"})  # each file is a split
     reader = table.to_arrow_batch_reader()
     assert opened == []
@@ -166,7 +166,7 @@ def test_a_reader_opens_files_as_it_goes(table, opened):
     assert len(opened) == 3
 
 
-def test_a_reader_has_the_columns_the_filter_and_the_limit_of_a_read(table):
+def test_reader_has_columns_filter_and_limit_of_read(table):
     reader = table.to_arrow_batch_reader(["note", "id"], "id >= 5", 7, snapshot_id=1)
     assert reader.schema.names == ["note", "id"]
     assert reader.read_all()["id"].to_pylist() == [5, 6, 7, 8, 9]
@@ -174,21 +174,21 @@ def test_a_reader_has_the_columns_the_filter_and_the_limit_of_a_read(table):
         table.to_arrow_batch_reader(limit=-1)
 
 
-def test_a_reader_stays_at_its_snapshot_and_a_table_does_not(table):
+def test_reader_stays_at_its_snapshot_and_table_does_not(table):
     reader = table.to_arrow_batch_reader(["id"])
     table.write(batch(30, 1))
     assert reader.read_all().num_rows == 30
     assert pa.table(table).num_rows == 31
 
 
-def test_a_table_is_a_stream_that_can_be_read_again(table):
+def test_table_is_stream_that_can_be_read_again(table):
     for _ in range(2):
         assert pa.table(table) == table.to_arrow()
     wanted = pa.schema([("id", pa.int64()), ("note", pa.large_string())])
     assert pa.table(table, schema=wanted).schema == wanted
 
 
-def test_an_error_of_a_stream_keeps_its_message(table):
+def test_error_of_stream_keeps_its_message(table):
     reader = table.to_arrow_batch_reader()
     table.truncate()
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
@@ -196,7 +196,7 @@ def test_an_error_of_a_stream_keeps_its_message(table):
         reader.read_all()
 
 
-def test_each_kind_of_read_is_a_stream(table):
+def test_each_kind_of_read_is_stream(table):
     table.tags.create("first", 1)
     table.branches.create("b")
     kinds = {
@@ -214,7 +214,7 @@ def test_each_kind_of_read_is_a_stream(table):
     assert pa.table(changes.with_options({"incremental-between": "1,1"})).num_rows == 0
 
 
-def test_the_second_branch_of_a_read_stays_at_its_snapshot(tmp_path):
+def test_second_branch_of_read_stays_at_its_snapshot(tmp_path):
     table = append_table(tmp_path)
     table.branches.create("b")
     branch = Table.open(table.path, branch="b")
@@ -234,7 +234,7 @@ def test_reads_of_merged_rows_are_streams_of_merged_rows(tmp_path):
     assert pa.table(keyed).to_pylist() == [{"id": 1, "note": "b"}]
 
 
-def test_nothing_is_planned_before_the_first_batch(table, monkeypatch):
+def test_nothing_is_planned_before_first_batch(table, monkeypatch):
     plans, original = [], TableScan.plan
     monkeypatch.setattr(TableScan, "plan", lambda self: plans.append(self) or original(self))
     read = table._read(Selection())

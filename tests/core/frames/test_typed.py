@@ -77,7 +77,7 @@ except PaimonError as error:
 
 
 @pytest.mark.more
-def test_a_program_is_checked_strictly(tmp_path):
+def test_program_is_checked_strictly(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     done = subprocess.run(

@@ -17,7 +17,7 @@ def table(tmp_path):
     return Table.create(str(tmp_path / "t"), Schema(SCHEMA))
 
 
-def test_a_pandas_frame_is_written_as_its_rows(table):
+def test_pandas_frame_is_written_as_its_rows(table):
     pd = pytest.importorskip("pandas")
     at = dt.datetime(2026, 1, 2, 3, 4, 5, 678)
     frame = pd.DataFrame({"note": ["a", None], "id": [1, 2], "amount": [1.5, float("nan")], "at": [at, pd.NaT]})
@@ -35,7 +35,7 @@ def test_a_pandas_frame_is_written_as_its_rows(table):
     assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2]
 
 
-def test_an_index_of_pandas_comes_along_where_it_has_a_name(table):
+def test_index_of_pandas_comes_along_where_it_has_name(table):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"note": ["a", "b", "c"]}, index=[7, 8, 9])
     table.write(frame[frame["note"] != "b"])
@@ -45,7 +45,7 @@ def test_an_index_of_pandas_comes_along_where_it_has_a_name(table):
     assert table.to_arrow()["id"].to_pylist() == [7, 8, 9]
 
 
-def test_keys_of_dynamic_buckets_are_routed_from_a_frame(tmp_path):
+def test_keys_of_dynamic_buckets_are_routed_from_frame(tmp_path):
     pd = pytest.importorskip("pandas")
     schema = Schema(pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())]), ["id"])
     table = Table.create(str(tmp_path / "t"), schema)
@@ -71,7 +71,7 @@ def test_other_data_is_refused_by_name(table, rows):
     assert table.snapshot() is None
 
 
-def test_a_frame_that_arrow_cannot_hold_is_refused(table):
+def test_frame_that_arrow_cannot_hold_is_refused(table):
     pd = pytest.importorskip("pandas")
     with pytest.raises(InvalidInputError, match="cannot convert the DataFrame to an Arrow table"):
         table.write(pd.DataFrame({"id": [1, "one"]}))

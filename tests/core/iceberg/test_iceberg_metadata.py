@@ -54,7 +54,7 @@ def _listed(found: Described) -> list[int]:
 # ---- what is listed
 
 
-def test_each_commit_of_an_append_table_lists_all_files(tmp_path):
+def test_each_commit_of_append_table_lists_all_files(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(3):
         table.write(orders((i, "a", i)))
@@ -66,7 +66,7 @@ def test_each_commit_of_an_append_table_lists_all_files(tmp_path):
     assert [len(files) for files in found.files.values()] == [1, 2, 3]
 
 
-def test_only_the_files_of_full_compactions_of_a_keyed_table_are_listed(tmp_path):
+def test_only_files_of_full_compactions_of_keyed_table_are_listed(tmp_path):
     table = _keyed(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 1)))
     assert _now(table).files == {1: {}}
@@ -79,7 +79,7 @@ def test_only_the_files_of_full_compactions_of_a_keyed_table_are_listed(tmp_path
     assert _now(table).files[4] == found.files[3]
 
 
-def test_an_overwrite_marks_the_files_that_it_replaces(tmp_path):
+def test_overwrite_marks_files_that_it_replaces(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table.overwrite(orders((2, "b", 2)))
@@ -102,7 +102,7 @@ def test_counts_accumulate_over_snapshots(tmp_path):
     assert summary["total-files-size"] == str(size)
 
 
-def test_ids_of_the_metadata_are_those_of_the_parquet_files(tmp_path):
+def test_ids_of_metadata_are_those_of_parquet_files(tmp_path):
     columns = [
         ("k", "INT"), ("a", "ARRAY<INT>"), ("m", "MAP<STRING, ARRAY<INT>>"), ("r", "ROW<x INT, y ARRAY<INT>>"),
         ("s", "MULTISET<STRING>"),
@@ -147,7 +147,7 @@ def _iceberg_ids(part) -> list[int]:
     return sorted([*own, *(number for value in part.values() for number in _iceberg_ids(value))])
 
 
-def test_bounds_and_partitions_are_those_of_the_rows(tmp_path):
+def test_bounds_and_partitions_are_those_of_rows(tmp_path):
     schema = pa.schema([("p", pa.date32()), ("n", pa.int32()), ("t", pa.string())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=ON))
     rows = [(date(2024, 1, 1), 5, "b"), (date(2024, 1, 1), -3, None), (None, 7, "z")]
@@ -231,7 +231,7 @@ def test_small_manifests_are_merged(tmp_path, least, most, manifests):
     assert found == manifests
 
 
-def test_manifests_have_the_compression_and_names_that_the_options_say(tmp_path):
+def test_manifests_have_compression_and_names_that_options_say(tmp_path):
     options = {"metadata.iceberg.manifest-compression": "zstd", "metadata.iceberg.manifest-legacy-version": "true"}
     table = _append(tmp_path / "t", **options)
     table.write(orders((1, "a", 1)))
@@ -242,7 +242,7 @@ def test_manifests_have_the_compression_and_names_that_the_options_say(tmp_path)
         assert [record["added_data_files_count"] for record in reader] == [1, 1]
 
 
-def test_the_metadata_of_a_hadoop_catalog_is_beside_the_databases(tmp_path):
+def test_metadata_of_hadoop_catalog_is_beside_databases(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("shop")
     schema = Schema(ORDERS, options={"metadata.iceberg.storage": "hadoop-catalog"})
@@ -260,7 +260,7 @@ def test_the_metadata_of_a_hadoop_catalog_is_beside_the_databases(tmp_path):
     assert not (tmp_path / "iceberg/shop/sales").exists()
 
 
-def test_a_hadoop_catalog_needs_a_database(tmp_path):
+def test_hadoop_catalog_needs_database(tmp_path):
     with pytest.raises(UnsupportedError, match=r"'metadata.iceberg.storage' = 'hadoop-catalog' needs a table in"):
         append_table(tmp_path / "t", **{"metadata.iceberg.storage": "hadoop-catalog"})
     elsewhere = {"metadata.iceberg.storage": "hadoop-catalog", "metadata.iceberg.storage-location": "table-location"}
@@ -272,7 +272,7 @@ def test_a_hadoop_catalog_needs_a_database(tmp_path):
 # ---- expiry, tags, rollback, branches
 
 
-def test_expired_snapshots_leave_the_metadata(tmp_path):
+def test_expired_snapshots_leave_metadata(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(4):
         table.write(orders((i, "a", i)))
@@ -282,7 +282,7 @@ def test_expired_snapshots_leave_the_metadata(tmp_path):
     assert names_in(table.store.io, f"{table.path}/metadata") == found.named
 
 
-def test_snapshots_that_expire_after_the_commit_are_not_listed(tmp_path):
+def test_snapshots_that_expire_after_commit_are_not_listed(tmp_path):
     table = _append(tmp_path / "t", **{"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"})
     for i in range(4):
         table.write(orders((i, "a", i)))
@@ -317,7 +317,7 @@ def test_rollback_and_next_commit_replace_rolled_back_snapshots(tmp_path):
     assert found.document["table-uuid"] == uuid
 
 
-def test_leftovers_of_a_rollback_that_was_interrupted_are_replaced(tmp_path):
+def test_leftovers_of_rollback_that_was_interrupted_are_replaced(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(4):
         table.write(orders((i, "a", i)))
@@ -332,7 +332,7 @@ def test_leftovers_of_a_rollback_that_was_interrupted_are_replaced(tmp_path):
         assert names_in(table.store.io, f"{table.path}/metadata") == found.named
 
 
-def test_main_after_a_fast_forward_and_no_other_branch_is_described(tmp_path):
+def test_main_after_fast_forward_and_no_other_branch_is_described(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table.branches.create("b", tag=None)
@@ -345,7 +345,7 @@ def test_main_after_a_fast_forward_and_no_other_branch_is_described(tmp_path):
     assert set(found.files[found.version]) == _live(Table.open(str(tmp_path / "t")))
 
 
-def test_a_new_table_in_the_place_of_a_dropped_one_has_its_own_identity(tmp_path):
+def test_new_table_in_place_of_dropped_one_has_its_own_identity(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("shop")
     schema = Schema(ORDERS, options={"metadata.iceberg.storage": "hadoop-catalog"})
@@ -358,7 +358,7 @@ def test_a_new_table_in_the_place_of_a_dropped_one_has_its_own_identity(tmp_path
     assert found[0] != found[1]
 
 
-def test_files_keep_the_spelling_of_the_directory_that_the_metadata_began_with(tmp_path):
+def test_files_keep_spelling_of_directory_that_metadata_began_with(tmp_path):
     """Java knows a file by its whole path, in the spelling of its own warehouse."""
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
@@ -384,7 +384,7 @@ def test_spellings_of_one_directory(one, other, same):
     assert (one_spelling(one) == one_spelling(other)) == same
 
 
-def test_a_replaced_table_is_described_by_its_new_columns(tmp_path):
+def test_replaced_table_is_described_by_its_new_columns(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("d")
     for columns in ({"p": ["a"], "n": [1]}, {"n": ["x"], "p": ["b"]}):
@@ -401,7 +401,7 @@ def test_a_replaced_table_is_described_by_its_new_columns(tmp_path):
     assert set(_now(table).files[found.version + 1]) == _live(table)
 
 
-def test_a_clone_has_metadata_of_its_own(tmp_path):
+def test_clone_has_metadata_of_its_own(tmp_path):
     here, there = FileSystemCatalog(str(tmp_path / "a")), FileSystemCatalog(str(tmp_path / "b"))
     for catalog in (here, there):
         catalog.create_database("d")
@@ -415,7 +415,7 @@ def test_a_clone_has_metadata_of_its_own(tmp_path):
     assert found.document["table-uuid"] != _now(table).document["table-uuid"]
 
 
-def test_metadata_conforms_to_the_format(tmp_path):
+def test_metadata_conforms_to_format(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     assert table.verify().sound
@@ -455,7 +455,7 @@ def test_changes_of_types_are_those_of_iceberg(old, new, fits):
     assert found is None or "column c, which was " in found
 
 
-def test_a_change_of_a_type_that_iceberg_lacks_is_refused_when_the_table_is_written(tmp_path):
+def test_change_of_type_that_iceberg_lacks_is_refused_when_table_is_written(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table = table.alter([UpdateType("n", "STRING")])
@@ -513,7 +513,7 @@ def test_files_of_other_tools_are_refused_and_found(tmp_path, caplog):
     assert set(_now(table).files[3]) == _live(table)
 
 
-def test_a_directory_of_files_of_other_tools_does_not_become_such_a_table(tmp_path):
+def test_directory_of_files_of_other_tools_does_not_become_such_table(tmp_path):
     (tmp_path / "in").mkdir()
     pq.write_table(orders((7, "x", 7)), tmp_path / "in/x.parquet")
     catalog = FileSystemCatalog(str(tmp_path / "w"))
@@ -535,7 +535,7 @@ def test_vectors_from_before_enabling_iceberg_are_refused(tmp_path, caplog):
 # ---- when something goes wrong
 
 
-def test_failed_metadata_is_logged_and_written_by_the_next_commit(tmp_path, caplog, monkeypatch):
+def test_failed_metadata_is_logged_and_written_by_next_commit(tmp_path, caplog, monkeypatch):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     write = type(table.store.io).write
@@ -581,7 +581,7 @@ def _now_of_newest(table: Table) -> set[str]:
     return found
 
 
-def test_overtaken_commit_does_not_move_the_hint_back(tmp_path):
+def test_overtaken_commit_does_not_move_hint_back(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(2):
         table.write(orders((i, "a", i)))
@@ -618,12 +618,12 @@ def test_leftovers_are_orphan_files(tmp_path):
         ("timestamptz", pa.timestamp("us", "UTC"), 5, "0500000000000000"),
     ],
 )  # fmt: skip
-def test_bounds_have_the_binary_form_of_iceberg(kind, arrow, value, expected):
+def test_bounds_have_binary_form_of_iceberg(kind, arrow, value, expected):
     found = encode_bounds(pa.array([value, None], arrow), kind)
     assert [None if one is None else one.hex() for one in found] == [expected, None]
 
 
-def test_nan_is_not_a_bound():
+def test_nan_is_not_bound():
     assert encode_bounds(pa.array([float("nan"), 1.0]), "double")[0] is None
 
 

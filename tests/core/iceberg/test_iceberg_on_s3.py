@@ -11,7 +11,7 @@ from tests.support.tables import ORDERS, orders
 
 
 @pytest.mark.more
-def test_metadata_in_a_bucket():
+def test_metadata_in_bucket():
     with s3_server() as (root, options):
         catalog = FileSystemCatalog(f"{root}/w", options)
         catalog.create_database("d")

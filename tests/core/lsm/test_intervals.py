@@ -28,7 +28,7 @@ def test_sections_of_worked_examples():
     assert sections([], KEY) == []
 
 
-def test_disjoint_files_share_a_run():
+def test_disjoint_files_share_run():
     result = sections(files((0, 100), (0, 10), (11, 20), (21, 30)), KEY)
     assert shape(result) == [[["f1", "f2", "f3"], ["f0"]]]
     assert [run.level for run in result[0]] == [2, 0]

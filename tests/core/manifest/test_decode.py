@@ -81,7 +81,7 @@ def test_blocks_without_requested_entries_are_not_decoded(monkeypatch):
     assert sum(decoded) == 150
 
 
-def test_buckets_are_found_if_the_field_order_differs():
+def test_buckets_are_found_if_field_order_differs():
     fields = {f["name"]: f for f in MANIFEST_SCHEMA["fields"]}
     order = ("_VERSION", "_KIND", "_BUCKET", "_PARTITION", "_TOTAL_BUCKETS", "_FILE")
     given_entries = [entry(str(i), p=i % 3, bucket=i % 2) for i in range(30)]
@@ -134,7 +134,7 @@ def test_fastavro_and_this_engine_read_each_others_files(codec):
     assert decode_entries(theirs.getvalue(), "m") == given_entries
 
 
-def test_the_top_level_has_exactly_the_six_fields_strict_readers_want():
+def test_top_level_has_exactly_six_fields_strict_readers_want():
     kinds = ((f["name"], f["type"]) for f in MANIFEST_SCHEMA["fields"])
     assert [(name, kind if isinstance(kind, str) else kind["type"]) for name, kind in kinds] == [
         ("_VERSION", "int"),
@@ -153,7 +153,7 @@ def test_another_version_is_refused(blocks):
         decode_entries(container(rows, 1), "/x/m")
 
 
-def test_garbage_is_refused_with_the_file_name():
+def test_garbage_is_refused_with_file_name():
     data = container([ENTRY.to_record(entry(str(i))) for i in range(100)], 1, codec="null")
     other = container([{"a": 1}], schema={"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
     for bad in (b"", b"garbage", data[:-1], data[: len(data) // 2], other):

@@ -17,7 +17,7 @@ def entries(table):
     return [store.manifests.read(m.file_name, m.file_size) for m in metas]
 
 
-def test_a_manifest_is_decoded_once(tmp_path, monkeypatch):
+def test_manifest_is_decoded_once(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     first = entries(table)
@@ -40,7 +40,7 @@ def test_damaged_file_is_decoded_again(tmp_path):
         entries(table)
 
 
-def test_the_entries_held_are_bounded():
+def test_entries_held_are_bounded():
     held = DecodedManifests(most=5)
     asked = []
 

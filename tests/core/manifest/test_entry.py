@@ -16,17 +16,17 @@ from tests.support.draws import draws
 from tests.support.manifests import data_file, data_files, entry
 
 
-def test_a_deletion_cancels_the_addition_before_it():
+def test_deletion_cancels_addition_before_it():
     a, b = entry("a"), entry("b")
     assert merge_entries([a, b, replace(a, kind=DELETE)]) == [b]
 
 
-def test_a_lone_deletion_stays():
+def test_lone_deletion_stays():
     gone = entry("a", DELETE)
     assert merge_entries([gone, entry("b")]) == [gone, entry("b")]
 
 
-def test_a_file_moved_to_another_level_has_two_identities():
+def test_file_moved_to_another_level_has_two_identities():
     low, high = entry("a", level=0), entry("a", level=5)
     assert merge_entries([low, replace(low, kind=DELETE), high]) == [high]
     assert merge_entries([replace(low, kind=DELETE), high]) == [replace(low, kind=DELETE), high]
@@ -36,21 +36,21 @@ def test_a_file_moved_to_another_level_has_two_identities():
     "other",
     [{"p": 1}, {"bucket": 1}, {"level": 1}, {"extra_files": ("x",)}, {"embedded_index": b""}, {"external_path": "/x"}],
 )
-def test_every_part_of_the_identity_counts(other):
+def test_every_part_of_identity_counts(other):
     one = entry("a", p=0, embedded_index=None)
     two = entry("a", **{"p": 0, **other})
     assert one.identity != two.identity
     assert merge_entries([one, two, replace(two, kind=DELETE)]) == [one]
 
 
-def test_statistics_are_no_part_of_the_identity():
+def test_statistics_are_no_part_of_identity():
     one = entry("a")
     gone = replace(one, kind=DELETE, file=one.file.without_stats())
     assert merge_entries([one, gone]) == []
 
 
 @pytest.mark.parametrize("before", [ADD, DELETE])
-def test_a_file_cannot_be_added_twice(before):
+def test_file_cannot_be_added_twice(before):
     with pytest.raises(CorruptedError, match="add the file a "):
         merge_entries([entry("a", before), entry("a")])
 
@@ -76,7 +76,7 @@ def _legal(part):
     return all(kind == ADD or sum(e.identity == i for e in part) == 1 for i, kind in first.items())
 
 
-def test_a_fast_constructor_makes_equal_values():
+def test_fast_constructor_makes_equal_values():
     made = fast_constructor(DataFileMeta)(*(getattr(data_file(), name) for name in DataFileMeta.__slots__))
     assert type(made) is DataFileMeta
     assert made == data_file()

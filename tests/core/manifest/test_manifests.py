@@ -19,7 +19,7 @@ from tests.support.faulty_io import FaultyIO, MemoryIO
 from tests.support.manifests import PARTITION, entry, manifests
 
 
-def test_a_manifest_is_described_by_its_list():
+def test_manifest_is_described_by_its_list():
     m = manifests()
     written = [
         entry("a", p=3, bucket=2, level=1),
@@ -41,14 +41,14 @@ def test_a_manifest_is_described_by_its_list():
     assert m.read_list(name) == [meta]
 
 
-def test_row_ids_are_a_range_only_when_every_file_has_one():
+def test_row_ids_are_range_only_when_every_file_has_one():
     m = manifests()
     ids = [entry("a", first_row_id=100), entry("b", first_row_id=5)]
     assert [(x.min_row_id, x.max_row_id) for x in m.write(ids)] == [(5, 109)]
     assert [(x.min_row_id, x.max_row_id) for x in m.write([*ids, entry("c")])] == [(None, None)]
 
 
-def test_manifests_roll_at_the_target_size():
+def test_manifests_roll_at_target_size():
     m = manifests(manifest_target_file_size="8 kb", manifest_compression="null")
     written = [entry(f"f{i}", p=i) for i in range(500)]
     metas = m.write(iter(written))
@@ -59,7 +59,7 @@ def test_manifests_roll_at_the_target_size():
     assert m.write([]) == []
 
 
-def test_a_failed_write_leaves_nothing():
+def test_failed_write_leaves_nothing():
     inner = MemoryIO()
     for at in range(3):
         m = manifests(FaultyIO(inner, at=at), manifest_target_file_size="1 b")

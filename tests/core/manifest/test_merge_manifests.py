@@ -63,7 +63,7 @@ def commit_sizes(m, *sizes):
     return [meta for n, size in enumerate(sizes) for meta in m.write([entry(f"{n}-{i}", p=n) for i in range(size)])]
 
 
-def test_a_few_small_manifests_are_left_alone():
+def test_few_small_manifests_are_left_alone():
     m = manifests()
     metas = commit_sizes(m, *[1] * 29)
     assert merge_manifests(m, metas) == (metas, [])
@@ -77,7 +77,7 @@ def test_thirty_small_manifests_are_merged():
     assert [meta.num_added_files for meta in merged] == [30]
 
 
-def test_small_ones_that_fill_a_manifest_are_merged_and_the_tail_waits():
+def test_small_ones_that_fill_manifest_are_merged_and_tail_waits():
     m = manifests(manifest_compression="null")
     metas = commit_sizes(m, 10, 10, 10, 1)
     size = sum(meta.file_size for meta in metas[:3])
@@ -89,13 +89,13 @@ def test_small_ones_that_fill_a_manifest_are_merged_and_the_tail_waits():
     assert merged[1] == metas[3]
 
 
-def test_a_group_whose_entries_all_cancel_leaves_no_manifest():
+def test_group_whose_entries_all_cancel_leaves_no_manifest():
     m = manifests(manifest_merge_min_count="2")
     metas = [*m.write([entry("a")]), *m.write([entry("a", DELETE)])]
     assert merge_manifests(m, metas) == ([], [])
 
 
-def test_a_lone_deletion_survives_a_minor_merge():
+def test_lone_deletion_survives_minor_merge():
     m = manifests(manifest_merge_min_count="2")
     metas = [*m.write([entry("b", DELETE)]), *m.write([entry("a")])]
     merged, _ = merge_manifests(m, metas)
@@ -139,7 +139,7 @@ def test_manifests_of_newer_versions_are_not_rewritten():
     assert merge_manifests(m, [*metas, newer]) == ([*metas, newer], [])
 
 
-def test_a_failed_merge_leaves_nothing_new():
+def test_failed_merge_leaves_nothing_new():
     metas = commit_sizes(m := manifests(**EAGER), *[1] * 5) + m.write([entry("0-0", DELETE, p=0)])
     before = dict(m.io.files)
     counted = FaultyIO(m.io.copy())
@@ -152,7 +152,7 @@ def test_a_failed_merge_leaves_nothing_new():
         assert m.io.files == before
 
 
-def test_a_file_added_twice_stops_the_merge():
+def test_file_added_twice_stops_merge():
     m = manifests(manifest_merge_min_count="2")
     with pytest.raises(CorruptedError, match="add the file a"):
         merge_manifests(m, [*m.write([entry("a")]), *m.write([entry("a")])])

@@ -193,7 +193,7 @@ def _silent():
     return Other()
 
 
-def test_a_lost_attempt_is_counted(tmp_path, monkeypatch):
+def test_lost_attempt_is_counted(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t", **{"commit.min-retry-wait": "1 ms"})
     rival(table, monkeypatch, times=2)
     with metrics.collect() as measured:
@@ -234,7 +234,7 @@ def test_rejected_compactions_are_counted(tmp_path):
     assert [commit.commit_kind for commit in done.metrics.commits] == ["APPEND"]
 
 
-def test_a_repeated_commit_is_reported_once(tmp_path, received):
+def test_repeated_commit_is_reported_once(tmp_path, received):
     table = append_table(tmp_path / "t")
     for _ in range(2):
         with table.writer() as writer:
@@ -346,7 +346,7 @@ def test_reads_of_changes_are_reported(tmp_path):
     assert (rows.num_rows, measured.read.rows, measured.read.splits) == (4, 4, 1)
 
 
-def test_a_read_that_stops_early_is_reported(tmp_path):
+def test_read_that_stops_early_is_reported(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     with metrics.collect() as measured:
@@ -497,7 +497,7 @@ def test_passwords_of_paths_are_hidden(tmp_path, monkeypatch, received):
 
 
 @pytest.mark.parametrize("kind", [CommitMetrics, CompactionMetrics, metrics.ScanMetrics, metrics.ReadMetrics])
-def test_every_instrument_has_a_text_and_a_unit(kind):
+def test_every_instrument_has_text_and_unit(kind):
     measures = [f.metadata[MEASURE] for f in kind.__dataclass_fields__.values() if f.metadata]
     recorded = [m for m in measures if m.kind != "attribute"]
     assert all(m.name and m.unit and m.text for m in recorded)

@@ -80,7 +80,7 @@ def test_filters_skip_added_files_by_their_statistics(tmp_path):
     assert table.to_arrow(filter="id >= 11 AND v < 'v20'").column("id").to_pylist() == [11]
 
 
-def test_partitions_come_from_the_paths(tmp_path):
+def test_partitions_come_from_paths(tmp_path):
     table = table_of(tmp_path, DAYS, ["day", "hour"])
     source = partitioned(tmp_path / "in")
     added = table.add_files(str(source))
@@ -100,7 +100,7 @@ def test_partitions_come_from_the_paths(tmp_path):
     }
 
 
-def test_a_directory_of_one_partition_and_a_partition_by_name(tmp_path):
+def test_directory_of_one_partition_and_partition_by_name(tmp_path):
     table = table_of(tmp_path, DAYS, ["day", "hour"])
     source = partitioned(tmp_path / "in")
     table.add_files(str(source / "day=2026-01-01" / "hour=5" / "part-0.parquet"))
@@ -142,7 +142,7 @@ def test_other_formats(tmp_path, kind):
     assert rows_of(table.to_arrow()) == rows(1, 2, 3).to_pylist()
 
 
-def test_the_same_file_is_added_once(tmp_path, monkeypatch):
+def test_same_file_is_added_once(tmp_path, monkeypatch):
     table, path = table_of(tmp_path), write(tmp_path / "in" / "a.parquet")
     table.add_files(str(path))
     monkeypatch.delattr(module, "copy_file")  # no byte is copied in vain
@@ -155,7 +155,7 @@ def test_the_same_file_is_added_once(tmp_path, monkeypatch):
     assert table.to_arrow().num_rows == 4
 
 
-def test_two_calls_at_the_same_time_add_a_file_once(tmp_path):
+def test_two_calls_at_same_time_add_file_once(tmp_path):
     table = table_of(tmp_path)
     for i in range(4):
         write(tmp_path / "in" / f"{i}.parquet", rows(i))
@@ -168,7 +168,7 @@ def test_two_calls_at_the_same_time_add_a_file_once(tmp_path):
     assert sum("bucket-0" in name for name in files_below(tmp_path / "t")) == 4
 
 
-def test_a_move_leaves_one_copy_and_copies_no_byte(tmp_path):
+def test_move_leaves_one_copy_and_copies_no_byte(tmp_path):
     table = table_of(tmp_path, DAYS, ["day", "hour"])
     source = partitioned(tmp_path / "in")
     nodes = {path.stat().st_ino for path in source.rglob("*.parquet")}
@@ -179,7 +179,7 @@ def test_a_move_leaves_one_copy_and_copies_no_byte(tmp_path):
     assert table.verify(deep=True).sound
 
 
-def test_a_symbolic_link_that_is_moved_becomes_a_file(tmp_path):
+def test_symbolic_link_that_is_moved_becomes_file(tmp_path):
     table, path = table_of(tmp_path), write(tmp_path / "real" / "a.parquet")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link.parquet").symlink_to("../real/a.parquet")
@@ -189,7 +189,7 @@ def test_a_symbolic_link_that_is_moved_becomes_a_file(tmp_path):
     assert not list((tmp_path / "in").iterdir())
 
 
-def test_a_failed_move_keeps_the_originals_and_leaves_no_copy(tmp_path, monkeypatch):
+def test_failed_move_keeps_originals_and_leaves_no_copy(tmp_path, monkeypatch):
     table, path = table_of(tmp_path), write(tmp_path / "in" / "a.parquet")
     write(tmp_path / "in" / "b.parquet", rows(4))
     copy = module.copy_file
@@ -207,7 +207,7 @@ def test_a_failed_move_keeps_the_originals_and_leaves_no_copy(tmp_path, monkeypa
     assert table.snapshot() is None
 
 
-def test_a_file_that_vanishes_or_grows_meanwhile(tmp_path, monkeypatch):
+def test_file_that_vanishes_or_grows_meanwhile(tmp_path, monkeypatch):
     table, path = table_of(tmp_path), write(tmp_path / "a.parquet")
     monkeypatch.setattr(module, "copy_file", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError(2, "gone")))
     with pytest.raises(NotFoundError, match="was deleted while it was being added: nothing has changed"):
@@ -262,7 +262,7 @@ def test_a_file_that_does_not_fit_changes_nothing(tmp_path, name):
     assert len(list((tmp_path / "in").iterdir())) == 2
 
 
-def test_a_missing_column_is_null_unless_it_must_not_be(tmp_path):
+def test_missing_column_is_null_unless_it_must_not_be(tmp_path):
     table = table_of(tmp_path)
     table.add_files(str(write(tmp_path / "a.parquet", pa.table({"id": [1, 2]}))))
     assert table.to_arrow().column("v").to_pylist() == [None, None]
@@ -289,7 +289,7 @@ def test_nested_types_must_agree(tmp_path):
             table.add_files(str(path))
 
 
-def test_a_partition_column_in_the_file_must_agree_with_the_path(tmp_path):
+def test_partition_column_in_file_must_agree_with_path(tmp_path):
     table = table_of(tmp_path, COLUMNS.append(pa.field("p", pa.int32())), ["p"])
     same, other = (rows(1, 2).append_column("p", pa.array([7, n], pa.int32())) for n in (7, 8))
     table.add_files(str(write(tmp_path / "p=7" / "a.parquet", same)))
@@ -351,7 +351,7 @@ def test_tables_that_take_no_files(tmp_path, keys, options, message):
         table.add_files(str(write(tmp_path / "a.parquet")))
 
 
-def test_columns_are_found_by_the_names_of_their_time(tmp_path):
+def test_columns_are_found_by_names_of_their_time(tmp_path):
     table = table_of(tmp_path)
     table.add_files(str(write(tmp_path / "a.parquet")))
     table = table.alter([RenameColumn("v", "w")])

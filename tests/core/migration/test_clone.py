@@ -119,7 +119,7 @@ def test_only_what_is_new_is_copied(catalogs, monkeypatch):
     assert made.snapshot().properties[module.SOURCE_SNAPSHOT] == "4"
 
 
-def test_at_a_snapshot_or_a_tag_and_then_forward(catalogs):
+def test_at_snapshot_or_tag_and_then_forward(catalogs):
     here, there = catalogs
     source = source_table(here)
     source.tags.create("v2", 2)
@@ -134,7 +134,7 @@ def test_at_a_snapshot_or_a_tag_and_then_forward(catalogs):
         here.clone("db.t", there, "db.other", snapshot_id=9)
 
 
-def test_changes_of_the_schema_come_along(catalogs):
+def test_changes_of_schema_come_along(catalogs):
     here, there = catalogs
     source = source_table(here)
     here.clone("db.t", there, "db.copy", snapshot_id=2)
@@ -148,7 +148,7 @@ def test_changes_of_the_schema_come_along(catalogs):
     assert contents(here.clone("db.t", there, "db.fresh")) == contents(source)
 
 
-def test_a_branch_and_a_table_without_rows(catalogs):
+def test_branch_and_table_without_rows(catalogs):
     here, there = catalogs
     source = source_table(here)
     source.branches.create("b", source.tags.create("v").name)
@@ -161,7 +161,7 @@ def test_a_branch_and_a_table_without_rows(catalogs):
     assert here.clone("db.empty", there, "db.empty").to_arrow().num_rows == 1
 
 
-def test_a_copy_that_has_changed_is_left_alone(catalogs):
+def test_copy_that_has_changed_is_left_alone(catalogs):
     here, there = catalogs
     source = source_table(here)
     copy = here.clone("db.t", there, "db.copy")
@@ -199,7 +199,7 @@ def test_what_cannot_be_cloned(catalogs):
         here.clone("db.t", there, "db.copy")
 
 
-def test_files_outside_of_the_table_come_into_the_copy(catalogs, tmp_path):
+def test_files_outside_of_table_come_into_copy(catalogs, tmp_path):
     here, there = catalogs
     other, outside = source_table(here, name="db.other"), f"{tmp_path}/outside"
     (location,) = {entry.location for entry in live_entries(other.store, other.snapshot()).live}
@@ -221,7 +221,7 @@ def test_files_outside_of_the_table_come_into_the_copy(catalogs, tmp_path):
     assert len(again.snapshots()) == 1
 
 
-def test_a_file_that_is_lost_is_named(catalogs):
+def test_file_that_is_lost_is_named(catalogs):
     here, there = catalogs
     source = source_table(here)
     (path,) = source.scan().plan().splits[0].files[:1]
@@ -231,7 +231,7 @@ def test_a_file_that_is_lost_is_named(catalogs):
     assert not there.table_exists("db.copy")
 
 
-def test_a_snapshot_that_expires_while_it_is_copied(catalogs, monkeypatch):
+def test_snapshot_that_expires_while_it_is_copied(catalogs, monkeypatch):
     here, there = catalogs
     source = source_table(here)
 
@@ -245,7 +245,7 @@ def test_a_snapshot_that_expires_while_it_is_copied(catalogs, monkeypatch):
     assert not there.table_exists("db.copy")
 
 
-def test_a_file_that_a_crash_left_half_is_copied_again(catalogs):
+def test_file_that_crash_left_half_is_copied_again(catalogs):
     here, there = catalogs
     source = source_table(here)
     for file in source.scan().plan().splits[0].files:
@@ -256,7 +256,7 @@ def test_a_file_that_a_crash_left_half_is_copied_again(catalogs):
     assert copy.verify(deep=True).sound
 
 
-def test_clones_at_the_same_time_make_one_copy(catalogs):
+def test_clones_at_same_time_make_one_copy(catalogs):
     here, there = catalogs
     source = source_table(here)
     errors = []

@@ -110,7 +110,7 @@ def test_encodings_and_codecs_that_java_lacks_are_refused(tmp_path):
             described(parquet(tmp_path / "b", data, compression="brotli"))
 
 
-def test_int96_is_an_instant(tmp_path):
+def test_int96_is_instant(tmp_path):
     data = pa.table({"t": pa.array([datetime(2026, 1, 1)], pa.timestamp("us"))})
     how = {"use_deprecated_int96_timestamps": True}
     assert types_of(parquet(tmp_path / "a", data, **how)) == {"t": "TIMESTAMP(9) WITH LOCAL TIME ZONE"}
@@ -121,7 +121,7 @@ def test_int96_is_an_instant(tmp_path):
         described(parquet(tmp_path / "c", old, **how))
 
 
-def test_days_of_the_julian_calendar_are_refused(tmp_path):
+def test_days_of_julian_calendar_are_refused(tmp_path):
     for i, (first, refused) in enumerate([(date(1582, 10, 15), False), (date(1582, 10, 14), True)]):
         data = pa.table({"d": pa.array([first, date(2026, 1, 1)])})
         data = data.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
@@ -133,7 +133,7 @@ def test_days_of_the_julian_calendar_are_refused(tmp_path):
             assert described(path).row_count == 2
 
 
-def test_statistics_of_parquet_are_those_of_the_rows(tmp_path):
+def test_statistics_of_parquet_are_those_of_rows(tmp_path):
     data = {
         "n": pa.array([5, None, 3, 9], pa.int16()),
         "t": ["b", "a", None, "ü"],
@@ -187,7 +187,7 @@ def test_every_orc_type(tmp_path):
         ("struct<c:date>", (date(1500, 1, 1),), "1582"),
     ],
 )
-def test_an_orc_type_that_engines_misread_is_refused(tmp_path, text, row, why):
+def test_orc_type_that_engines_misread_is_refused(tmp_path, text, row, why):
     path = tmp_path / "a.orc"
     with path.open("wb") as sink, pyorc.Writer(sink, text) as writer:
         writer.write(row)
@@ -236,7 +236,7 @@ def test_avro_types(tmp_path, kind, expected):
         ("null", "null"),
     ],
 )
-def test_an_avro_type_that_engines_misread_is_refused(tmp_path, kind, why):
+def test_avro_type_that_engines_misread_is_refused(tmp_path, kind, why):
     with pytest.raises(UnsupportedError, match=rf"'c' of .*a\.avro is stored as .*{why}"):
         described(avro(tmp_path / "a.avro", kind))
 

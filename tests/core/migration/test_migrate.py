@@ -42,7 +42,7 @@ DATA = pa.table(
 )
 
 
-def test_a_directory_becomes_a_table(tmp_path, catalog):
+def test_directory_becomes_table(tmp_path, catalog):
     source = dataset(tmp_path / "in", DATA, "day", "hour", "shop")
     table = catalog.migrate(source, "db.t", "Parquet")
     assert types_of(table) == {
@@ -95,7 +95,7 @@ def test_types_and_names_of_partition_columns_can_be_given(tmp_path, catalog):
     assert not catalog.table_exists("db.v")
 
 
-def test_options_of_the_catalog_and_of_the_call(tmp_path, catalog):
+def test_options_of_catalog_and_of_call(tmp_path, catalog):
     catalog.options["table-default.snapshot.num-retained.max"] = "20"
     source = dataset(tmp_path / "in", DATA.select(["id"]))
     table = catalog.migrate(source, "db.t", options={"file.format": "orc", "deletion-vectors.enabled": "true"})
@@ -116,7 +116,7 @@ def test_options_of_the_catalog_and_of_the_call(tmp_path, catalog):
         (pa.table({"x": [1]}), r"b\.parquet has no column 'id'"),
     ],
 )
-def test_files_that_differ_are_named_with_the_column(tmp_path, catalog, other, message):
+def test_files_that_differ_are_named_with_column(tmp_path, catalog, other, message):
     (tmp_path / "in").mkdir()
     pq.write_table(DATA.select(["id"]), tmp_path / "in" / "a.parquet")
     pq.write_table(other, tmp_path / "in" / "b.parquet")
@@ -156,7 +156,7 @@ def test_what_cannot_be_migrated(tmp_path, catalog):
     assert catalog.table("db.t").to_arrow().num_rows == 4
 
 
-def test_a_call_that_was_interrupted_is_finished(tmp_path, catalog, monkeypatch):
+def test_call_that_was_interrupted_is_finished(tmp_path, catalog, monkeypatch):
     source = dataset(tmp_path / "in", DATA.select(["id", "hour"]), "hour")
     catalog.create_table("db.t", module.migration_of(catalog._io, source).schema)  # killed behind the creation
     table = catalog.migrate(source, "db.t", move=True)
@@ -164,7 +164,7 @@ def test_a_call_that_was_interrupted_is_finished(tmp_path, catalog, monkeypatch)
     assert not files_below(source)
 
 
-def test_a_failure_leaves_neither_table_nor_files(tmp_path, catalog, monkeypatch):
+def test_failure_leaves_neither_table_nor_files(tmp_path, catalog, monkeypatch):
     source = dataset(tmp_path / "in", DATA.select(["id", "hour"]), "hour")
 
     def fails(*_, **__):

@@ -22,7 +22,7 @@ def bucket():
         yield server
 
 
-def test_files_of_a_store_are_copied_inside_the_store(bucket, tmp_path, monkeypatch):
+def test_files_of_store_are_copied_inside_store(bucket, tmp_path, monkeypatch):
     url, options = bucket
     store = fsspec.filesystem("s3", **s3_arguments(options))
     for p in ("a%20b", "__HIVE_DEFAULT_PARTITION__"):
@@ -43,7 +43,7 @@ def test_files_of_a_store_are_copied_inside_the_store(bucket, tmp_path, monkeypa
     assert not [path for path in store.find(f"{url}/in") if path.endswith(".parquet")]
 
 
-def test_a_clone_crosses_stores_in_both_directions(bucket, tmp_path):
+def test_clone_crosses_stores_in_both_directions(bucket, tmp_path):
     url, options = bucket
     here, there = FileSystemCatalog(str(tmp_path / "w")), FileSystemCatalog(f"{url}/clones", options)
     for catalog in (here, there):
@@ -60,7 +60,7 @@ def test_a_clone_crosses_stores_in_both_directions(bucket, tmp_path):
     assert rows_of(back.to_arrow()) == rows_of(table.to_arrow())
 
 
-def test_an_upload_that_fails_leaves_no_file(bucket):
+def test_upload_that_fails_leaves_no_file(bucket):
     url, options = bucket
     io = FileIO.of(url, options)
 

@@ -35,7 +35,7 @@ def stat_files(table):
     return [path for path in files_below(table.path) if "statistics" in str(path)]
 
 
-def test_statistics_are_a_snapshot_of_the_same_rows(table):
+def test_statistics_are_snapshot_of_same_rows(table):
     given = statistics(table, columns={"id": ColumnStatistics(0, 2, "1", "2", 0, 8, 8)})
     made = commit_statistics(table.store, given)
     assert (made.commit_kind, made.delta_record_count, made.total_record_count) == ("ANALYZE", 0, 2)
@@ -45,7 +45,7 @@ def test_statistics_are_a_snapshot_of_the_same_rows(table):
     assert read_statistics(table.store, table.snapshot()) == given  # until a schema change
 
 
-def test_changes_between_snapshots_hold_nothing_of_an_analysis(table):
+def test_changes_between_snapshots_hold_nothing_of_analysis(table):
     made = commit_statistics(table.store, statistics(table))
     assert table.changes(made.id - 1, made.id).num_rows == 0
 
@@ -60,13 +60,13 @@ def test_another_schema_has_no_statistics(table):
     assert len(stat_files(table)) == 1
 
 
-def test_a_table_without_snapshots_is_left_alone(tmp_path):
+def test_table_without_snapshots_is_left_alone(tmp_path):
     table = append_table(tmp_path / "t")
     assert commit_statistics(table.store, TableStatistics(0, 0)) is None
     assert stat_files(table) == []
 
 
-def test_expiry_deletes_the_file(table):
+def test_expiry_deletes_file(table):
     commit_statistics(table.store, statistics(table))
     commit_statistics(table.store, statistics(table))
     assert len(stat_files(table)) == 2
@@ -85,7 +85,7 @@ def test_expiry_deletes_the_file(table):
         (b'{"snapshotId": 1, "schemaId": 0, "colStats": {"a": {}}}', "'colId' is missing"),
     ],
 )
-def test_a_damaged_file_is_named(content, message):
+def test_damaged_file_is_named(content, message):
     if message is None:
         assert TableStatistics.from_json(content, "p").columns == {}
         return
@@ -113,7 +113,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("kind", "value", "text"), VALUES)
-def test_values_have_the_texts_that_java_writes(kind, value, text):
+def test_values_have_texts_that_java_writes(kind, value, text):
     assert to_text(value, parse_type(kind)) == text
     assert from_text(text, parse_type(kind)) == value
 

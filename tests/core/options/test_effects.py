@@ -23,7 +23,7 @@ def told(path, **options):
     return file, next((path / "t").rglob(file.file_name))
 
 
-def test_changelog_files_have_a_prefix_a_codec_and_statistics_of_their_own(tmp_path):
+def test_changelog_files_have_prefix_codec_and_statistics_of_their_own(tmp_path):
     plain, where = told(tmp_path / "plain")
     assert plain.file_name.startswith("changelog-")
     assert pq.read_metadata(where).row_group(0).column(0).compression == "ZSTD"
@@ -35,7 +35,7 @@ def test_changelog_files_have_a_prefix_a_codec_and_statistics_of_their_own(tmp_p
     assert plain.value_stats.min_values != other.value_stats.min_values
 
 
-def test_files_are_compressed_at_the_level_of_zstd_that_the_option_says(tmp_path):
+def test_files_are_compressed_at_level_of_zstd_that_option_says(tmp_path):
     rows = orders(*((k, f"some text of row {k * k % 7919}", k) for k in range(5000)))
     sizes = []
     for level in ("1", "19"):
@@ -45,18 +45,18 @@ def test_files_are_compressed_at_the_level_of_zstd_that_the_option_says(tmp_path
     assert sizes[1] != sizes[0]
 
 
-def test_generated_users_begin_with_the_prefix(tmp_path):
+def test_generated_users_begin_with_prefix(tmp_path):
     table = append_table(tmp_path / "t", **{"commit.user-prefix": "nightly"})
     assert re.fullmatch(r"nightly_[0-9a-f-]{36}", table.write(orders((1, "a", 1))).commit_user)
 
 
-def test_the_time_for_attempts_is_bounded(tmp_path):
+def test_time_for_attempts_is_bounded(tmp_path):
     table = append_table(tmp_path / "t", **{"commit.timeout": "3 s"})
     assert Publisher(table.store)._retry.timeout == pytest.approx(3)
 
 
 @pytest.mark.parametrize(("text", "left"), [("true", {1, 9}), ("TRUE", {1, 9}), ("false", {9}), (None, {9})])
-def test_an_overwrite_replaces_the_partitions_of_its_rows_if_the_option_is_true(tmp_path, text, left):
+def test_overwrite_replaces_partitions_of_its_rows_if_option_is_true(tmp_path, text, left):
     rows = pa.table({"p": ["a", "b"], "v": pa.array([1, 2], pa.int64())})
     options = {} if text is None else {"dynamic-partition-overwrite": text}
     table = Table.create(str(tmp_path / "t"), Schema(rows.schema, partition_keys=["p"], options=options))
@@ -65,7 +65,7 @@ def test_an_overwrite_replaces_the_partitions_of_its_rows_if_the_option_is_true(
     assert set(table.to_arrow()["v"].to_pylist()) == left
 
 
-def test_an_overwrite_refuses_an_option_that_is_neither_true_nor_false(tmp_path):
+def test_overwrite_refuses_option_that_is_neither_true_nor_false(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises(InvalidInputError, match="'dynamic-partition-overwrite' is 'yes': must be true or false"):
@@ -73,7 +73,7 @@ def test_an_overwrite_refuses_an_option_that_is_neither_true_nor_false(tmp_path)
 
 
 @pytest.mark.parametrize("key", ["file.format", "changelog-file.format"])
-def test_a_format_is_named_in_any_case_and_an_unknown_one_is_refused(tmp_path, key):
+def test_format_is_named_in_any_case_and_unknown_one_is_refused(tmp_path, key):
     changes = {"bucket": "1", "changelog-producer": "input"}
     keyed_table(tmp_path / "orc", **changes, **{key: " ORC "}).write(orders((1, "a", 1)))
     assert any((tmp_path / "orc").rglob("*.orc"))

@@ -46,7 +46,7 @@ def _as_in_a_new_process():
         ("commit.callback.a.B.parm", "commit.callback.a.B.param"),
     ],
 )
-def test_a_misspelt_name_is_refused_with_the_nearest(key, near):
+def test_misspelt_name_is_refused_with_nearest(key, near):
     assert not is_known(key)
     assert nearest(key) == near
     with pytest.raises(InvalidInputError, match="unknown option"):
@@ -82,14 +82,14 @@ def test_kinds_of_indexes_and_what_is_said_of_them_are_those_there_are():
     assert set(KIND_OPTIONS) == set(FILE_INDEXES)
 
 
-def test_settings_of_an_indexed_column_with_a_dot_in_its_name_count():
+def test_settings_of_indexed_column_with_dot_in_its_name_count():
     options = {"file-index.bloom-filter.columns": "a.b", "file-index.bloom-filter.a.b.items": "7"}
     assert index_options(options, "bloom-filter", "a.b") == {"items": "7"}
     renamed = renamed_setting("file-index.bloom-filter.a.b.items", lambda name: {"a.b": "c"}.get(name, name))
     assert renamed == "file-index.bloom-filter.c.items"
 
 
-def test_an_unknown_key_that_is_kept_warns_once_and_one_of_no_family_never():
+def test_unknown_key_that_is_kept_warns_once_and_one_of_no_family_never():
     kept = {"fields.v.agregate-function": "sum", "owner": "me", "parquet.page.size": "1", "bucket": "1"}
     with pytest.warns(UserWarning, match=r"'fields\.v\.agregate-function' of t .*no effect; did you mean") as told:
         warn_of_strays(kept, "t")

@@ -53,7 +53,7 @@ READ = _read_by_the_code()
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS.values(), ids=ALL_OPTIONS)
-def test_the_code_reads_an_option_just_where_its_mark_says_so(option):
+def test_code_reads_option_just_where_its_mark_says_so(option):
     used = option.mark.kind == "used"
     if used and option.key not in READ:
         raise AssertionError(f"nothing reads option {option.key!r}, which is marked as used. {MARKING}")
@@ -91,13 +91,13 @@ def test_an_option_without_effect_warns_once(given, message):
         check_known(given, "t")
 
 
-def test_a_default_and_an_option_that_counts_warn_of_nothing():
+def test_default_and_option_that_counts_warn_of_nothing():
     warn_once.cache_clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_known({"sort-engine": "loser-tree", "bucket": "2", "parquet.compression": "zstd"}, "t")
 
 
-def test_the_page_of_the_docs_is_current():
+def test_page_of_docs_is_current():
     command = "python -m paimon_core.options.listing > docs/reference/options.md"
     assert (ROOT / "docs/reference/options.md").read_text() == page(), command

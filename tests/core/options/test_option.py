@@ -18,14 +18,14 @@ def test_values_are_typed_and_have_defaults():
     assert not options.has(BUCKET_KEY)
 
 
-def test_older_keys_are_asked_in_order_after_the_key():
+def test_older_keys_are_asked_in_order_after_key():
     assert Options({"write.compaction-skip": "true"}).value(WRITE_ONLY)
     assert Options({"deduplicate.ignore-delete": "true"}).has(IGNORE_DELETE)
     both = Options({"write.compaction-skip": "true", "write-only": "false"})
     assert not both.value(WRITE_ONLY)
 
 
-def test_a_bad_text_names_key_text_and_what_is_accepted():
+def test_bad_text_names_key_text_and_what_is_accepted():
     options = Options({"write.compaction-skip": "maybe"})
     with pytest.raises(InvalidInputError, match=r"option 'write.compaction-skip' is 'maybe': must be true or false"):
         options.value(WRITE_ONLY)
@@ -43,7 +43,7 @@ def test_merging_overlays_and_removes():
     assert dict(options) == {"a": "1", "b": "2"}
 
 
-def test_equal_options_hash_equally_whatever_the_order():
+def test_equal_options_hash_equally_whatever_order():
     first, second = Options({"a": "1", "b": "2"}), Options({"b": "2", "a": "1"})
     assert first == second
     assert hash(first) == hash(second)

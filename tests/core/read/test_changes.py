@@ -60,7 +60,7 @@ def test_without_kinds_deletes_are_refused_or_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["-D", "-U"])
-def test_retract_without_replacement_is_a_delete(tmp_path, kind):
+def test_retract_without_replacement_is_delete(tmp_path, kind):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 9)), [kind])
     with pytest.raises(UnsupportedError, match="snapshot 1"):

@@ -24,7 +24,7 @@ def test_cuts_begin_at_allowed_rows(starts, rows, parts):
     assert list(cuts_at(np.array(starts), 6, rows)) == parts
 
 
-def test_a_spilled_run_is_read_once(tmp_path):
+def test_spilled_run_is_read_once(tmp_path):
     run = SpilledRun(tmp_path / "run.arrow", 64)
     run.put([pa.table({"a": [1, 2]})], None)
     run.put([pa.table({"a": [3]})], None)
@@ -32,7 +32,7 @@ def test_a_spilled_run_is_read_once(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_run_has_no_file_to_read(tmp_path):
+def test_empty_run_has_no_file_to_read(tmp_path):
     run = SpilledRun(tmp_path / "run.arrow", 64)
     run.put([], None)
     assert list(run(1)) == []

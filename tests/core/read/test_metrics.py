@@ -51,7 +51,7 @@ def left_out(found: ReadMetrics) -> dict[str, int]:
 
 @pytest.mark.cases(5)
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_every_merge_engine_returns_the_same_rows(tmp_path, spec):
+def test_every_merge_engine_returns_same_rows(tmp_path, spec):
     rng = random.Random(spec.name)
     table = keyed_table(tmp_path / "t", MERGED, ["k"], **{"write-only": "true", "bucket": "1", **spec.options})
     for _ in range(4):
@@ -89,7 +89,7 @@ def test_rows_deleted_by_vectors_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["1 b", "1 mb"])
-def test_rows_that_an_index_excludes_are_not_deleted(tmp_path, place):
+def test_rows_that_index_excludes_are_not_deleted(tmp_path, place):
     options = {"file-index.bitmap.columns": "n", "file-index.in-manifest-threshold": place}
     table = append_table(
         tmp_path / "t", **{"deletion-vectors.enabled": "true", "metadata.stats-mode": "none", **options}

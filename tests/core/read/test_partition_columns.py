@@ -45,7 +45,7 @@ def test_read_batch_size_limits_constant_columns(tmp_path):
     assert [b.num_rows for b in table.to_batches(columns=["p"])] == [300, 300, 300, 100]
 
 
-def test_long_constants_bound_the_batches_of_stored_columns(tmp_path):
+def test_long_constants_bound_batches_of_stored_columns(tmp_path):
     table = Table.create(f"{tmp_path}/t", Schema(SCHEMA, partition_keys=["p"]))
     value = "x" * 200
     table.write(pa.table({"p": pa.array([value]).take(pa.array([0] * 300_000)), "k": range(300_000)}, schema=SCHEMA))

@@ -120,7 +120,7 @@ def test_start_follows_timestamp_options(tmp_path):
         assert result == [A, B, C, D][min(younger) - 1 :]
 
 
-def test_compacted_full_starts_at_a_compaction(tmp_path):
+def test_compacted_full_starts_at_compaction(tmp_path):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     table.compact(full=True)
     table.write(orders((4, "e", 0)))

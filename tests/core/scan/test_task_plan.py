@@ -65,7 +65,7 @@ def test_tasks_are_filled_up_to_target_size(described, packing, least):
 
 
 @pytest.mark.parametrize(("least", "tasks"), [(1, 2), (3, 4), (1000, 10)])
-def test_tasks_shrink_to_an_eighth_for_parallelism(least, tasks):
+def test_tasks_shrink_to_eighth_for_parallelism(least, tasks):
     splits = splits_of([(True, [1] * 20)])
     assert len(plan_tasks(splits, Packing(80, 5), least)) == tasks
 

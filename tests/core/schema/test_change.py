@@ -77,13 +77,13 @@ def nested_ids(t):
 # ---- adding
 
 
-def test_a_new_column_comes_last_with_the_next_id():
+def test_new_column_comes_last_with_next_id():
     changed = change(AddColumn("n", "INT", comment="c", default="5"))
     assert changed.fields[-1] == DataField(12, "n", parse_type("INT"), "c", "5")
     assert (changed.id, changed.highest_field_id) == (1, 12)
 
 
-def test_nested_fields_of_a_new_column_are_numbered_after_it_and_never_again():
+def test_nested_fields_of_new_column_are_numbered_after_it_and_never_again():
     changed = change(AddColumn("n", "ROW<a INT, b ROW<c INT>>"), DropColumn("n"), AddColumn("n", "INT"))
     assert changed.field("n").id == 16
     first = change(AddColumn("n", "ROW<a INT, b ROW<c INT>>"))
@@ -117,11 +117,11 @@ def test_columns_are_added_at_any_depth(path, type_text, expected):
         (Position("after", "ai"), "k p v r ar m ai n"),
     ],
 )
-def test_a_new_column_is_added_at_its_position(position, names):
+def test_new_column_is_added_at_its_position(position, names):
     assert " ".join(change(AddColumn("n", "INT", position=position)).names) == names
 
 
-def test_before_the_partition_columns_if_the_table_says_so():
+def test_before_partition_columns_if_table_says_so():
     base = change(SetOption("add-column-before-partition", "true"))
     assert change(AddColumn("n", "INT"), base=base).names[:3] == ("k", "n", "p")
 
@@ -135,7 +135,7 @@ def test_dropped_column_and_nested_field_are_removed():
     assert change(DropColumn("ai")).highest_field_id == PRIMARY.highest_field_id
 
 
-def test_a_renamed_column_keeps_its_id_and_options_follow():
+def test_renamed_column_keeps_its_id_and_options_follow():
     changed = change(RenameColumn("v", "vv"), RenameColumn("k", "kk"))
     assert changed.field("vv").id == PRIMARY.field("v").id
     assert changed.primary_keys == ("kk", "p")
@@ -149,7 +149,7 @@ def test_nested_fields_are_renamed_by_their_path():
     assert found["ar.qq"] == ids(PRIMARY.fields)["ar.q"]
 
 
-def test_a_column_can_change_the_case_of_its_own_name():
+def test_column_can_change_case_of_its_own_name():
     assert "V" in change(RenameColumn("v", "V")).names
 
 
@@ -183,7 +183,7 @@ def test_nullability_stays_unless_it_is_meant():
     assert str(change(UpdateNullability("n", True), base=base).field("n").type) == "INT"
 
 
-def test_the_same_type_again_is_no_change():
+def test_same_type_again_is_no_change():
     assert change(UpdateType("r", "ROW<x INT, y ROW<z STRING>>")).fields == PRIMARY.fields
 
 
@@ -260,25 +260,25 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("one", "error", "message"), REFUSED, ids=[str(r[0])[:60] for r in REFUSED])
-def test_change_that_breaks_a_rule_is_refused(one, error, message):
+def test_change_that_breaks_rule_is_refused(one, error, message):
     with pytest.raises(error, match=message):
         change(one)
 
 
-def test_the_bucket_key_of_an_append_table_keeps_its_type_and_stays():
+def test_bucket_key_of_append_table_keeps_its_type_and_stays():
     with pytest.raises(InvalidInputError, match="buckets"):
         change(UpdateType("k", "STRING"), base=APPEND)
     with pytest.raises(InvalidInputError, match="bucket-key"):
         change(DropColumn("k"), base=APPEND)
 
 
-def test_the_last_column_stays():
+def test_last_column_stays():
     base = create(Schema([DataField(0, "a", parse_type("INT"))]), 0)
     with pytest.raises(InvalidInputError, match="only column"):
         change(DropColumn("a"), base=base)
 
 
-def test_a_failed_change_changes_nothing():
+def test_failed_change_changes_nothing():
     with pytest.raises(NotFoundError):
         change(AddColumn("n", "INT"), DropColumn("zz"))
 
@@ -311,7 +311,7 @@ def test_a_failed_change_changes_nothing():
         ({}, DropPrimaryKey(), True),
     ],
 )
-def test_changes_of_options_on_a_table_with_data(options, one, refused):
+def test_changes_of_options_on_table_with_data(options, one, refused):
     base = replace(PRIMARY, options=PRIMARY.options.merged(options))
     if refused:
         with pytest.raises(InvalidInputError):
@@ -320,14 +320,14 @@ def test_changes_of_options_on_a_table_with_data(options, one, refused):
         change(one, base=base, has_snapshots=True)
 
 
-def test_an_empty_table_may_change_every_option():
+def test_empty_table_may_change_every_option():
     changed = change(SetOption("merge-engine", "first-row"), RemoveOption("sequence.field"))
     assert changed.options["merge-engine"] == "first-row"
     free = change(SetOption("bucket", "-1"), RemoveOption("sequence.field"), DropPrimaryKey())
     assert free.primary_keys == ()
 
 
-def test_defaults_of_old_versions_survive_the_change():
+def test_defaults_of_old_versions_survive_change():
     old = replace(PRIMARY, version=1, options=Options({"bucket": "1", "file.format": "orc"}))
     changed = change(AddColumn("n", "INT"), base=old)
     assert (changed.version, dict(changed.options)) == (3, dict(old.options))
@@ -388,7 +388,7 @@ BY_JAVA = [
 ]
 
 
-def test_the_result_equals_that_of_java():
+def test_result_equals_that_of_java():
     path = Path(__file__).parent / "altered_by_java.json"
     first, last = (TableSchema.from_json(json.dumps(one).encode(), str(path)) for one in json.loads(path.read_text()))
     ours = apply(first, BY_JAVA, has_snapshots=True)

@@ -123,7 +123,7 @@ def test_replaced_schema_published_once_more_continues():
     assert not continues(new, again)
 
 
-def test_columns_that_all_changed_their_names_may_be_a_replacement():
+def test_columns_that_all_changed_their_names_may_be_replacement():
     base = table({"a": "INT", "b": "INT"})
     assert continues(base, altered(base, RenameColumn("a", "c")))
     assert not continues(base, altered(base, RenameColumn("a", "c"), RenameColumn("b", "d")))
@@ -148,6 +148,6 @@ def test_replacement_with_column_ids_from_zero_is_seen_by_its_types():
         assert not continues(base, replace(table(columns), id=1, highest_field_id=9))
 
 
-def test_option_at_its_default_equals_the_default():
+def test_option_at_its_default_equals_default():
     explicit = replace(PRIMARY, id=1, options=Options({**PRIMARY.options, "merge-engine": "deduplicate"}))
     assert continues(PRIMARY, explicit)

@@ -29,7 +29,7 @@ def run(file_fields, read_fields, rows):
     return found.to_pylist()
 
 
-def test_unchanged_schema_returns_the_same_batch():
+def test_unchanged_schema_returns_same_batch():
     fields = (f(0, "a", "INT"), f(1, "b", row(f(2, "x", "INT"))))
     plan = evolve(fields, fields)
     batch = pa.RecordBatch.from_pylist([{"a": 1, "b": {"x": 2}}], schema=arrow_schema(fields))
@@ -38,7 +38,7 @@ def test_unchanged_schema_returns_the_same_batch():
     assert evolve(list(fields), list(fields)) is plan
 
 
-def test_only_requested_columns_are_read_from_the_file():
+def test_only_requested_columns_are_read_from_file():
     file = (f(0, "a", "INT"), f(1, "b", "STRING"), f(2, "c", "DATE"))
     assert evolve(file, (f(2, "c", "DATE"), f(0, "z", "INT"))).file_columns == (file[2], file[0])
     assert evolve(file, (f(9, "a", "INT"),)).file_columns == ()
@@ -59,7 +59,7 @@ def test_swapped_names_are_not_mixed_up():
     ]
 
 
-def test_a_column_dropped_and_added_again_is_another_one():
+def test_column_dropped_and_added_again_is_another_one():
     assert run((f(0, "a", "INT"),), (f(0, "a0", "INT"), f(5, "a", "INT")), [{"a": 1}]) == [{"a0": 1, "a": None}]
 
 
@@ -69,13 +69,13 @@ def test_no_column_in_common():
     assert plan.apply(empty).schema.names == ["b"]
 
 
-def test_a_new_column_that_may_not_be_null_is_null_in_old_files():
+def test_new_column_that_may_not_be_null_is_null_in_old_files():
     found = evolve((f(0, "a", "INT"),), (f(0, "a", "INT"), f(1, "b", "INT NOT NULL")))
     batch = pa.RecordBatch.from_pylist([{"a": 1}], schema=arrow_schema(found.file_columns))
     assert found.apply(batch).to_pylist() == [{"a": 1, "b": None}]
 
 
-def test_nullability_alone_changes_the_schema_only():
+def test_nullability_alone_changes_schema_only():
     file, read = (f(0, "a", "INT NOT NULL"),), (f(0, "a", "INT"),)
     assert run(file, read, [{"a": 1}]) == [{"a": 1}]
     assert run(read, file, [{"a": 1}]) == [{"a": 1}]
@@ -142,7 +142,7 @@ def test_values_hidden_under_nulls_stay_hidden():
     assert plan.apply(batch).to_pylist() == [{"a": [1, 2]}, {"a": None}, {"a": [3]}]
 
 
-def test_text_under_a_null_row_is_not_parsed():
+def test_text_under_null_row_is_not_parsed():
     struct = pa.StructArray.from_arrays(
         [pa.array(["1", "junk"])], fields=[pa.field("x", pa.string())], mask=pa.array([False, True])
     )
@@ -151,7 +151,7 @@ def test_text_under_a_null_row_is_not_parsed():
     assert plan.apply(batch).to_pylist() == [{"r": {"x": 1}}, {"r": None}]
 
 
-def test_inner_nullability_follows_the_reader():
+def test_inner_nullability_follows_reader():
     file, read = (f(0, "a", "ARRAY<INT NOT NULL>"),), (f(0, "a", "ARRAY<INT>"),)
     assert run(file, read, [{"a": [1, 2]}, {"a": None}]) == [{"a": [1, 2]}, {"a": None}]
 

@@ -58,7 +58,7 @@ def test_new_columns_are_added_and_matched_without_case():
         ("ARRAY<INT>", "INT", None, None),
     ],
 )
-def test_types_change_as_the_rules_allow(old, new, widened, cast):
+def test_types_change_as_rules_allow(old, new, widened, cast):
     for rules, expected in ((ADDING, None), (WIDENING, widened), (EXPLICIT, cast)):
         if expected == "refused":
             with pytest.raises(InvalidInputError, match="cannot be merged with"):
@@ -68,7 +68,7 @@ def test_types_change_as_the_rules_allow(old, new, widened, cast):
             assert merge_changes(fields(a=old), fields(a=new), rules) == wanted
 
 
-def test_a_change_that_loses_the_race_is_made_of_the_newer_schema(tmp_path):
+def test_change_that_loses_race_is_made_of_newer_schema(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(fields(a="INT")))
     seen = []
 

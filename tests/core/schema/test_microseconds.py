@@ -35,7 +35,7 @@ def test_columns_that_decide_nothing_may_lose_digits(keys, options, finer):
     assert names(finer_columns(given), given) == finer
 
 
-def test_only_the_named_columns_change():
+def test_only_named_columns_change():
     given = schema()
     cut = in_microseconds(given, {given.field("a").id, given.field("b").id})
     assert [str(f.type) for f in cut.fields[1:]] == ["TIMESTAMP(6)", "TIMESTAMP(6)", "TIMESTAMP(9)"]

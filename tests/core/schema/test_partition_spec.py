@@ -80,7 +80,7 @@ def check_each_is_dropped_alone(table):
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_each_partition_has_a_text_that_drops_it_alone(tmp_path, kind):
+def test_each_partition_has_text_that_drops_it_alone(tmp_path, kind):
     check_each_is_dropped_alone(table_of(tmp_path / "t", kind, VALUES[kind]))
 
 

@@ -31,7 +31,7 @@ TO_BIGINT = each(lambda field: replace(field, type=parse_type("BIGINT")))
         (["m", "value", "x"], "m", "MAP<STRING, ROW<x BIGINT>>"),
     ],
 )
-def test_an_edit_reaches_the_end_of_its_path(path, column, text):
+def test_edit_reaches_end_of_its_path(path, column, text):
     found = shown(within(FIELDS, path, TO_BIGINT, ()))
     assert found == {**shown(FIELDS), column: str(parse_type(text))}
 
@@ -47,7 +47,7 @@ def test_an_edit_reaches_the_end_of_its_path(path, column, text):
         (["m", "key"], r"'value' \(keys cannot change\)"),
     ],
 )
-def test_a_wrong_path_is_refused(path, error):
+def test_wrong_path_is_refused(path, error):
     with pytest.raises((InvalidInputError, NotFoundError), match=error):
         within(FIELDS, path, TO_BIGINT, ())
 
@@ -67,14 +67,14 @@ def test_elements_have_no_name_to_change():
         (Position("before", "l"), "rcl"),
     ],
 )
-def test_a_column_is_placed_among_its_siblings(position, names):
+def test_column_is_placed_among_its_siblings(position, names):
     siblings = fields(r="INT", l="INT")
     new = fields(c="INT")[0]
     assert "".join(f.name for f in placed(siblings, new, position)) == names
     assert "".join(f.name for f in moved(position)((new, *siblings), "c")) == names
 
 
-def test_a_column_cannot_move_next_to_itself():
+def test_column_cannot_move_next_to_itself():
     with pytest.raises(InvalidInputError, match="cannot be moved next to itself"):
         moved(Position("after", "a"))(FIELDS, "a")
 

@@ -21,7 +21,7 @@ from paimon_core.types.datatype import INT, DataField
         ("file.format", "orc", []),
     ],
 )
-def test_the_columns_an_option_names(key, text, columns):
+def test_columns_option_names(key, text, columns):
     assert columns_in(key, text) == columns
 
 
@@ -58,7 +58,7 @@ def test_untouched_lists_keep_their_spelling():
     assert rename({"sequence.field": "a , b"}, "c", "d") == {"sequence.field": "a , b"}
 
 
-def test_fields_of_nested_rows_are_renamed_in_the_nested_keys():
+def test_fields_of_nested_rows_are_renamed_in_nested_keys():
     options = {"fields.a.nested-key": "x,y", "fields.b.nested-key": "x", "fields.a.nested-sequence-field": "x"}
     assert rename_inner(options, "a", "x", "z") == {
         "fields.a.nested-key": "z,y",
@@ -72,7 +72,7 @@ def test_unknown_columns_in_options_are_removed():
     assert keep(options, ["a"]) == {"sequence.field": "a", "file.format": "orc"}
 
 
-def test_current_options_for_an_older_schema():
+def test_current_options_for_older_schema():
     then = TableSchema(0, (DataField(0, "old", INT),), 0)
     now = TableSchema(
         2,

@@ -34,7 +34,7 @@ def test_ids_are_taken_once_and_listed_in_order(tmp_path):
     assert found.get(2).comment is None
 
 
-def test_other_names_in_the_directory_are_ignored(tmp_path):
+def test_other_names_in_directory_are_ignored(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     for name in (".schema-1.x.tmp", "schema-1x", "schema-", "schema-²", "other"):
@@ -53,7 +53,7 @@ def test_cached_schemas_are_not_pickled(tmp_path):
     assert again._known == {}
 
 
-def test_the_latest_schema_is_that_of_a_table_created_again(tmp_path):
+def test_latest_schema_is_that_of_table_created_again(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     found.get(0)

@@ -124,13 +124,13 @@ def test_unsupported_features_are_refused_by_name(keys, options, read, write):
     assert any(limit.detect(table) for limit in LIMITS) == (read or write)
 
 
-def test_merge_engines_mean_nothing_without_a_key():
+def test_merge_engines_mean_nothing_without_key():
     table = schema({"merge-engine": "aggregation"}, keys=())
     check_readable(table)
     check_writable(table)
 
 
-def test_a_key_without_its_partition_column_needs_dynamic_buckets():
+def test_key_without_its_partition_column_needs_dynamic_buckets():
     table = schema({"bucket": "-1"}, partitions=["p"])
     check_readable(table)
     check_writable(table)

@@ -36,7 +36,7 @@ def test_schemas_of_java_are_read():
     assert schema.comment is None
 
 
-def test_a_schema_is_written_as_it_was_read():
+def test_schema_is_written_as_it_was_read():
     schema = TableSchema.from_json(STORED, "x")
     document = json.loads(schema.to_json())
     assert document == json.loads(STORED)
@@ -44,7 +44,7 @@ def test_a_schema_is_written_as_it_was_read():
     assert TableSchema.from_json(schema.to_json(), "x") == schema
 
 
-def test_a_schema_pickles_and_hashes():
+def test_schema_pickles_and_hashes():
     schema = TableSchema.from_json(STORED, "x")
     _ = schema.arrow
     again = pickle.loads(pickle.dumps(schema))
@@ -75,12 +75,12 @@ def test_old_versions_had_other_defaults_and_keep_them(version, options, bucket,
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"null", b'{"id": 0, "fields": [{"id": 0}]}', b"\xff"])
-def test_garbage_names_the_file(data):
+def test_garbage_names_file(data):
     with pytest.raises(CorruptedError, match="/t/schema/schema-7"):
         TableSchema.from_json(data, "/t/schema/schema-7")
 
 
-def test_an_unknown_type_cannot_be_opened_and_is_named():
+def test_unknown_type_cannot_be_opened_and_is_named():
     with pytest.raises(CorruptedError, match="HYPERCUBE"):
         TableSchema.from_json(STORED.replace(b"STRING", b"HYPERCUBE"), "schema-1")
 
@@ -100,7 +100,7 @@ def test_dynamic_options_replace_stored_ones():
     assert schema.bucket == 2
 
 
-def test_a_key_without_its_partition_column_crosses_partitions():
+def test_key_without_its_partition_column_crosses_partitions():
     fields = tuple(DataField(i, name, AtomicType("INT", False)) for i, name in enumerate("kp"))
     schema = TableSchema(0, fields, 1, ("p",), ("k",))
     assert schema.is_cross_partition

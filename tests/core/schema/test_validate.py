@@ -26,7 +26,7 @@ def made(keys=(), partitions=(), given=(), columns=COLUMNS):
     return create(schema(keys, partitions, columns, given), 7)
 
 
-def test_columns_are_numbered_as_the_format_says():
+def test_columns_are_numbered_as_format_says():
     found = made()
     assert [(f.name, f.id) for f in found.fields][-3:] == [("a", 6), ("m", 7), ("r", 8)]
     assert str(found.field("r").type) == "ROW<`x` INT, `y` ROW<`z` STRING>>"
@@ -36,7 +36,7 @@ def test_columns_are_numbered_as_the_format_says():
     assert (found.id, found.time_millis, found.version) == (0, 7, 3)
 
 
-def test_an_arrow_schema_is_accepted():
+def test_arrow_schema_is_accepted():
     wanted = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("s", pa.large_string())])
     found = create(Schema(wanted, ["k"], options={"bucket": "1"}, comment="mine"), 0)
     assert [str(f.type) for f in found.fields] == ["BIGINT NOT NULL", "STRING"]
@@ -176,7 +176,7 @@ def test_valid_schema_is_accepted(keys, partitions, given):
         ("DATE", "no", False),
     ],
 )
-def test_defaults_must_be_of_the_column_s_type(type_text, default, fits):
+def test_defaults_must_be_of_column_s_type(type_text, default, fits):
     wanted = Schema([DataField(0, "a", parse_type(type_text), None, default)])
     if fits:
         assert create(wanted, 0).field("a").default == default
@@ -185,7 +185,7 @@ def test_defaults_must_be_of_the_column_s_type(type_text, default, fits):
             create(wanted, 0)
 
 
-def test_unknown_options_of_a_stored_schema_are_no_reason_to_refuse():
+def test_unknown_options_of_stored_schema_are_no_reason_to_refuse():
     found = made()
     validate(replace(found, options=Options({"of.tomorrow": "1"})))
 
@@ -232,6 +232,6 @@ def test_dynamic_options_that_do(given):
     check_dynamic(stored(), given)
 
 
-def test_a_stored_schema_with_oddities_still_takes_dynamic_options():
+def test_stored_schema_with_oddities_still_takes_dynamic_options():
     odd = TableSchema(0, (DataField(0, "a", parse_type("INT")), DataField(1, "A", parse_type("INT"))), 1)
     check_dynamic(odd, {"read.batch-size": "10"})

@@ -14,7 +14,7 @@ def consumers(tmp_path):
     return Consumers(FileIO.of(str(tmp_path)), str(tmp_path))
 
 
-def test_the_oldest_consumer_counts(consumers):
+def test_oldest_consumer_counts(consumers):
     assert consumers.list() == {}
     assert consumers.min_next() is None
     for name, following in (("b", 7), ("a", 9), ("b", 8)):
@@ -27,7 +27,7 @@ def test_the_oldest_consumer_counts(consumers):
     assert consumers.min_next() == 9
 
 
-def test_a_file_as_others_write_it(consumers, tmp_path):
+def test_file_as_others_write_it(consumers, tmp_path):
     consumers.record("mine", 5)
     assert (tmp_path / "consumer" / "consumer-mine").read_bytes() == b'{\n  "nextSnapshot" : 5\n}'
     (tmp_path / "consumer" / "consumer-theirs").write_text('{"nextSnapshot":3,"more":1}')

@@ -116,6 +116,6 @@ def test_reading_undoes_writing(snapshot):
         (TWO_X.replace('"APPEND"', "5").encode(), "'commitKind' must be a string"),
     ],
 )
-def test_garbage_raises_corrupted_error_with_the_file(data, reason):
+def test_garbage_raises_corrupted_error_with_file(data, reason):
     with pytest.raises(CorruptedError, match=f"^/t/snapshot/snapshot-1: .*{reason}"):
         Snapshot.from_json(data, "/t/snapshot/snapshot-1")

@@ -49,7 +49,7 @@ class Vanishing(MemoryIO):
         return super().read(path)
 
 
-def test_an_empty_table_has_no_snapshots():
+def test_empty_table_has_no_snapshots():
     empty = timeline()
     assert (empty.latest(), empty.earliest(), empty.latest_id(), empty.earliest_id()) == (None, None, None, None)
     assert (empty.ids(), list(empty.all()), empty.at_or_before(5)) == ([], [], None)
@@ -63,14 +63,14 @@ def test_latest_is_right_with_any_hint(hint):
     assert snapshots.latest().id == snapshots.latest_id() == 5
 
 
-def test_a_table_that_has_lost_its_only_snapshot_is_not_empty():
+def test_table_that_has_lost_its_only_snapshot_is_not_empty():
     lost = timeline(LATEST=b"3")
     for call in (lost.latest, lost.latest_id):
         with pytest.raises(OutOfRangeError, match="hint LATEST names snapshot 3"):
             call()
 
 
-def test_a_table_that_is_dropped_between_hint_and_listing_is_empty():
+def test_table_that_is_dropped_between_hint_and_listing_is_empty():
     class Dropping(MemoryIO):
         def exists(self, path):
             self.files.clear()
@@ -79,20 +79,20 @@ def test_a_table_that_is_dropped_between_hint_and_listing_is_empty():
     assert Snapshots(Dropping(timeline(snapshot(1), LATEST=b"1").io.files), ROOT).latest() is None
 
 
-def test_latest_by_a_good_hint_takes_three_calls():
+def test_latest_by_good_hint_takes_three_calls():
     inner = timeline(*map(snapshot, (3, 4, 5)), LATEST=b"5").io
     io = FaultyIO(inner)
     assert Snapshots(io, ROOT).latest() == snapshot(5)
     assert [verb for verb, _ in io.log] == ["read", "exists", "read"]
 
 
-def test_latest_survives_a_rollback_between_listing_and_reading():
+def test_latest_survives_rollback_between_listing_and_reading():
     whole = timeline(*map(snapshot, (1, 2, 3)))
     io = Vanishing(whole.io.files, {whole.path(3), whole.path(2)})
     assert Snapshots(io, ROOT).latest().id == 1
 
 
-def test_earliest_and_all_skip_snapshots_expired_during_the_call():
+def test_earliest_and_all_skip_snapshots_expired_during_call():
     whole = timeline(*map(snapshot, (1, 2, 3, 4)))
     assert Snapshots(Vanishing(whole.io.files, {whole.path(1), whole.path(2)}), ROOT).earliest().id == 3
     gone = Snapshots(Vanishing(whole.io.files, {whole.path(1)}), ROOT)
@@ -107,14 +107,14 @@ def test_get_of_missing_snapshot_names_available_range():
             snapshots.get(number)
 
 
-def test_a_broken_snapshot_is_corrupted_not_missing():
+def test_broken_snapshot_is_corrupted_not_missing():
     snapshots = timeline(snapshot(1), LATEST=b"1")
     snapshots.io.write(snapshots.path(1), b"{")
     with pytest.raises(CorruptedError, match="memory://t/snapshot/snapshot-1"):
         snapshots.latest()
 
 
-def test_at_or_before_agrees_with_a_scan():
+def test_at_or_before_agrees_with_scan():
     times = [10, 20, 20, 30, 55]
     snapshots = timeline(*(snapshot(number, millis) for number, millis in enumerate(times, 4)))
     for moment in range(70):
@@ -123,7 +123,7 @@ def test_at_or_before_agrees_with_a_scan():
         assert (found.id if found else None) == expected
 
 
-def test_at_or_before_searches_again_if_the_oldest_snapshot_expires():
+def test_at_or_before_searches_again_if_oldest_snapshot_expires():
     whole = timeline(*map(snapshot, range(1, 9)))
     io = Vanishing(whole.io.files, {whole.path(number) for number in range(1, 6)})
     assert Snapshots(io, ROOT).at_or_before(6500).id == 6
@@ -164,7 +164,7 @@ def orphaned(tmp_path):
 
 
 @pytest.mark.parametrize("hint", [None, b"1", b"2", b"3x"])
-def test_an_orphan_is_not_the_newest_snapshot(tmp_path, hint):
+def test_orphan_is_not_newest_snapshot(tmp_path, hint):
     table, newest, _ = orphaned(tmp_path)
     path = tmp_path / "t" / "snapshot" / "LATEST"
     path.unlink() if hint is None else path.write_bytes(hint)
@@ -173,7 +173,7 @@ def test_an_orphan_is_not_the_newest_snapshot(tmp_path, hint):
     assert [row["id"] for row in rows_of(table.to_arrow())] == [1, 2]
 
 
-def test_a_commit_that_an_orphan_blocks_removes_it(tmp_path, monkeypatch):
+def test_commit_that_orphan_blocks_removes_it(tmp_path, monkeypatch):
     monkeypatch.setattr(publisher, "ORPHAN_SECONDS", 0.0)
     table, _, _ = orphaned(tmp_path)
     made = table.write(orders((3, "c", 3)))
@@ -182,7 +182,7 @@ def test_a_commit_that_an_orphan_blocks_removes_it(tmp_path, monkeypatch):
     assert table.verify().sound
 
 
-def test_an_orphan_is_left_alone_while_its_committer_may_remove_it(tmp_path):
+def test_orphan_is_left_alone_while_its_committer_may_remove_it(tmp_path):
     table, _, orphan = orphaned(tmp_path)
     impatient = table.with_options({"commit.max-retries": "2", "commit.min-retry-wait": "0 ms"})
     with pytest.raises(CommitConflictError, match="lost against other writers"):
@@ -190,7 +190,7 @@ def test_an_orphan_is_left_alone_while_its_committer_may_remove_it(tmp_path):
     assert table.store.snapshots.get(3) == orphan
 
 
-def test_a_missing_snapshot_below_the_newest_is_refused(tmp_path):
+def test_missing_snapshot_below_newest_is_refused(tmp_path):
     """A rollback is in progress, or the file was lost: either history may be the right one."""
     table, _, _ = orphaned(tmp_path)
     (tmp_path / "t" / "snapshot" / "LATEST").unlink()
@@ -206,7 +206,7 @@ def test_snapshots_of_other_engines_have_no_parent(tmp_path):
     assert table.store.snapshots.latest() == foreign
 
 
-def test_the_hint_is_set_back_if_a_rollback_removed_the_snapshot(tmp_path):
+def test_hint_is_set_back_if_rollback_removed_snapshot(tmp_path):
     table = append_table(tmp_path / "t")
     for number in (1, 2):
         table.write(orders((number, "a", 1)))

@@ -93,7 +93,7 @@ def test_each_selector_finds_its_snapshot(selector, expected):
         ),
     ],
 )
-def test_a_missing_snapshot_is_named(selector, error, message):
+def test_missing_snapshot_is_named(selector, error, message):
     with pytest.raises(error, match=message):
         ask(table(tags=TAGS, watermarks={4: 100, 5: 200}), **selector)
 
@@ -107,7 +107,7 @@ def test_time_travel_on_empty_table():
         ask(empty, tag="a")
 
 
-def test_watermark_without_any_in_the_table_is_refused():
+def test_watermark_without_any_in_table_is_refused():
     with pytest.raises(OutOfRangeError, match="no snapshot has a watermark"):
         ask(table(), watermark=1)
 
@@ -131,7 +131,7 @@ def test_tags_carry_their_retention(created, expected):
 
 
 @pytest.mark.parametrize("created", [[2026], [2026, 13, 1], "soon", 5, {}])
-def test_a_broken_creation_time_is_corrupted(created):
+def test_broken_creation_time_is_corrupted(created):
     where, tags = table()
     where.io.write(tags.path("t"), json.dumps({**json.loads(content(3)), "tagCreateTime": created}).encode())
     with pytest.raises(CorruptedError, match="tag/tag-t: cannot read tagCreateTime"):
@@ -145,7 +145,7 @@ def test_tags_are_listed_by_snapshot_without_marker_files():
     assert tags.names() == ["a", "b", "c"]
 
 
-def test_a_moment_is_the_same_as_an_argument_and_as_an_option():
+def test_moment_is_same_as_argument_and_as_option():
     assert TimeTravel.of({"timestamp": "1970-01-01 00:00:07+00:00", "tag": None}) == TimeTravel(timestamp_millis=7000)
     assert TimeTravel.from_options({"scan.timestamp-millis": "7000"}) == TimeTravel.of({"timestamp": 7000})
     assert TimeTravel.from_options({"scan.version": "3", "bucket": "1"}) == TimeTravel.of({"version": 3})

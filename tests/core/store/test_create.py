@@ -38,7 +38,7 @@ def test_new_table_has_only_its_first_schema(tmp_path):
     assert made.time_millis == 42
 
 
-def test_a_table_is_made_once(tmp_path):
+def test_table_is_made_once(tmp_path):
     root = str(tmp_path / "t")
     create(root)
     with pytest.raises(AlreadyExistsError, match="/t"):
@@ -60,7 +60,7 @@ def test_one_of_many_creators_wins(tmp_path):
     assert not list(Path(root, "schema").glob(".*"))
 
 
-def test_a_refused_schema_leaves_no_file(tmp_path):
+def test_refused_schema_leaves_no_file(tmp_path):
     root = tmp_path / "t"
     for options, error in (
         ({"bucket": "0"}, InvalidInputError),
@@ -74,6 +74,6 @@ def test_a_refused_schema_leaves_no_file(tmp_path):
         assert not root.exists()
 
 
-def test_the_option_path_may_name_the_table_itself(tmp_path):
+def test_option_path_may_name_table_itself(tmp_path):
     root = str(tmp_path / "t")
     assert "path" not in create(root, {"bucket": "1", "path": root + "/"}).options

@@ -55,7 +55,7 @@ USES: dict[str, Callable[[Table], Callable[[], object]]] = {
 
 @pytest.mark.parametrize("gone", ["dropped", "renamed"])
 @pytest.mark.parametrize("use", USES)
-def test_no_use_brings_a_table_back(catalog, tmp_path, use, gone):
+def test_no_use_brings_table_back(catalog, tmp_path, use, gone):
     table = catalog.create_table("db.t", KEYED)
     for number in range(3):
         table.write(orders((1, "v", number), (2 + number, "w", number)))
@@ -73,7 +73,7 @@ def test_no_use_brings_a_table_back(catalog, tmp_path, use, gone):
         assert catalog.table("db.u").verify(deep=True).sound
 
 
-def test_error_names_the_missing_table(catalog):
+def test_error_names_missing_table(catalog):
     table = catalog.create_table("db.t", PARTITIONED)
     catalog.drop_table("db.t")
     rows = orders((1, "v", 1)).append_column("p", pa.array([3], pa.int32()))
@@ -82,7 +82,7 @@ def test_error_names_the_missing_table(catalog):
 
 
 @pytest.mark.parametrize("use", ["write", "commit", "tag", "alter"])
-def test_no_use_brings_a_branch_back(catalog, tmp_path, use):
+def test_no_use_brings_branch_back(catalog, tmp_path, use):
     table = catalog.create_table("db.t", KEYED)
     table.write(orders((1, "v", 1)))
     table.branches.create("b", snapshot_id=1)
@@ -95,7 +95,7 @@ def test_no_use_brings_a_branch_back(catalog, tmp_path, use):
     assert table.verify(deep=True).sound
 
 
-def test_new_table_of_the_name_is_not_touched(catalog):
+def test_new_table_of_name_is_not_touched(catalog):
     stale = catalog.create_table("db.t", KEYED)
     stale.write(orders((1, "v", 1)))
     run = committed(stale)
@@ -107,7 +107,7 @@ def test_new_table_of_the_name_is_not_touched(catalog):
     assert catalog.table("db.t").verify(deep=True).sound
 
 
-def test_table_is_not_created_in_a_dropped_database(catalog, tmp_path, monkeypatch):
+def test_table_is_not_created_in_dropped_database(catalog, tmp_path, monkeypatch):
     database = catalog._existing_database("db")
     catalog.drop_database("db")
     monkeypatch.setattr(catalog, "_existing_database", lambda name: database)  # it was there a moment ago

@@ -47,7 +47,7 @@ def test_opened_store_has_schema_branch_and_defaults(root):
     assert store.bucket_function == "default"
 
 
-def test_a_store_pickles(root):
+def test_store_pickles(root):
     store = FileStore.open(root, options={"file.format": "orc"})
     store.schemas.get(0)
     again = pickle.loads(pickle.dumps(store))
@@ -58,7 +58,7 @@ def test_a_store_pickles(root):
     assert abs(again.now() - store.now()) < 60_000
 
 
-def test_a_missing_table_is_not_opened(tmp_path, root):
+def test_missing_table_is_not_opened(tmp_path, root):
     with pytest.raises(NotFoundError, match=r"no table at .*nowhere"):
         FileStore.open(str(tmp_path / "nowhere"))
     with pytest.raises(NotFoundError, match="no branch 'b'"):
@@ -88,7 +88,7 @@ def test_paths_of_files(root):
     assert iso.partition_path(serialize([None], store.schema.partition_arrow)) == "dt=__DEFAULT_PARTITION__"
 
 
-def test_an_unpartitioned_table_has_no_level_for_it(tmp_path):
+def test_unpartitioned_table_has_no_level_for_it(tmp_path):
     path = str(tmp_path / "u")
     create_table(FileIO.of(path), path, Schema(FIELDS))
     store = FileStore.open(path)
@@ -96,7 +96,7 @@ def test_an_unpartitioned_table_has_no_level_for_it(tmp_path):
     assert store.bucket_path(BucketRef(EMPTY_ROW, 0)) == f"{path}/bucket-0"
 
 
-def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
+def test_branch_has_its_own_schemas_and_shares_data(root):
     io = FileIO.of(root)
     schema = replace(FileStore.open(root).schema, comment="branched")
     Schemas(io, f"{root}/branch/branch-b").commit(schema)
@@ -108,7 +108,7 @@ def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
         assert "branch" not in store.options
 
 
-def test_a_branch_is_named_once_and_not_changed(root):
+def test_branch_is_named_once_and_not_changed(root):
     store = FileStore.open(root, branch="main", options={"branch": "main"})
     assert store.branch == "main"
     with pytest.raises(InvalidInputError, match="remove one"):
@@ -119,12 +119,12 @@ def test_a_branch_is_named_once_and_not_changed(root):
         store.with_options({"branch": "b"})
 
 
-def test_a_relative_path_is_made_absolute_once(root, monkeypatch):
+def test_relative_path_is_made_absolute_once(root, monkeypatch):
     monkeypatch.chdir(Path(root).parent)
     assert FileStore.open("t/").root == root
 
 
-def test_the_table_as_of_an_older_schema(root):
+def test_table_as_of_older_schema(root):
     alter(root, RenameColumn("v", "vv"), AddColumn("n", "INT"))
     store = FileStore.open(root, options={"read.batch-size": "7"})
     then = store.at_schema(0)

@@ -46,7 +46,7 @@ def test_levels_in_order_and_none_without_partitions():
     assert partition_path([], [], Options()) == ""
 
 
-def test_the_name_of_null_is_an_option():
+def test_name_of_null_is_option():
     options = Options({"partition.default-name": "none:at all"})
     assert partition_path([None], [DataField(0, "k", parse_type("INT"))], options) == "k=none%3Aat all"
 
@@ -74,7 +74,7 @@ def test_days_of_every_year_have_a_name(days):
     assert abs(int(year) - (1970 + days / 365.2425)) < 1.1
 
 
-def test_years_beyond_four_digits_and_before_the_first():
+def test_years_beyond_four_digits_and_before_first():
     field = DataField(0, "d", parse_type("DATE"))
     assert partition_text(2_932_897, field, legacy=False) == "+10000-01-01"
     assert partition_text(-719_163, field, legacy=False) == "0000-12-31"

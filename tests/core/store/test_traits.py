@@ -30,7 +30,7 @@ def traits(keys=("k",), **options):
         (("k",), {**MARKED, "deletion-vectors.merge-on-read": "true"}, set(FACTS) - {"hides_level_0"}),
     ],
 )
-def test_facts_of_a_table(keys, options, facts):
+def test_facts_of_table(keys, options, facts):
     found = traits(keys, **options)
     assert {name for name in FACTS if getattr(found, name)} == facts
 
@@ -43,7 +43,7 @@ def test_engines_that_compute_values_keep_no_row(keys, engine, keeps):
     assert traits(keys, **({"merge-engine": engine} if engine else {})).keeps_rows is keeps
 
 
-def test_rows_of_a_key_are_ordered_by_the_sequence_field():
+def test_rows_of_key_are_ordered_by_sequence_field():
     assert traits().merge_order() == MergeOrder(("k",))
     options = {"sequence.field": "s", "sequence.field.sort-order": "descending"}
     assert traits(**options).merge_order() == MergeOrder(("k",), ("s",), True)

@@ -49,7 +49,7 @@ def replaced(table, **columns):
     return table.update_columns(pa.table({("_ROW_ID" if name == "row" else name): c for name, c in columns.items()}))
 
 
-def test_bytes_become_blobs_where_the_option_says_so(tmp_path):
+def test_bytes_become_blobs_where_option_says_so(tmp_path):
     table = made(tmp_path / "t")
     assert [str(f.type) for f in table.schema.fields] == ["BIGINT", "BLOB", "STRING"]
     assert table.to_arrow().schema.field("b").type == pa.binary()
@@ -84,7 +84,7 @@ def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
 
 
 @pytest.mark.parametrize("binary", [pa.binary(), pa.large_binary(), pa.binary_view()])
-def test_blobs_of_any_arrow_type_lie_beside_the_other_columns(tmp_path, binary):
+def test_blobs_of_any_arrow_type_lie_beside_other_columns(tmp_path, binary):
     table = made(tmp_path / "t", **{"file.suffix.include.compression": "true"})
     table.write(rows(b"\x00\xff", None, b"", binary=binary))
     assert table.to_arrow() == rows(b"\x00\xff", None, b"").cast(table.to_arrow().schema)
@@ -136,7 +136,7 @@ def test_partitions_and_overwrite(tmp_path):
         assert {r["b"] for r in table.to_arrow(filter="p = 'y'").to_pylist()} == {b"01", b"11"}
 
 
-def test_an_abort_takes_the_blobs_along(tmp_path):
+def test_abort_takes_blobs_along(tmp_path):
     options = {"blob.target-file-size": "1 b", "write-buffer-size": "1 kb", "write-buffer-spillable": "false"}
     table = made(tmp_path / "t", **options)
     before = files_below(table.path)
@@ -151,7 +151,7 @@ def test_an_abort_takes_the_blobs_along(tmp_path):
     assert files_below(table.path) == before
 
 
-def test_prepared_blobs_survive_an_abort(tmp_path):
+def test_prepared_blobs_survive_abort(tmp_path):
     table = made(tmp_path / "t")
     writer = table.writer()
     writer.write(rows(b"x"))
@@ -162,7 +162,7 @@ def test_prepared_blobs_survive_an_abort(tmp_path):
     assert by_id(table) == {0: b"x"}
 
 
-def test_only_the_file_of_the_blobs_named_is_written_anew(tmp_path):
+def test_only_file_of_blobs_named_is_written_anew(tmp_path):
     table = made(tmp_path / "t", **{"blob.target-file-size": "100 b"})
     table.write(rows(*[b"old" * 10] * 9))  # three a file
     replaced(table, row=[4, 0], b=[b"new", None])
@@ -196,7 +196,7 @@ def test_compaction_leaves_blobs_where_they_are(tmp_path):
     assert by_id(table) == before | {2: b"y"}
 
 
-def test_a_range_does_not_end_within_a_file_of_blobs(tmp_path):
+def test_range_does_not_end_within_file_of_blobs(tmp_path):
     table = made(tmp_path / "t")
     table.write(rows(*[b"x"] * 1500))
     replaced(table, row=[7], s=["new"])
@@ -217,7 +217,7 @@ def test_rows_beside_blobs_of_other_schemas_stay_apart(tmp_path):
     assert by_id(table) == {0: b"x", 1: b"y", 2: b"z", 3: b"z"}
 
 
-def test_a_column_of_blobs_is_dropped_and_comes_again(tmp_path):
+def test_column_of_blobs_is_dropped_and_comes_again(tmp_path):
     table = made(tmp_path / "t")
     table.write(rows(b"x"))
     with pytest.raises(InvalidInputError, match="cannot be renamed"):
@@ -234,7 +234,7 @@ def test_a_column_of_blobs_is_dropped_and_comes_again(tmp_path):
 
 
 @pytest.mark.parametrize("theirs", ["the same file", "all of them"])
-def test_a_late_replacement_of_blobs_is_a_conflict(tmp_path, monkeypatch, theirs):
+def test_late_replacement_of_blobs_is_conflict(tmp_path, monkeypatch, theirs):
     table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
     table.write(rows(b"a", b"b", b"c"))
     publish = Publisher.publish

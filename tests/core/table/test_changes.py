@@ -46,13 +46,13 @@ SAME = [("-U", 1, "b"), ("+U", 1, "b")]
     ],
     ids=["none", "input", "lookup", "lookup-once", "vectors", "full-compaction"],
 )
-def test_changes_of_a_history(tmp_path, options, expected):
+def test_changes_of_history(tmp_path, options, expected):
     table = history(keyed_table(tmp_path / "t", bucket="1", **options))
     assert told(table) == expected
     assert rows_of(table.to_arrow()) == [{"id": 1, "v": "b", "n": 0}]
 
 
-def test_full_compactions_emit_the_changes_since_the_last_one(tmp_path):
+def test_full_compactions_emit_changes_since_last_one(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", changelog_producer="full-compaction")
     table.write(orders((1, "a", 0), (2, "b", 0)))
     table.compact(full=True)
@@ -65,7 +65,7 @@ def test_full_compactions_emit_the_changes_since_the_last_one(tmp_path):
     assert table.compact(full=True) is None
 
 
-def test_columns_that_do_not_count_as_a_change(tmp_path):
+def test_columns_that_do_not_count_as_change(tmp_path):
     options = {"changelog_producer.row_deduplicate": "true", "changelog_producer.row_deduplicate_ignore_fields": "n"}
     table = keyed_table(tmp_path / "t", bucket="1", changelog_producer="lookup", **options)
     table.write(orders((1, "a", 1), (2, "a", 1)))
@@ -109,7 +109,7 @@ def test_tables_without_keys_emit_added_rows(tmp_path):
     assert table.changes(0).schema.names == ["rowkind", "id", "v", "n"]
 
 
-def test_a_range_that_is_not_there_is_named(tmp_path):
+def test_range_that_is_not_there_is_named(tmp_path):
     table = history(keyed_table(tmp_path / "t", bucket="1"))
     assert told(table, 2, 2) == []
     assert table.changes(1, 2).num_rows == 2
@@ -159,7 +159,7 @@ def test_contradictions_are_refused(tmp_path, keys, options, message):
         make(tmp_path / "t", **{k.replace("-", "_"): v for k, v in options.items()})
 
 
-def test_a_change_of_nested_values(tmp_path):
+def test_change_of_nested_values(tmp_path):
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("m", pa.map_(pa.string(), pa.list_(pa.int32())))])
     options = {"changelog_producer": "lookup", "changelog_producer.row_deduplicate": "true"}
     table = keyed_table(tmp_path / "t", schema, bucket="1", **options)

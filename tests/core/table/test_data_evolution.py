@@ -37,7 +37,7 @@ def table(tmp_path):
     return made
 
 
-def test_only_the_files_of_the_rows_named_get_a_new_column(table):
+def test_only_files_of_rows_named_get_new_column(table):
     before = files_below(table.path)
     made = table.update_columns(values(row=[2, 0], v=["C", "A"]))
     assert by_id(table) == {0: (1, "A", 1), 1: (2, "b", 2), 2: (3, "C", 3), 3: (4, "d", 4), 4: (5, "e", 5)}
@@ -47,7 +47,7 @@ def test_only_the_files_of_the_rows_named_get_a_new_column(table):
     assert by_id(table, ("v",)) == {0: ("A",), 1: ("b",), 2: ("C",), 3: ("d",), 4: ("e",)}
 
 
-def test_an_older_value_is_not_found(table):
+def test_older_value_is_not_found(table):
     table.update_columns(values(row=[0], v=["z"], n=pa.array([9], pa.int32())))
     for text, found in (
         ("v = 'a'", []),
@@ -75,7 +75,7 @@ def test_compaction_joins_columns_and_keeps_ids(table):
         table.compact(order_by=["v"])
 
 
-def test_a_column_that_was_added_later(table):
+def test_column_that_was_added_later(table):
     table = table.alter([AddColumn("w", parse_type("DOUBLE"))])
     table.update_columns(values(row=[3], w=[1.5]))
     assert by_id(table, ("id", "w")) == {0: (1, None), 1: (2, None), 2: (3, None), 3: (4, 1.5), 4: (5, None)}
@@ -151,7 +151,7 @@ def interrupted(table, monkeypatch, between):
 
 
 @pytest.mark.parametrize("what", ["same column", "compaction", "overwrite"])
-def test_changes_of_the_same_rows_by_others_are_a_conflict(table, monkeypatch, what):
+def test_changes_of_same_rows_by_others_are_conflict(table, monkeypatch, what):
     others = {
         "same column": lambda: table.update_columns(values(row=[0], v=["theirs"])),
         "compaction": lambda: table.compact(full=True),
@@ -173,7 +173,7 @@ def test_other_columns_and_new_rows_do_not_disturb(table, monkeypatch):
     assert by_id(table)[1] == (2, "mine", 77)
 
 
-def test_a_compaction_that_missed_new_columns_is_left_out(table):
+def test_compaction_that_missed_new_columns_is_left_out(table):
     (task,) = plan_row_ranges(table.store, PlanRequest(full=True))
     message = run(table.store, task)
     table.update_columns(values(row=[1], v=["new"]))
@@ -228,7 +228,7 @@ def with_vectors(tmp_path):
 
 
 @pytest.mark.parametrize("row", [0, 1, 3], ids=["in the file", "deleted", "in another file"])
-def test_columns_are_not_replaced_in_a_table_with_deletion_vectors(with_vectors, row):
+def test_columns_are_not_replaced_in_table_with_deletion_vectors(with_vectors, row):
     files, rows = files_below(with_vectors.path), by_id(with_vectors)
     with pytest.raises(UnsupportedError, match=r"cannot be replaced: 1 of its files, such as data-"):
         with_vectors.update_columns(values(row=[row], v=["z"]))

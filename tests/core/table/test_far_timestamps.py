@@ -36,14 +36,14 @@ def test_far_years_are_read_in_microseconds(tmp_path, format_, kind, keys):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_far_years_are_read_after_the_column_was_given_six_digits(tmp_path, format_):
+def test_far_years_are_read_after_column_was_given_six_digits(tmp_path, format_):
     table = far_table(tmp_path / "t", file_format=format_)
     altered = table.alter([UpdateType("ts", parse_type("TIMESTAMP(6)"))])
     assert shown(altered.to_arrow().sort_by("n")) == FAR
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_finer_digits_are_rounded_down_as_a_cast_does(tmp_path, format_):
+def test_finer_digits_are_rounded_down_as_cast_does(tmp_path, format_):
     early = [] if format_ == "orc" else [-1_001, -1_000, -999, -1]  # the encoder of ORC does not take them
     nanos = [*early, 0, 1, 999, 1_000, 1_001_999, None]
     table = Table.create(

@@ -96,7 +96,7 @@ def test_rows_are_those_of_a_read(tmp_path, monkeypatch, name, layout, small):
         assert table.get(dict(zip(keys, key, strict=True))) == expected.get(key)
 
 
-def test_a_key_of_another_bucket_or_partition_is_not_found(tmp_path):
+def test_key_of_another_bucket_or_partition_is_not_found(tmp_path):
     table = made(tmp_path, {}, ("p", "k"), ("p",))
     table.write(rows(random.Random(1), 20))
     known = table.to_arrow().to_pylist()[0]
@@ -105,7 +105,7 @@ def test_a_key_of_another_bucket_or_partition_is_not_found(tmp_path):
     assert table.get({"p": 77, "k": known["k"]}) is None
 
 
-def test_only_files_whose_range_holds_the_key_are_opened_and_the_newest_first(tmp_path):
+def test_only_files_whose_range_holds_key_are_opened_and_newest_first(tmp_path):
     table = made(tmp_path, {"bucket": "1", "write-only": "true"}, ("k",))
     for low in (0, 100, 0):
         table.write(
@@ -151,7 +151,7 @@ def test_files_of_one_bucket_that_share_no_key_are_read_side_by_side(tmp_path, m
 
 
 @pytest.mark.parametrize(("bound", "again"), [("1 mb", 0), ("100 b", 2)])
-def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, bound, again):
+def test_small_files_are_kept_whole_within_bound(tmp_path, monkeypatch, bound, again):
     table = stretches(tmp_path, **{"lookup.cache-max-memory-size": bound})
     read, plain = [], lookup.read_file
     monkeypatch.setattr(lookup, "read_file", lambda *args: read.append(args) or plain(*args))
@@ -164,7 +164,7 @@ def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, boun
     assert table.get(wanted, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
 
 
-def test_the_oldest_tables_leave_a_full_cache():
+def test_oldest_tables_leave_full_cache():
     cache = KeyCache(100)
     for name in "abc":
         cache.put(name, pa.table({"k": pa.array(range(6), pa.int64())}))

@@ -136,7 +136,7 @@ def test_bad_ends(tmp_path, ends, error, message):
         table.changes(*ends)
 
 
-def test_a_tag_outlives_its_snapshot(tmp_path):
+def test_tag_outlives_its_snapshot(tmp_path):
     table = history(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     table.write(orders((4, "d", 0)))
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
@@ -148,7 +148,7 @@ def test_a_tag_outlives_its_snapshot(tmp_path):
         table.changes(1, 5)
 
 
-def test_an_append_table_tells_its_new_rows_as_long_as_files_do(tmp_path):
+def test_append_table_tells_its_new_rows_as_long_as_files_do(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 0)))
     table.tags.create("t1")
@@ -181,7 +181,7 @@ def test_partitions_and_new_numbers_of_buckets(tmp_path):
     assert given.to_arrow(filter="n = 0", columns=["id"]).to_pylist() == [{"id": 60}]
 
 
-def test_a_key_that_moves_to_another_partition_is_an_update(tmp_path):
+def test_key_that_moves_to_another_partition_is_update(tmp_path):
     schema = Schema(ORDERS, primary_keys=["id"], partition_keys=["n"], options={"bucket": "-1"})
     table = Table.create(str(tmp_path / "t"), schema)
     table.write(orders((1, "a", 1), (2, "b", 1)))
@@ -192,7 +192,7 @@ def test_a_key_that_moves_to_another_partition_is_an_update(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "first-row", "partial-update", "aggregation"])
-def test_the_difference_is_that_of_the_rows_of_two_reads(tmp_path, engine):
+def test_difference_is_that_of_rows_of_two_reads(tmp_path, engine):
     options = {"merge-engine": engine, "bucket": "1", "num-sorted-run.compaction-trigger": "3"}
     if engine == "aggregation":
         options["fields.n.aggregate-function"] = "sum"

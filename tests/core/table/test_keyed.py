@@ -9,14 +9,14 @@ from paimon_core.table import Table
 from tests.support.tables import ORDERS, files_below, keyed_table, orders, rows_of
 
 
-def test_upsert_keeps_the_last_row_of_every_key(tmp_path):
+def test_upsert_keeps_last_row_of_every_key(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 2), (1, "aa", 11)))
     table.write(orders((2, "bb", 22), (3, "c", 3)))
     assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "aa"), (2, "bb"), (3, "c")]
 
 
-def test_a_deleted_key_can_be_written_again(tmp_path):
+def test_deleted_key_can_be_written_again(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((1, None, None)), row_kinds=["-D"])
@@ -54,7 +54,7 @@ def test_projection_filter_and_limit(tmp_path):
     assert table.to_arrow(columns=[]).num_rows == 100
 
 
-def test_a_key_predicate_reads_one_bucket(tmp_path):
+def test_key_predicate_reads_one_bucket(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="16")
     table.write(orders(*((i, "v", i) for i in range(1000))))
     assert len(table.scan(filter="id = 77").plan().splits) == 1
@@ -119,14 +119,14 @@ def test_names_match_without_case_and_missing_columns_are_null(tmp_path):
     assert table.to_arrow().to_pylist() == [{"id": 1, "v": "a", "n": None}]
 
 
-def test_an_empty_write_commits_nothing(tmp_path):
+def test_empty_write_commits_nothing(tmp_path):
     table = keyed_table(tmp_path / "t")
     assert table.write(ORDERS.empty_table()) is None
     assert table.snapshots() == []
     assert table.to_arrow().num_rows == 0
 
 
-def test_a_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
+def test_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
     table = keyed_table(tmp_path / "t", write_buffer_size="64 kb", write_buffer_spillable="false", write_only="true")
     for start in (0, 500):
         table.write(orders(*((i % 5000, f"{start}-{i}", i) for i in range(start, start + 20_000))))
@@ -136,7 +136,7 @@ def test_a_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
     assert max(len(s.files) for s in table.scan().plan().splits) > 4
 
 
-def test_an_unknown_word_for_what_to_overwrite_replaces_nothing(tmp_path):
+def test_unknown_word_for_what_to_overwrite_replaces_nothing(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises(InvalidInputError, match="dynamc"):

@@ -27,7 +27,7 @@ def compacted(path):
     return table
 
 
-def test_the_view_shows_the_rows_of_the_last_full_compaction(tmp_path):
+def test_view_shows_rows_of_last_full_compaction(tmp_path):
     table = keyed_table(tmp_path / "t", write_only="true")
     assert view(table).to_arrow().num_rows == 0
     table.write(orders((1, "a", 1)))
@@ -91,7 +91,7 @@ def test_cannot_be_written(tmp_path):
     assert not (tmp_path / "new$ro").exists()
 
 
-def test_by_name_and_of_a_branch(tmp_path):
+def test_by_name_and_of_branch(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("db")
     table = compacted(tmp_path / "db.db" / "t")

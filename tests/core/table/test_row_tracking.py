@@ -44,7 +44,7 @@ def test_ids_stay_when_files_are_rewritten(table, how):
     assert tracked(table) == before | {4: (3, 4)}
 
 
-def test_an_id_comes_with_any_columns_and_any_filter(table):
+def test_id_comes_with_any_columns_and_any_filter(table):
     table.compact(full=True)
     table.write(orders((4, "d", 4), (5, "e", 5)))
     for i in range(1, 6):
@@ -61,14 +61,14 @@ def test_replaced_rows_leave_their_ids_behind(table):
     assert tracked(table) == {1: (4, 5)}
 
 
-def test_ids_outlive_a_change_of_the_schema(table):
+def test_ids_outlive_change_of_schema(table):
     before = tracked(table)
     table = table.alter([AddColumn("w", parse_type("INT"))])
     table.compact(full=True)
     assert tracked(table) == before
 
 
-def test_ids_of_a_partition_are_neighbours(tmp_path):
+def test_ids_of_partition_are_neighbours(tmp_path):
     schema = pa.schema([("p", pa.int32()), ("id", pa.int64())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=TRACKED))
     writers = [table.writer() for _ in range(2)]
@@ -81,7 +81,7 @@ def test_ids_of_a_partition_are_neighbours(tmp_path):
     assert sorted(r["_ROW_ID"] for r in rows if r["p"] == 0) in ([0, 1, 2, 3], [2, 3, 4, 5])
 
 
-def test_a_lost_race_gives_other_ids(table):
+def test_lost_race_gives_other_ids(table):
     mine, theirs = table.writer(), table.writer()
     mine.write(orders((7, "x", 7)))
     theirs.write(orders((8, "y", 8)))

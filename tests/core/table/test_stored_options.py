@@ -32,7 +32,7 @@ def path(tmp_path):
     return path
 
 
-def test_an_unknown_stored_option_warns_once_and_the_table_works(path):
+def test_unknown_stored_option_warns_once_and_table_works(path):
     with pytest.warns(UserWarning, match=r"no effect") as told:
         table = Table.open(path)
     said = " ".join(str(one.message) for one in told)
@@ -54,7 +54,7 @@ def test_an_unknown_stored_option_warns_once_and_the_table_works(path):
         ("fields.w.aggregate-function", "names column 'w'"),
     ],
 )
-def test_an_unknown_option_of_the_user_is_refused(tmp_path, key, message):
+def test_unknown_option_of_user_is_refused(tmp_path, key, message):
     columns = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64())])
     path, wrong = str(tmp_path / "t"), {key: "sum"}
     table = Table.create(path, Schema(columns, primary_keys=["k"], options={"bucket": "1"}))

@@ -4,7 +4,7 @@ from paimon_core.schema.change import DropColumn, RenameColumn
 from tests.support.tables import keyed_table, orders, rows_of
 
 
-def test_a_snapshot_from_before_its_sequence_field_was_renamed(tmp_path):
+def test_snapshot_from_before_its_sequence_field_was_renamed(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"sequence.field": "n"})
     table.write(orders((1, "newer", 2)))
     table.write(orders((1, "late", 1)))

@@ -115,12 +115,12 @@ def test_types_understood(arrow_type, expected):
     "arrow_type",
     [pa.null(), pa.duration("s"), pa.month_day_nano_interval(), pa.decimal256(50, 2), pa.decimal128(5, -2)],
 )
-def test_types_without_a_counterpart_are_refused_by_name(arrow_type):
+def test_types_without_counterpart_are_refused_by_name(arrow_type):
     with pytest.raises(InvalidInputError, match=r"column 'x'.*has no counterpart"):
         fields_from_arrow(pa.schema([("x", arrow_type)]))
 
 
-def test_ids_of_the_worked_example():
+def test_ids_of_worked_example():
     row = parse_type("ROW<x INT, y ROW<z STRING>>")
     (field,), highest = assign_ids([DataField(NO_ID, "c_row", row)], 27)
     x, y = field.type.fields

@@ -197,7 +197,7 @@ def test_decimals_become_floats(data, source):
         assert result == [float(v) for v in values]
 
 
-def test_not_a_number_is_no_decimal():
+def test_not_number_is_no_decimal():
     with pytest.raises(InvalidInputError, match="nan has no value as DECIMAL"):
         cast([1.0, math.nan], "DOUBLE", "DECIMAL(5, 2)")
 
@@ -270,7 +270,7 @@ def test_timestamps_round_down_to_every_coarser_type(root, digits):
         assert values_of(cast(ticks, source, "TIME(3)")) == [*(n % DAY // 10**6 for n in stored), None]
 
 
-def test_a_time_that_cannot_be_rounded_down_is_refused():
+def test_time_that_cannot_be_rounded_down_is_refused():
     assert values_of(cast([100 - 2**63], "TIMESTAMP(9)", "TIMESTAMP(7)")) == [(100 - 2**63) // 100 * 100]
     with pytest.raises(UnsupportedError, match="too early"):
         cast([-(2**63)], "TIMESTAMP(9)", "TIMESTAMP(7)")

@@ -51,7 +51,7 @@ def store(values, text, arrow_type=None):
         ([None, None], pa.null(), "DECIMAL(5, 2)"),
     ],
 )
-def test_values_the_type_holds_are_stored_as_they_are(values, arrow_type, target):
+def test_values_type_holds_are_stored_as_they_are(values, arrow_type, target):
     assert store(values, target, arrow_type).to_pylist() == values
 
 
@@ -98,12 +98,12 @@ def test_other_values_are_refused_by_column_row_and_value(values, arrow_type, ta
 
 
 @pytest.mark.parametrize("text", ["INT", "STRING", "TIMESTAMP(3)", "ARRAY<INT>", "ROW<a MAP<STRING, DOUBLE>>", "BYTES"])
-def test_the_right_type_is_not_copied(text):
+def test_right_type_is_not_copied(text):
     array = pa.nulls(5, to_arrow(parse_type(text)))
     assert coerce_array(array, parse_type(text), "c") is array
 
 
-def test_rows_are_counted_from_the_first():
+def test_rows_are_counted_from_first():
     with pytest.raises(InvalidInputError, match="row 101: 300"):
         coerce_array(pa.array([1, 300]), parse_type("TINYINT"), "c", first_row=100)
 
@@ -202,7 +202,7 @@ def test_nested_values_are_refused_by_path(array, target, message):
         store(array, target)
 
 
-def test_values_under_a_null_are_ignored():
+def test_values_under_null_are_ignored():
     hidden = pa.StructArray.from_arrays([pa.array([1, 300])], ["a"], mask=pa.array([False, True]))
     assert store(hidden, "ROW<a TINYINT NOT NULL>").to_pylist() == [{"a": 1}, None]
     values = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array([1, 300]), mask=pa.array([False, True]))

@@ -33,7 +33,7 @@ def test_an_exact_name_is_no_match_of_another(wanted, given, expected):
     assert matching_positions(wanted.split(), given.split()) == expected
 
 
-def test_a_column_is_found_or_the_error_says_why_not():
+def test_column_is_found_or_error_says_why_not():
     assert find_column(FIELDS, "value", "t").name == "Value"
     assert find_column(FIELDS, "dup", "t").name == "dup"
     for name, message in (("x", "'x' does not exist in t; it has id, Value"), ("DUP", "matches several columns")):
@@ -41,7 +41,7 @@ def test_a_column_is_found_or_the_error_says_why_not():
             find_column(FIELDS, name, "t")
 
 
-def test_a_projection_keeps_the_order_asked_for():
+def test_projection_keeps_order_asked_for():
     schema = TableSchema(0, FIELDS, 3, (), (), Options({}))
     assert project(schema, None) == FIELDS
     assert [field.name for field in project(schema, ["VALUE", "id"])] == ["Value", "id"]

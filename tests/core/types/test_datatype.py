@@ -19,7 +19,7 @@ from paimon_core.types.datatype import (
 )
 
 
-def test_parameters_left_out_get_the_defaults_of_sql():
+def test_parameters_left_out_get_defaults_of_sql():
     assert AtomicType("DECIMAL") == decimal(10, 0)
     assert AtomicType("CHAR").length == 1
     assert AtomicType("TIME").precision == 0
@@ -50,17 +50,17 @@ def test_vectors_hold_numbers_only():
         VectorType(STRING, 3)
 
 
-def test_a_row_has_a_name_once():
+def test_row_has_name_once():
     with pytest.raises(InvalidInputError, match="two fields of one name: a"):
         RowType((DataField(0, "a", INT), DataField(1, "a", STRING)))
 
 
-def test_text_of_a_nested_type():
+def test_text_of_nested_type():
     row = RowType((DataField(3, "a`b", INT, "it's"), DataField(4, "c", ArrayType(with_nullable(STRING, False)))), False)
     assert str(row) == "ROW<`a``b` INT 'it''s', `c` ARRAY<STRING NOT NULL>> NOT NULL"
 
 
-def test_nullability_changes_without_a_copy_where_it_can():
+def test_nullability_changes_without_copy_where_it_can():
     assert with_nullable(INT, True) is INT
     assert not with_nullable(INT, False).nullable
 

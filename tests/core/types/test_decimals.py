@@ -22,7 +22,7 @@ def test_ties_round_away_from_zero_and_too_large_values_become_null(value, resul
     assert found.to_pylist() == [None if result is None else Decimal(result)]
 
 
-def test_a_larger_scale_appends_zeros():
+def test_larger_scale_appends_zeros():
     assert str(fitted(widened(decimals(["1.5"], 2, 1)), 4, 3)[0].as_py()) == "1.500"
 
 
@@ -36,5 +36,5 @@ def test_low_halves_are_unscaled_values():
     ("value", "scale", "text"),
     [("12", 0, "12"), ("0.05", 2, "0.05"), ("-0.05", 2, "-0.05"), ("12.5", 2, "12.50"), (None, 2, None)],
 )
-def test_text_has_as_many_digits_as_the_scale(value, scale, text):
+def test_text_has_as_many_digits_as_scale(value, scale, text):
     assert decimal_text(decimals([value], 9, scale)).to_pylist() == [text]

@@ -8,7 +8,7 @@ from paimon_core.types.float_order import in_key_order, one_nan
 ASCENDING = [-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.5, np.inf, np.nan]
 
 
-def test_integers_compare_as_the_keys_do():
+def test_integers_compare_as_keys_do():
     for kind in (np.float64, np.float32):
         found = in_key_order(pa.array(np.array(ASCENDING, kind), from_pandas=False)).to_numpy()
         assert sorted(set(found.tolist())) == found.tolist()

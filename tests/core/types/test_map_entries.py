@@ -10,18 +10,18 @@ from paimon_core.types.map_entries import map_entries
 KIND = pa.map_(pa.string(), pa.int32())
 
 
-def test_a_null_key_is_refused():
+def test_null_key_is_refused():
     with pytest.raises(pa.ArrowInvalid, match="NULL among its keys"):
         map_entries(pa.array(["a", None]), pa.array([1, 2], pa.int32()), KIND)
 
 
-def test_pairs_of_a_file_with_a_null_key_are_refused():
+def test_pairs_of_file_with_null_key_are_refused():
     pairs = pa.array([[{"key": "a", "value": 1}, {"key": None, "value": 2}]])
     with pytest.raises(pa.ArrowInvalid, match="NULL among its keys"):
         conform(pairs, KIND)
 
 
-def test_keys_whose_nulls_nobody_has_counted_make_a_map():
+def test_keys_whose_nulls_nobody_has_counted_make_map():
     validity = pa.py_buffer(np.packbits([1, 1, 0], bitorder="little").tobytes())
     uncounted = pa.Array.from_buffers(pa.string(), 3, [validity, *pa.array(["a", "b", ""]).buffers()[1:]])[:2]
     entries = map_entries(uncounted, pa.array([1, 2], pa.int32()), KIND)

@@ -109,7 +109,7 @@ def test_nonsense_is_refused_where_it_begins(text, message):
         parse_type(text)
 
 
-def test_json_of_a_row_matches_schema_files():
+def test_json_of_row_matches_schema_files():
     given_json = {
         "type": "ROW NOT NULL",
         "fields": [

@@ -8,7 +8,7 @@ from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFO
 NAMES = ["+I", "-U", "+U", "-D"]
 
 
-def test_the_odd_kinds_retract():
+def test_odd_kinds_retract():
     kinds = np.array([INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE], np.int8)
     assert is_retract(kinds).tolist() == [False, True, False, True]
 

@@ -26,7 +26,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("kind", COLUMNS, ids=str)
 @pytest.mark.parametrize("nulls", [False, True])
-def test_the_same_rows_as_arrows_filter(kind, nulls):
+def test_same_rows_as_arrows_filter(kind, nulls):
     rng = np.random.default_rng(7)
     values = [*COLUMNS[kind], None]
     drawn = pa.array([values[i] for i in rng.integers(0, 3 if nulls else 2, 300)], kind)

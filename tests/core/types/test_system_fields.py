@@ -5,12 +5,12 @@ from paimon_core.types.datatype import INT, DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND, check_names, is_reserved, key_field
 
 
-def test_ids_of_the_format():
+def test_ids_of_format():
     assert (SEQUENCE_NUMBER.id, str(SEQUENCE_NUMBER.type)) == (2147483646, "BIGINT NOT NULL")
     assert (VALUE_KIND.id, str(VALUE_KIND.type)) == (2147483645, "TINYINT NOT NULL")
 
 
-def test_key_columns_have_a_twin():
+def test_key_columns_have_twin():
     assert key_field(DataField(2, "a", INT)) == DataField(1073741825, "_KEY_a", INT)
 
 

@@ -42,11 +42,11 @@ def aligned(text: str) -> str:
 
 
 @text_cases(__file__, "align.txt")
-def test_data_as_columns_of_a_table(case, check_case):
+def test_data_as_columns_of_table(case, check_case):
     check_case(case, aligned)
 
 
-def test_a_column_of_the_data_fills_one_column_of_the_table():
+def test_column_of_data_fills_one_column_of_table():
     fields = tuple(DataField(i, name, parse_type("INT")) for i, name in enumerate(("ab", "AB")))
     schema = TableSchema(0, fields, 1, (), (), Options({}))  # the Java engine makes such tables
     assert column_positions(["AB"], schema) == (None, 0)

@@ -36,7 +36,7 @@ def set_row_group_bytes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 @pytest.mark.parametrize("roll", ["256 mb", "200 kb"])
-def test_parallel_encoding_makes_the_files_of_sequential_encoding(monkeypatch, roll):
+def test_parallel_encoding_makes_files_of_sequential_encoding(monkeypatch, roll):
     written = []
     for piece_bytes in (1 << 40, 1 << 17):
         set_row_group_bytes(monkeypatch, piece_bytes)
@@ -54,7 +54,7 @@ def test_parallel_encoding_makes_the_files_of_sequential_encoding(monkeypatch, r
 
 
 @pytest.mark.parametrize("mode", ["before", "lost-answer"])
-def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
+def test_errors_of_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
     set_row_group_bytes(monkeypatch, 1 << 17)
     table = made(**{"target-file-size": "200 kb"})
     before = set(table.store.io.files)
@@ -70,7 +70,7 @@ def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
         assert set(table.store.io.files) == before, faulty.log[at]
 
 
-def test_rows_that_failed_to_be_encoded_fail_the_commit(monkeypatch):
+def test_rows_that_failed_to_be_encoded_fail_commit(monkeypatch):
     """A writer that continues after the error raises it again, and commits nothing without the failed rows."""
     set_row_group_bytes(monkeypatch, 1 << 17)
     table = made()
@@ -154,7 +154,7 @@ def spread(count: int, start: int) -> pa.Table:
     ],
 )
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
-def test_open_files_share_the_write_buffer(tmp_path, monkeypatch, options, format_):
+def test_open_files_share_write_buffer(tmp_path, monkeypatch, options, format_):
     """More partitions than row groups that the buffer has room for: what files hold counts, and goes with a flush."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     table = partitioned(MemoryIO(), **{"file.format": format_, **options})
@@ -177,7 +177,7 @@ def test_open_files_share_the_write_buffer(tmp_path, monkeypatch, options, forma
 
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("spillable", ["true", "false"])
-def test_few_files_are_open_at_a_time(monkeypatch, most, spillable):
+def test_few_files_are_open_at_time(monkeypatch, most, spillable):
     """Buckets may have enough rows for a row group each; their files are not all kept open."""
     set_row_group_bytes(monkeypatch, 1 << 12)
     io = CountingIO()
@@ -193,7 +193,7 @@ def test_few_files_are_open_at_a_time(monkeypatch, most, spillable):
 
 
 @pytest.mark.parametrize("end", ["abort", "close"])
-def test_spilled_rows_are_deleted_with_the_writer(tmp_path, monkeypatch, end):
+def test_spilled_rows_are_deleted_with_writer(tmp_path, monkeypatch, end):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     table = partitioned(MemoryIO())
     before = set(table.store.io.files)

@@ -108,7 +108,7 @@ def test_runs_and_write_amplification_are_bounded(trigger):
     assert rows_rewritten(table) <= 8 * commits * rows  # rewriting all at every commit would be 20 times
 
 
-def test_a_writer_in_one_commit_bounds_its_runs_too(tmp_path):
+def test_writer_in_one_commit_bounds_its_runs_too(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_buffer_size="16 kb", **{"target-file-size": "4 kb"})
     with table.writer() as writer:
         for start in range(0, 60_000, 600):
@@ -140,7 +140,7 @@ def test_message_has_new_files_and_their_compaction(tmp_path):
     assert (snapshot.total_record_count, snapshot.delta_record_count) == (3, -1)
 
 
-def test_a_large_file_without_overlap_is_upgraded(tmp_path):
+def test_large_file_without_overlap_is_upgraded(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"target-file-size": "3 kb"})
     big = [(i, f"value {i * 7919}", i) for i in range(300)]
     table.write(orders(*big))
@@ -192,7 +192,7 @@ def test_deletes_stay_while_higher_levels_have_files(tmp_path):
     assert table.snapshot().total_record_count == 1995
 
 
-def test_a_table_without_rows_has_no_files(tmp_path):
+def test_table_without_rows_has_no_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
     table.write(orders((1, None, None)), ["-D"])
@@ -250,7 +250,7 @@ def test_full_compaction_every_nth_commit(tmp_path):
     assert {tuple(run.level for run in levels.runs) for levels in levels_of(table).values()} == {(5,)}
 
 
-def test_an_overwrite_in_many_flushes_is_compacted_behind_it(tmp_path):
+def test_overwrite_in_many_flushes_is_compacted_behind_it(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_buffer_size="8 kb", write_buffer_spillable="false")
     table.write(orders((99_999, "old", 1)))
     snapshot = table.overwrite(
@@ -261,7 +261,7 @@ def test_an_overwrite_in_many_flushes_is_compacted_behind_it(tmp_path):
     check_levels(table, most_runs=5)
 
 
-def test_files_of_a_newer_schema_are_compacted_under_it(tmp_path):
+def test_files_of_newer_schema_are_compacted_under_it(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     newer = table.alter([AddColumn("extra", "INT")])
     newer.with_options({"write-only": "true"}).write(pa.table({"id": [1], "extra": pa.array([7], pa.int32())}))

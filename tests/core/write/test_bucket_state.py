@@ -102,7 +102,7 @@ def test_partition_with_other_bucket_count_is_refused_for_empty_bucket():
     assert opened(io).write(rows(7, other)).id == 3
 
 
-def test_an_overwritten_partition_with_another_number_of_buckets_accepts_rows():
+def test_overwritten_partition_with_another_number_of_buckets_accepts_rows():
     io = made(bucket="1")
     for _ in range(3):
         opened(io).write(rows(5, 1, 2, 3))
@@ -176,7 +176,7 @@ def test_open_writer_numbers_rows_above_other_commits(tmp_path, options, how):
             assert value_of(table, 1) == f"another {number}"
 
 
-def test_a_writer_reads_the_table_with_its_first_rows(tmp_path):
+def test_writer_reads_table_with_its_first_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
     with table.writer() as opened_early:
         for n in range(3):
@@ -187,7 +187,7 @@ def test_a_writer_reads_the_table_with_its_first_rows(tmp_path):
     assert value_of(table, 1) == "opened early"
 
 
-def test_rows_of_an_append_writer_kept_open_come_after_those_of_others(tmp_path):
+def test_rows_of_append_writer_kept_open_come_after_those_of_others(tmp_path):
     options = {"bucket": "1", "bucket-key": "id", "write-only": "true"}
     table = append_table(tmp_path / "t", **options)
     with table.writer() as kept_open:
@@ -199,7 +199,7 @@ def test_rows_of_an_append_writer_kept_open_come_after_those_of_others(tmp_path)
     assert found == (["kept open"] + ["another"] * 5) * 3
 
 
-def test_a_writer_kept_open_refuses_a_partition_that_got_another_number_of_buckets(tmp_path):
+def test_writer_kept_open_refuses_partition_that_got_another_number_of_buckets(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.default-bucket-num": "2"})
     with table.writer() as kept_open:
         kept_open.write(orders((1, "a", 1)))

@@ -88,7 +88,7 @@ def test_a_key_lives_in_one_partition(engine, data):
                 assert stored(table) == sorted(model.values(), key=str)
 
 
-def test_buckets_are_filled_by_the_keys_they_have(tmp_path):
+def test_buckets_are_filled_by_keys_they_have(tmp_path):
     table = moving_table(tmp_path / "t")
     table.write(rows(*(("a", k, 0) for k in range(7))))
     buckets = {s.bucket: s.row_count for s in table.scan().plan().splits}
@@ -102,7 +102,7 @@ def test_buckets_are_filled_by_the_keys_they_have(tmp_path):
     assert {bucket: n for (path, bucket), n in sizes.items() if path == "p=a"} == {0: 3, 1: 3, 2: 3, 3: 1}
 
 
-def test_a_second_writer_is_a_conflict_and_writes_again(tmp_path):
+def test_second_writer_is_conflict_and_writes_again(tmp_path):
     table = moving_table(tmp_path / "t")
     table.write(rows(("a", 1, 1)))
     with table.writer() as writer:
@@ -177,7 +177,7 @@ def test_writers_without_key_shard_are_refused(tmp_path):
     assert stored(table) == [("a", 2, 3)]
 
 
-def test_a_hidden_row_is_compacted_before_its_key_may_move(tmp_path):
+def test_hidden_row_is_compacted_before_its_key_may_move(tmp_path):
     table = moving_table(tmp_path / "t", "first-row", **{"write-only": "true"})
     table.write(rows(("a", 1, 1)))
     with pytest.raises(UnsupportedError, match=r"1 files of level 0.*compact\(\)"):
@@ -188,7 +188,7 @@ def test_a_hidden_row_is_compacted_before_its_key_may_move(tmp_path):
     assert stored(table) == [("a", 1, 1)]
 
 
-def test_keys_older_than_the_ttl_count_as_new(tmp_path):
+def test_keys_older_than_ttl_count_as_new(tmp_path):
     table = moving_table(tmp_path / "t", **{"cross-partition-upsert.index-ttl": "1 ms"})
     table.write(rows(("a", 1, 1)))
     table.with_options({"cross-partition-upsert.index-ttl": "1 d"}).write(rows(("b", 1, 2)))

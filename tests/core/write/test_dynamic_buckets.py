@@ -36,7 +36,7 @@ def dynamic_table(path, **options):
 # ---- the rule
 
 
-def test_a_bucket_is_filled_before_the_next_is_opened():
+def test_bucket_is_filled_before_next_is_opened():
     rule = BucketAssigner(1, 2, None)
     assert rule.assign_in_order(np.array([11, 12, 13, 14, 15], np.int32), {}).tolist() == [0, 0, 1, 1, 2]
     assert rule.assign_in_order(np.array([1, 2, 3], np.int32), {0: 2, 3: 1}).tolist() == [3, 1, 1]
@@ -74,7 +74,7 @@ def test_keys_get_the_same_buckets_in_any_batches(keys, sizes, bounded):
     assert together.tolist() == alone
 
 
-def test_a_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
+def test_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
     rule = BucketAssigner(8, 10, None)
     assert [rule.expecting(keys).slots for keys in (0, 1, 10, 11, 25, 800)] == [1, 1, 1, 2, 3, 8]
     assert rule.expecting(None) == rule
@@ -104,7 +104,7 @@ def test_partition_index_equals_dictionary(batches):
     assert {k: b for b, ks in index.by_bucket().items() for k in ks.tolist()} == model
 
 
-def test_damaged_index_file_is_named_in_the_error(tmp_path):
+def test_damaged_index_file_is_named_in_error(tmp_path):
     table = dynamic_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     (file,) = (tmp_path / "t" / "index").iterdir()
@@ -210,7 +210,7 @@ def test_tasks_that_share_small_partitions_fill_one_bucket_of_each(tmp_path):
     assert in_tasks(table, "a", range(11, 15)) == {0: 12, 1: 3}
 
 
-def test_tasks_spread_the_keys_of_partitions_that_are_as_large_as_others(tmp_path):
+def test_tasks_spread_keys_of_partitions_that_are_as_large_as_others(tmp_path):
     table = days(tmp_path / "t")
     assert in_tasks(table, "a", range(40)) == {0: 40}, "nothing is known of a table without keys"
     before = in_tasks(table, "b", range(40))
@@ -252,7 +252,7 @@ def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
         assert {(r["p"], r["id"]) for r in table.to_arrow().to_pylist()} == keys
 
 
-def test_an_overwrite_forgets_the_buckets_of_keys(tmp_path):
+def test_overwrite_forgets_buckets_of_keys(tmp_path):
     schema = pa.schema([pa.field("p", pa.string(), False), pa.field("id", pa.int64(), False), ("v", pa.string())])
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
@@ -274,7 +274,7 @@ def test_an_overwrite_forgets_the_buckets_of_keys(tmp_path):
     assert check_indexes(table) == {0: 1}
 
 
-def test_an_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
+def test_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
     table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "1"})
     table.write(orders((1, "a", 1), (2, "a", 1)))
     table.write(orders((2, "a", 1)), ["-D"])
@@ -302,7 +302,7 @@ def test_index_memory_is_bounded(tmp_path):
     assert check_indexes(table) == {0: 2000}
 
 
-def test_keys_that_another_writer_routed_differently_are_a_conflict(tmp_path):
+def test_keys_that_another_writer_routed_differently_are_conflict(tmp_path):
     table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "2"})
     table.write(orders((1, "a", 1)))
     with table.writer() as writer:

@@ -63,7 +63,7 @@ WAYS = {
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_the_later_commit_wins_before_and_after_compaction(options, order):
+def test_later_commit_wins_before_and_after_compaction(options, order):
     table = table_in_memory(**{"write-only": "true", **options})
     table.write(orders((1, "old", 0), (8, "old", 0)))
     writes = [[("+I", 1), ("+I", 3)], [("+I", 1), ("+I", 2)], [("-D", 1), ("+I", 2), ("+I", 1)][: 2 + (order[0] == 0)]]
@@ -119,7 +119,7 @@ BELOW = [
 
 
 @pytest.mark.parametrize("options", BELOW)
-def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
+def test_compaction_conflicts_if_its_looked_up_rows_changed(options):
     """The compaction read files of higher levels that another commit has since replaced."""
     sizes = {"num-sorted-run.compaction-trigger": "2", "compaction.max-size-amplification-percent": "1000000"}
     table = table_in_memory(**sizes, **options)
@@ -186,7 +186,7 @@ ENGINES = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_compaction_takes_the_rows_between_those_it_merges(engine):
+def test_compaction_takes_rows_between_those_it_merges(engine):
     """A writer that commits late brings a row older than the compacted one, and then a newer row of its key follows."""
     table = table_in_memory(**ENGINES[engine], **{"merge-engine": engine, "write-only": "true"})
     with table.writer() as late:

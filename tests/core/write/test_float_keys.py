@@ -58,7 +58,7 @@ def shown(table) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_each_zero_is_a_key_and_nan_is_one(tmp_path, options, kind):
+def test_each_zero_is_key_and_nan_is_one(tmp_path, options, kind):
     table = made(tmp_path / "t", kind, **options)
     table.write(rows(table, KEYS, "first"))
     table.write(rows(table, [0.0, NEGATIVE_NAN], "second"))
@@ -74,7 +74,7 @@ def test_each_zero_is_a_key_and_nan_is_one(tmp_path, options, kind):
 
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_a_filter_finds_both_zeros(tmp_path, options):
+def test_filter_finds_both_zeros(tmp_path, options):
     table = made(tmp_path / "t", **options)
     table.write(rows(table, KEYS, "v"))
     table.compact(full=True)
@@ -83,7 +83,7 @@ def test_a_filter_finds_both_zeros(tmp_path, options):
         assert sorted(map(str, found)) == ["-0.0", "0.0"]
 
 
-def test_files_are_sorted_with_the_negative_zero_first_and_nan_last(tmp_path):
+def test_files_are_sorted_with_negative_zero_first_and_nan_last(tmp_path):
     table = made(tmp_path / "t", bucket="1")
     table.write(rows(table, [KEYS[i] for i in (6, 3, 0, 2, 5, 1, 4)], "v"))
     assert list(map(repr, table.to_arrow()["k"].to_pylist())) == list(map(repr, KEYS))

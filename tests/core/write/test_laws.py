@@ -73,7 +73,7 @@ def test_any_split_over_writers_gives_the_same_table_for_disjoint_keys(data_, wr
     assert rows_of(table.to_arrow()) == expected(rows)
 
 
-def test_writers_that_share_a_bucket_never_give_one_sequence_number_twice():
+def test_writers_that_share_bucket_never_give_one_sequence_number_twice():
     table = make(bucket="1")
     messages = []
     for number in range(3):
@@ -104,7 +104,7 @@ def test_an_append_table_holds_every_row_once_however_split(partitions, writers)
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
-def test_a_bucket_of_an_append_table_keeps_the_order_of_arrival(format_):
+def test_bucket_of_append_table_keeps_order_of_arrival(format_):
     """Over files and commits; without buckets only what one commit wrote is in order (behaviour 8.4)."""
     bucketed = {"bucket": "1", "bucket-key": "id"}
     for options, commits in ((bucketed, 2), ({}, 1)):
@@ -117,7 +117,7 @@ def test_a_bucket_of_an_append_table_keeps_the_order_of_arrival(format_):
 
 
 @pytest.mark.parametrize("function", ["default", "mod", "hive"])
-def test_an_append_table_with_fixed_buckets(function):
+def test_append_table_with_fixed_buckets(function):
     table = make(keys=(), bucket="4", bucket_key="id", **{"bucket-function.type": function})
     rows = data(400, 100)
     table.write(rows)
@@ -158,7 +158,7 @@ def test_prepare_commit_returns_only_newer_rows():
     assert rows_of(table.to_arrow()) == expected(data(10, 5).slice(0, 3))
 
 
-def test_an_aborted_writer_leaves_no_file():
+def test_aborted_writer_leaves_no_file():
     table = make(write_buffer_size="1 kb", write_buffer_spillable="false")
     before = set(table.store.io.files)
     writer = table.writer()

@@ -18,7 +18,7 @@ def columns(table):
     return [f"{field.name} {field.type}" for field in Table.open(table.path).schema.fields]
 
 
-def test_a_write_adds_the_columns_that_the_table_lacks(tmp_path):
+def test_write_adds_columns_that_table_lacks(tmp_path):
     table = created(tmp_path, partition_keys=["p"])
     rows = pa.table({"id": [1], "p": [1], "a": ["x"]})
     with pytest.raises(InvalidInputError, match=r"columns \['a'\] that the table lacks"):
@@ -41,7 +41,7 @@ def test_a_write_adds_the_columns_that_the_table_lacks(tmp_path):
     assert columns(table) == ["id BIGINT", "p INT", "a STRING", "b DOUBLE"]
 
 
-def test_option_is_accepted_for_a_write_only(tmp_path):
+def test_option_is_accepted_for_write_only(tmp_path):
     table = created(tmp_path, options=MERGE)
     with pytest.raises(InvalidInputError, match="that the table lacks"):  # a property has no effect
         table.write(pa.table({"id": [1], "a": [1]}))

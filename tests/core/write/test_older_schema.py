@@ -71,7 +71,7 @@ def test_writer_open_across_schema_change_keeps_newer_columns(make, options):
     assert [row["x"] for row in shown(old)] == [None, 3, None, 5, None, 7, None]
 
 
-def test_schema_may_change_while_a_job_writes_as_the_page_of_features_says(make):
+def test_schema_may_change_while_job_writes_as_page_of_features_says(make):
     old, new = make(AddColumn("x", "INT"))
     with old.writer() as writer:
         writer.write(orders((2, "b", 2)))
@@ -84,7 +84,7 @@ def test_schema_may_change_while_a_job_writes_as_the_page_of_features_says(make)
 
 @pytest.mark.parametrize("options", LOOKUPS.values(), ids=LOOKUPS)
 @pytest.mark.parametrize(("engine", "expected"), [("partial-update", 20), ("aggregation", 20), ("deduplicate", None)])
-def test_lookups_keep_the_values_of_newer_columns(make, engine, expected, options):
+def test_lookups_keep_values_of_newer_columns(make, engine, expected, options):
     """A merge with a row of a newer schema has all its columns: only an upsert of the whole row replaces them."""
     functions = {"fields.n.aggregate-function": "sum"} if engine == "aggregation" else {}
     old, new = make(AddColumn("x", "INT"), **{"merge-engine": engine}, **functions, **options)
@@ -97,7 +97,7 @@ def test_lookups_keep_the_values_of_newer_columns(make, engine, expected, option
     assert shown(old) == [row]
 
 
-def test_options_of_a_new_column_apply(make):
+def test_options_of_new_column_apply(make):
     """The newest schema defines the aggregate function of a column that the writer does not know."""
     options = {"merge-engine": "aggregation", "deletion-vectors.enabled": "true", "fields.n.aggregate-function": "sum"}
     old, new = make(AddColumn("x", "INT"), SetOption("fields.x.aggregate-function", "sum"), **options)
@@ -136,7 +136,7 @@ def test_other_schema_changes_keep_rows_readable(make, change, name, value):
     assert shown(old)[2] == {"id": 3, "v": "c", **({} if name is None else {name: value})}
 
 
-def test_a_compaction_planned_before_the_change_loses_no_column(make):
+def test_compaction_planned_before_change_loses_no_column(make):
     old, new = make(AddColumn("x", "INT"), **{"merge-engine": "partial-update", **LOOKUPS["vectors"]})
     new.write(with_x(orders((1, "b", 2)), 20))
     new.compact(full=True)
@@ -147,7 +147,7 @@ def test_a_compaction_planned_before_the_change_loses_no_column(make):
     assert shown(old) == [{"id": 1, "v": "c", "n": 3, "x": 20}]
 
 
-def test_a_writer_does_not_compact_a_table_that_was_replaced(make):
+def test_writer_does_not_compact_table_that_was_replaced(make):
     """A column that takes the place of another one: the files of both have nothing in common."""
     old, _ = make(AddColumn("x", "INT"), **HIDING["vectors"])
     path = old.store.schemas.path(1)
@@ -160,7 +160,7 @@ def test_a_writer_does_not_compact_a_table_that_was_replaced(make):
     assert shown(new) == [{"id": 2, "v": "b", "n": 2, "x": 20}]
 
 
-def test_a_rescale_does_not_lose_newer_columns(make):
+def test_rescale_does_not_lose_newer_columns(make):
     old, new = make(AddColumn("x", "INT"))
     new.write(with_x(orders((2, "b", 2)), 20))
     with pytest.raises(TableChangedError, match="open the table again"):

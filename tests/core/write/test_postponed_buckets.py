@@ -65,7 +65,7 @@ def test_delete_routed_without_other_rows_is_applied(tmp_path):
     assert [row["id"] for row in rows_of(table.to_arrow())] == [k for k in range(20) if k != 7]
 
 
-def test_rows_of_a_batch_go_to_buckets_at_once(tmp_path):
+def test_rows_of_batch_go_to_buckets_at_once(tmp_path):
     schema = pa.schema([pa.field("p", pa.string(), False), *ORDERS])
     options = {"bucket": "-2", "postpone.default-bucket-num": "3"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
@@ -89,7 +89,7 @@ def test_rows_of_a_batch_go_to_buckets_at_once(tmp_path):
     assert table.to_arrow(filter="p = 'a'").num_rows == 5
 
 
-def test_an_overwrite_replaces_waiting_rows(tmp_path):
+def test_overwrite_replaces_waiting_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2")
     table.with_options(WAITING).write(orders((1, "a", 1)))
     table.overwrite(orders((2, "b", 2)))
@@ -144,7 +144,7 @@ def test_two_compactions_route_rows_once(tmp_path, monkeypatch):
     assert len(files_below(tmp_path)) < len(before), "what was made in vain is deleted"
 
 
-def test_the_first_writer_decides_the_number_of_buckets(tmp_path):
+def test_first_writer_decides_number_of_buckets(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2")
     other = table.with_options({"postpone.default-bucket-num": "3"})
     with other.writer() as writer:
@@ -174,6 +174,6 @@ def test_buckets_are_compacted_as_due(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_damaged_count_is_refused(tmp_path):
+def test_damaged_count_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match=r"postpone\.default-bucket-num"):
         keyed_table(tmp_path / "t", bucket="-2", **{"postpone.default-bucket-num": "0"})

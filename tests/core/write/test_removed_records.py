@@ -38,7 +38,7 @@ def cuts(count):
 @pytest.mark.parametrize("compact", ["never", "minor", "full"])
 @pytest.mark.parametrize("at", cuts(len(HISTORY)), ids=str)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_row_inserted_again_shows_no_removed_value(tmp_path, engine, at, compact):
+def test_row_inserted_again_shows_no_removed_value(tmp_path, engine, at, compact):
     table = keyed_table(tmp_path / "t", bucket="1", **{"merge-engine": engine, **ENGINES[engine]})
     for begin, end in itertools.pairwise([0, *at, len(HISTORY)]):
         write(table, HISTORY[begin:end])
@@ -50,7 +50,7 @@ def test_a_row_inserted_again_shows_no_removed_value(tmp_path, engine, at, compa
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_compaction_to_a_level_between_hides_no_removal(engine):
+def test_compaction_to_level_between_hides_no_removal(engine):
     options = {"num-sorted-run.compaction-trigger": "3", "num-levels": "4", "compaction.size-ratio": "100",
                "merge-engine": engine, **ENGINES[engine]}  # fmt: skip
     table = new_table(**options, **{"write-only": "true"})
@@ -117,7 +117,7 @@ def test_no_cut_of_a_history_changes_its_result(engine, settings, trigger, buffe
     assert rows_of(table.to_arrow()) == model(engine, written)
 
 
-def test_removed_values_stay_in_the_changes(tmp_path):
+def test_removed_values_stay_in_changes(tmp_path):
     """A -D without a later row keeps its values, which readers of changes need."""
     options = {"merge-engine": "partial-update", "changelog-producer": "lookup", **ENGINES["partial-update"]}
     table = keyed_table(tmp_path / "t", bucket="1", **options)

@@ -17,7 +17,7 @@ def kinds(*texts):
     return pa.array(texts)
 
 
-def test_without_kinds_every_row_is_an_insert():
+def test_without_kinds_every_row_is_insert():
     assert kinds_of(ROWS, None, NONE, keyed=True) is None
     assert kinds_of(ROWS, kinds("+I", "+I", "+I"), NONE, keyed=True) is None
 
@@ -26,7 +26,7 @@ def test_kinds_are_numbers():
     assert kinds_of(ROWS, kinds("+I", "+U", "-D"), NONE, keyed=True).to_pylist() == [0, 2, 3]
 
 
-def test_an_option_names_the_column_of_kinds():
+def test_option_names_column_of_kinds():
     assert kinds_of(ROWS, None, FROM_COLUMN, keyed=True).to_pylist() == [0, 1, 3]
     with pytest.raises(InvalidInputError, match="reads them from its column 'kind'"):
         kinds_of(ROWS, kinds("+I", "+I", "+I"), FROM_COLUMN, keyed=True)

@@ -24,7 +24,7 @@ def test_writers_that_read_different_snapshots_use_different_numbers():
 
 
 @pytest.mark.parametrize(("newest", "number"), [(4, 14), (9, 14), (14, 17), (20, 23)])
-def test_the_next_rows_have_larger_numbers_than_the_bucket(newest, number):
+def test_next_rows_have_larger_numbers_than_bucket(newest, number):
     """The next row gets a number of its writer above `newest` of the bucket and above the rows before."""
     sequence = RowSequence(5, 2, 3)
     assert sequence.take(2).tolist() == [8, 11]

@@ -23,7 +23,7 @@ def filled(*sizes):
         ([100, 10, 3, 4], [100, 17]),
     ],
 )
-def test_a_part_joins_the_part_before_unless_that_is_four_times_larger(sizes, joined):
+def test_part_joins_part_before_unless_that_is_four_times_larger(sizes, joined):
     parts = filled(*sizes)
     assert [len(part[0]) for part in parts] == joined
     assert len(parts) == sum(sizes)
@@ -38,6 +38,6 @@ def test_joined_parts_are_sorted_with_all_columns():
     assert (keys.tolist(), values.tolist()) == ([1, 3, 5], [10, 30, 50])
 
 
-def test_columns_are_sorted_by_the_first_one():
+def test_columns_are_sorted_by_first_one():
     keys, values = sort_columns((np.array([3, 1, 2]), np.array([30, 10, 20])))
     assert (keys.tolist(), values.tolist()) == ([1, 2, 3], [10, 20, 30])

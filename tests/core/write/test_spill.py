@@ -117,7 +117,7 @@ def test_keys_written_often_are_in_one_batch(tmp_path):
     assert len(found) == 70_000
 
 
-def test_a_buffer_of_a_full_file_does_not_wait(tmp_path, local_disk):
+def test_buffer_of_full_file_does_not_wait(tmp_path, local_disk):
     options = {"write-buffer-size": "64 kb", "target-file-size": "20 kb", "write-only": "true"}
     table = keyed_table(tmp_path / "t", bucket="1", **options)
     with table.writer() as writer:
@@ -132,7 +132,7 @@ def wide(count: int) -> pa.Table:
     return orders(*((i * 7919 % count, f"{i}" * 10, i) for i in range(count)))
 
 
-def test_files_are_fewer_and_the_disk_is_empty_afterwards(tmp_path, local_disk):
+def test_files_are_fewer_and_disk_is_empty_afterwards(tmp_path, local_disk):
     counts, rows = {}, wide(20_000)
     for spill in ("true", "false"):
         options = {"write-buffer-size": "64 kb", "write-buffer-spillable": spill, "write-only": "true"}
@@ -167,7 +167,7 @@ def test_spilled_files_are_deleted(tmp_path, local_disk, end):
     assert not list((tmp_path / "t").rglob("data-*"))
 
 
-def test_spilling_stops_at_the_disk_limit(tmp_path, local_disk):
+def test_spilling_stops_at_disk_limit(tmp_path, local_disk):
     options = {"write-buffer-size": "64 kb", "write-buffer-spillable": "true", "spill-compression": "none",
                "write-buffer-spill.max-disk-size": "200 kb", "write-only": "true"}  # fmt: skip
     table = keyed_table(tmp_path / "t", bucket="1", **options)
@@ -186,17 +186,17 @@ def test_spilling_stops_at_the_disk_limit(tmp_path, local_disk):
     ("options", "codec"),
     [({}, "lz4"), ({"spill-compression": "ZSTD"}, "zstd"), ({"spill-compression": "none"}, None)],
 )
-def test_spill_codec_is_lz4_unless_the_option_is_set(options, codec):
+def test_spill_codec_is_lz4_unless_option_is_set(options, codec):
     for found in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
         assert (None if found is None else found.name) == codec
 
 
-def test_zstd_level_is_taken_from_the_option():
+def test_zstd_level_is_taken_from_option():
     options = Options({"spill-compression": "zstd", "spill-compression.zstd-level": "7"})
     assert spill_codec(options).compression_level == SortLimits.of(options).codec.compression_level == 7
 
 
-def test_an_unknown_codec_is_refused_by_name(tmp_path, local_disk):
+def test_unknown_codec_is_refused_by_name(tmp_path, local_disk):
     message = "option 'spill-compression' is 'lzo': must be one of lz4, zstd, none"
     with pytest.raises(InvalidInputError, match=message):
         keyed_table(tmp_path / "new", **{"spill-compression": "lzo"})

@@ -25,7 +25,7 @@ def values(first):
 
 @pytest.mark.parametrize("writer", ["driver", pytest.param("tasks", marks=pytest.mark.more)])
 @pytest.mark.parametrize("options", TABLES)
-def test_statements_change_the_rows_that_match(sql, monkeypatch, options, writer):
+def test_statements_change_rows_that_match(sql, monkeypatch, options, writer):
     if writer == "tasks":
         monkeypatch.setattr("paimon_spark.sql.writes.target_access.few_changes", lambda rows: None)
     columns = ", ".join(f"`{name}` BOOLEAN" for name in NAMES)
@@ -68,7 +68,7 @@ def test_a_column_that_hides_what_a_statement_adds_is_refused(sql, name):
             sql(statement)
 
 
-def test_replaced_rows_keep_columns_that_begin_as_that_of_a_shuffle(sql):
+def test_replaced_rows_keep_columns_that_begin_as_that_of_shuffle(sql):
     sql("""CREATE TABLE t (id INT NOT NULL, `__paimon_taskforce` STRING)
         TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")

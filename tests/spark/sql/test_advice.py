@@ -46,7 +46,7 @@ def test_statements_of_advice_make_it_go_away(as_sql, tmp_path, kind):
 
 
 @pytest.mark.everywhere
-def test_a_table_of_a_session_has_advice_and_measures(spark, tmp_path):
+def test_table_of_session_has_advice_and_measures(spark, tmp_path):
     table, _, _ = backlog(tmp_path)
     mine = PaimonTable.forPath(spark, table.path)
     assert [one.kind for one in mine.advice()] == ["compaction-backlog", "never-compacted"]

@@ -19,7 +19,7 @@ class Odd(BaseException):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("z"), SystemExit(3), KeyboardInterrupt("k"), Odd("o")], ids=repr)
-def test_exception_of_a_handler_ends_the_statement(sql, monkeypatch, error):
+def test_exception_of_handler_ends_statement(sql, monkeypatch, error):
     def fail(*_):
         raise error
 
@@ -31,7 +31,7 @@ def test_exception_of_a_handler_ends_the_statement(sql, monkeypatch, error):
     assert sql("SELECT * FROM t") == []
 
 
-def test_a_store_that_fails_is_logged_once_for_a_statement(sql, monkeypatch, caplog):
+def test_store_that_fails_is_logged_once_for_statement(sql, monkeypatch, caplog):
     def fail(*_):
         raise ZeroDivisionError("the store is down")
 

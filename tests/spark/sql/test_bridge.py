@@ -86,7 +86,7 @@ def broken_calls(sources: dict[str, str]) -> list[str]:
     return found
 
 
-def test_each_call_of_java_fits_an_endpoint():
+def test_each_call_of_java_fits_endpoint():
     assert broken_calls(SOURCES) == []
 
 
@@ -107,7 +107,7 @@ def test_call_that_fits_no_endpoint_is_found(file, old, new, message):
     assert any(line.startswith(message) for line in found), found
 
 
-def test_each_method_of_an_endpoint_is_called():
+def test_each_method_of_endpoint_is_called():
     called = {(owner, name) for owner, name, _ in calls(SOURCES)}
     promised = {
         endpoint: {name for name in vars(endpoint) if not name.startswith("_")}

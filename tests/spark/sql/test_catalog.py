@@ -66,7 +66,7 @@ def test_catalog_leaves_settings_of_user_unchanged(spark, catalog_name, tmp_path
     assert spark.conf.get(name) == default == "false"
 
 
-def test_another_session_has_the_catalog(sql):
+def test_another_session_has_catalog(sql):
     sql("CREATE TABLE t (a INT)")
     other = sql.spark.newSession()
     other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (1)")

@@ -118,7 +118,7 @@ def check_order(table, effects):
         *(pytest.param(kind, 60, marks=pytest.mark.slow) for kind in KINDS),
     ],
 )
-def test_two_sessions_and_a_stream_change_one_table(spark, warehouse, tmp_path, kind, seconds):
+def test_two_sessions_and_stream_change_one_table(spark, warehouse, tmp_path, kind, seconds):
     paimon_spark.catalog(spark, "dml", warehouse=warehouse)
     spark.sql("CREATE DATABASE dml.db")
     retained = "'snapshot.num-retained.min' = '5000', 'snapshot.num-retained.max' = '5000'"

@@ -27,7 +27,7 @@ def _marks(corpus: Corpus) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session")
 @pytest.mark.parametrize("corpus", [pytest.param(c, id=c.name, marks=_marks(c)) for c in FILES])
-def test_statements_answer_what_the_file_says(spark, warehouse, corpus, request):
+def test_statements_answer_what_file_says(spark, warehouse, corpus, request):
     session = spark.newSession()
     for key, value in FAST.items():
         session.conf.set(key, value)
@@ -51,5 +51,5 @@ def test_statements_answer_what_the_file_says(spark, warehouse, corpus, request)
         assert not wrong, "\n".join(wrong)
 
 
-def test_the_corpus_is_large():
+def test_corpus_is_large():
     assert sum(len(corpus.statements) for corpus in FILES) >= 400

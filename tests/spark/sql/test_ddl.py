@@ -20,7 +20,7 @@ def described(sql, statement):
 
 
 @pytest.mark.versions
-def test_a_failed_replacement_changes_nothing(sql):
+def test_failed_replacement_changes_nothing(sql):
     sql("CREATE TABLE t PARTITIONED BY (p) AS SELECT 1 AS a, 'x' AS p")
     failing = "AS SELECT CAST(raise_error('boom') AS INT) AS a, 'x' AS p"
     for statement in (
@@ -44,7 +44,7 @@ def test_a_failed_replacement_changes_nothing(sql):
     assert sql("SELECT count(*) FROM s") == [(3,)]
 
 
-def test_part_of_a_dropped_table_is_dropped_again(sql):
+def test_part_of_dropped_table_is_dropped_again(sql):
     sql("CREATE TABLE t AS SELECT 1 AS a")
     path = Path(Table.open(described(sql, "DESCRIBE TABLE EXTENDED t")["Location"]).path)
     shutil.rmtree(path / "schema")  # another engine died during DROP TABLE
@@ -110,7 +110,7 @@ def stored(sql, name):
 
 
 @pytest.mark.versions
-def test_what_show_create_table_prints_makes_the_same_table(sql):
+def test_what_show_create_table_prints_makes_same_table(sql):
     sql(r"""CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s \\ "x"\n--y', p VARCHAR(7) NOT NULL, `a.b``c ü` CHAR(3),
         s STRUCT<a: INT NOT NULL COMMENT 'c;''d', `b x`: ARRAY<STRUCT<v: VARCHAR(2), c: CHAR(1)>>>,
         ar ARRAY<VARCHAR(4)>, m MAP<INT, STRUCT<d: DATE NOT NULL>>, v STRING DEFAULT 'x''y\\z', i INT DEFAULT -5,
@@ -133,7 +133,7 @@ def test_what_show_create_table_prints_makes_the_same_table(sql):
 
 
 @pytest.mark.more
-def test_the_primary_key_is_a_property_that_goes_while_there_are_no_rows(sql):
+def test_primary_key_is_property_that_goes_while_there_are_no_rows(sql):
     sql("CREATE TABLE t (a INT, b INT) TBLPROPERTIES ('primary-key' = 'a', 'bucket' = '-1')")
     sql("CREATE TABLE u LIKE t")
     sql("ALTER TABLE t UNSET TBLPROPERTIES ('primary-key')")
@@ -161,7 +161,7 @@ def test_show_create_table_names_what_sql_cannot_declare(sql, tmp_path):
 
 
 @pytest.mark.more
-def test_a_table_by_its_path(sql, tmp_path):
+def test_table_by_its_path(sql, tmp_path):
     sql("CREATE TABLE t (a INT)")
     sql("INSERT INTO t VALUES (1)")
     path = described(sql, "DESCRIBE EXTENDED t")["Location"]
@@ -212,7 +212,7 @@ def test_what_is_refused_says_why(sql):
 
 
 @pytest.mark.more
-def test_threads_change_tables_at_the_same_time(sql):
+def test_threads_change_tables_at_same_time(sql):
     sql("CREATE TABLE t (a INT)")
     failed = []
 
@@ -237,7 +237,7 @@ def test_threads_change_tables_at_the_same_time(sql):
 
 
 @pytest.mark.more
-def test_a_second_installation_replaces_the_first(sql, tmp_path):
+def test_second_installation_replaces_first(sql, tmp_path):
     for warehouse in ("one", "two"):
         paimon_spark.catalog(sql.spark, "again", warehouse=str(tmp_path / warehouse))
         sql("CREATE TABLE again.default.t AS SELECT 1 AS a")

@@ -60,7 +60,7 @@ def test_each_reference_means_one_column(sql, table):
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("table", CASES, indirect=True)
-def test_statements_change_the_column_that_they_name(sql, table):
+def test_statements_change_column_that_they_name(sql, table):
     for number, column in enumerate(["`a.b`", "a.b", "a.`c.d`", "`a.k`"]):
         assert sql(f"DELETE FROM t WHERE {column} = {OFFSETS[column] + number}") == [(EACH,)], column
     for number, column in enumerate(["`a.b`", "a.b", "a.`e.f`.`g.h`"], 6):

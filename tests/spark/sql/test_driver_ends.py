@@ -52,7 +52,7 @@ def rows_of(tmp_path, name):
 
 
 @pytest.mark.more
-def test_a_driver_that_is_killed_leaves_the_tables_readable(tmp_path, spark, catalog_name):
+def test_driver_that_is_killed_leaves_tables_readable(tmp_path, spark, catalog_name):
     """Three statements are under way when it dies; they leave nothing visible, and another driver goes on."""
     process = started(
         tmp_path,
@@ -88,7 +88,7 @@ def test_a_driver_that_is_killed_leaves_the_tables_readable(tmp_path, spark, cat
 
 
 @pytest.mark.more
-def test_a_session_works_after_an_interrupt_and_after_a_stop(tmp_path):
+def test_session_works_after_interrupt_and_after_stop(tmp_path):
     """Ctrl-C, pressed in four statements, cancels their jobs; they leave nothing visible."""
     process = started(
         tmp_path,

@@ -51,7 +51,7 @@ def planned(sql, query):
 
 @pytest.mark.versions
 @pytest.mark.parametrize("kind", ["append", pytest.param("keyed", marks=pytest.mark.more), "orc"])
-def test_select_names_the_snapshot_that_expired(sql, kind):
+def test_select_names_snapshot_that_expired(sql, kind):
     table = made(sql, kind)
     frames = [planned(sql, query) for query in ("SELECT * FROM t WHERE id > 3", "SELECT count(DISTINCT v) FROM t")]
     number = table.snapshot().id
@@ -65,7 +65,7 @@ def test_select_names_the_snapshot_that_expired(sql, kind):
     assert len(sql("SELECT * FROM t WHERE id > 3 AND id < 50")) == 26
 
 
-def test_select_of_a_dropped_table(sql):
+def test_select_of_dropped_table(sql):
     made(sql)
     frame = planned(sql, "SELECT * FROM t")
     sql("DROP TABLE t PURGE")
@@ -73,7 +73,7 @@ def test_select_of_a_dropped_table(sql):
         frame.collect()
 
 
-def test_file_that_is_missing_otherwise_is_an_error_of_spark(sql):
+def test_file_that_is_missing_otherwise_is_error_of_spark(sql):
     table = made(sql)
     frame = planned(sql, "SELECT * FROM t")
     for path in Path(table.path).rglob("data-*"):

@@ -57,7 +57,7 @@ def test_all_doors_print_one_text(sql, table, monkeypatch):
     )
 
 
-def test_an_explanation_says_who_reads_and_why(sql, table):
+def test_explanation_says_who_reads_and_why(sql, table):
     (native,) = explained(sql, "EXPLAIN SELECT * FROM t WHERE p = 'b'")
     assert "read by: native: 1 of 1 Parquet files" in native
     (merged,) = explained(sql, "EXPLAIN SELECT * FROM t")
@@ -70,7 +70,7 @@ def test_an_explanation_says_who_reads_and_why(sql, table):
         sql.spark.conf.unset(NATIVE_READS)
 
 
-def test_every_scan_of_a_statement_is_explained(sql, table):
+def test_every_scan_of_statement_is_explained(sql, table):
     assert len(explained(sql, "EXPLAIN SELECT * FROM t a JOIN t b ON a.id = b.n WHERE a.p = 'a' AND b.p = 'b'")) == 2
     assert len(explained(sql, "EXPLAIN SELECT * FROM t a JOIN t b ON a.id = b.id")) == 1  # they are equal
     assert len(explained(sql, "EXPLAIN SELECT * FROM t WHERE n > (SELECT max(id) FROM t WHERE n < 9)")) == 2

@@ -85,7 +85,7 @@ def test_changes_between_snapshots_tags_and_times(sql):
 
 
 @pytest.mark.versions
-def test_the_greatest_partition_with_rows(sql):
+def test_greatest_partition_with_rows(sql):
     sql("CREATE TABLE t (a INT NOT NULL, p DATE NOT NULL) PARTITIONED BY (p) TBLPROPERTIES ('primary-key' = 'a,p')")
     assert sql("SELECT sys.max_pt('t')") == [(None,)]
     sql("INSERT INTO t VALUES (1, DATE'2026-01-02'), (2, DATE'2026-01-10'), (3, DATE'0999-01-10')")
@@ -124,7 +124,7 @@ def values(kind, generator):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_buckets_in_sql_are_those_of_the_engine(sql):
+def test_buckets_in_sql_are_those_of_engine(sql):
     generator = random.Random(1)
     columns = {}
     for number, (kind, arrow) in enumerate(TYPES.items()):

@@ -56,7 +56,7 @@ def test_columns_are_matched_and_defaults_fill_them(sql, opened):
 @pytest.mark.more
 @pytest.mark.versions
 @pytest.mark.parametrize("keyed", [False, True])
-def test_the_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
+def test_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     key = " TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')" if keyed else ""
     values = f"(1, {', '.join(value for _, value in TYPES.values())}), (2{', NULL' * len(TYPES)})"
@@ -86,7 +86,7 @@ def test_the_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
         ("INSERT INTO t VALUES (1, 'a', 'b')", "CAST_INVALID_INPUT|CANNOT_SAFELY_CAST"),
     ],
 )
-def test_a_statement_that_fails_leaves_nothing(sql, opened, statement, message):
+def test_statement_that_fails_leaves_nothing(sql, opened, statement, message):
     sql("CREATE TABLE t (id BIGINT NOT NULL, v VARCHAR(3), n INT)")
     with pytest.raises(Exception, match=message):
         sql(statement)
@@ -95,7 +95,7 @@ def test_a_statement_that_fails_leaves_nothing(sql, opened, statement, message):
 
 
 @pytest.mark.more
-def test_a_partition_gets_one_file_of_many_tasks(sql, opened):
+def test_partition_gets_one_file_of_many_tasks(sql, opened):
     sql("CREATE TABLE t (id BIGINT, p BIGINT) PARTITIONED BY (p)")
     sql("INSERT INTO t SELECT id, id % 3 FROM range(0, 99, 1, 8)")
     assert len(data_files(opened("t"))) == 3
@@ -106,7 +106,7 @@ def test_a_partition_gets_one_file_of_many_tasks(sql, opened):
 
 
 @pytest.mark.more
-def test_a_keyed_table_is_compacted_in_the_same_statement(sql, opened):
+def test_keyed_table_is_compacted_in_same_statement(sql, opened):
     sql(
         "CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'num-sorted-run.compaction-trigger' = '2')"
     )
@@ -117,7 +117,7 @@ def test_a_keyed_table_is_compacted_in_the_same_statement(sql, opened):
 
 
 @pytest.mark.versions
-def test_overwrites_by_a_condition_are_one_commit(sql, opened):
+def test_overwrites_by_condition_are_one_commit(sql, opened):
     sql("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'a'), (3, 'b'), (4, NULL)")
     sql("INSERT INTO t REPLACE WHERE p >= 'b' SELECT 5, 'c'")
@@ -140,7 +140,7 @@ def test_overwrites_by_a_condition_are_one_commit(sql, opened):
 
 
 @pytest.mark.more
-def test_rows_with_a_key_are_replaced_by_a_condition(sql, opened):
+def test_rows_with_key_are_replaced_by_condition(sql, opened):
     sql("CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')")
     sql("INSERT INTO t SELECT id, id FROM range(6)")
     sql("INSERT INTO t REPLACE WHERE v >= 3 SELECT id, 10 + id FROM range(5, 7)")
@@ -166,7 +166,7 @@ def setting(sql):
 
 
 @pytest.mark.versions
-def test_options_of_the_session(sql, opened, setting):
+def test_options_of_session(sql, opened, setting):
     sql("CREATE TABLE t (id INT)")
     setting("spark.paimon.commit.user", "everyone")
     setting("spark.paimon.*.*.t.commit.user", "any t")
@@ -193,7 +193,7 @@ def test_options_of_the_session(sql, opened, setting):
 
 
 @pytest.mark.more
-def test_cached_rows_follow_a_write(sql):
+def test_cached_rows_follow_write(sql):
     sql("CREATE TABLE t (id INT)")
     sql("CACHE TABLE t")
     assert sql("SELECT * FROM t") == []
@@ -221,7 +221,7 @@ def test_defaults_of_every_kind_fill_columns(sql):
 
 
 @pytest.mark.more
-def test_written_partitions_are_done_if_the_table_says_so(sql, opened, by_tasks):
+def test_written_partitions_are_done_if_table_says_so(sql, opened, by_tasks):
     sql(
         "CREATE TABLE t (id BIGINT, p INT, q STRING) PARTITIONED BY (p, q) "
         "TBLPROPERTIES ('partition.end-input-to-done' = 'true')"

@@ -17,7 +17,7 @@ MAY = {"internals.py", "sql/bridge/jvm.py"}
 
 
 @pytest.mark.versions
-def test_every_name_is_there_and_a_missing_one_is_named(spark, catalog_name):
+def test_every_name_is_there_and_missing_one_is_named(spark, catalog_name):
     names = Jvm(spark).bridge.PaimonNames
     check_names(spark, names)
     owner = next(iter(NAMES))
@@ -28,7 +28,7 @@ def test_every_name_is_there_and_a_missing_one_is_named(spark, catalog_name):
         check_names(spark, names, {"org.apache.spark.Gone": ()})
 
 
-def test_an_installation_fails_when_a_name_is_missing(spark, catalog_name, tmp_path, monkeypatch):
+def test_installation_fails_when_name_is_missing(spark, catalog_name, tmp_path, monkeypatch):
     monkeypatch.setitem(NAMES, "org.apache.spark.sql.classic.SparkSession", ("renamed",))
     with pytest.raises(UnsupportedError, match=r"no method org\.apache\.spark\.sql\.classic\.SparkSession\.renamed"):
         paimon_spark.catalog(spark, "other", warehouse=str(tmp_path))

@@ -57,7 +57,7 @@ def test_a_statement_ends_between_two_jobs(sql, monkeypatch, text, owner, name, 
 
 
 @pytest.mark.parametrize("closed", [1, 4])
-def test_a_connection_that_java_closes_at_once_is_made_again(closed, monkeypatch):
+def test_connection_that_java_closes_at_once_is_made_again(closed, monkeypatch):
     """Java may close it after Ctrl-C, see `internals`; what else goes wrong is not tried again."""
     monkeypatch.setattr(internals.time, "sleep", lambda seconds: None)
     answers = [Py4JNetworkError("Answer from Java side is empty", when=EMPTY_RESPONSE)] * closed + ["connection"]

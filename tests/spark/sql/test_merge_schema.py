@@ -19,7 +19,7 @@ def columns(table):
 
 
 @pytest.mark.more
-def test_a_write_by_name_adds_the_columns_of_its_rows(sql, opened):  # noqa: F811
+def test_write_by_name_adds_columns_of_its_rows(sql, opened):  # noqa: F811
     sql("CREATE TABLE t (id INT, v INT, s STRUCT<a: INT>)")
     sql("INSERT INTO t VALUES (1, 1, named_struct('a', 1))")
     insert = f"INSERT INTO t WITH ('{MERGE}' = 'true') BY NAME SELECT 2 AS id, 'x' AS extra, NULL AS v"
@@ -42,7 +42,7 @@ def test_a_write_by_name_adds_the_columns_of_its_rows(sql, opened):  # noqa: F81
 
 
 @pytest.mark.more
-def test_the_session_says_it_for_all_writes(sql, opened):  # noqa: F811
+def test_session_says_it_for_all_writes(sql, opened):  # noqa: F811
     sql("CREATE TABLE t (id INT, p INT) PARTITIONED BY (p)")
     sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     sql.spark.conf.set(SETTING, "true")
@@ -121,7 +121,7 @@ def test_insert_with_schema_evolution(sql, opened):  # noqa: F811
 
 
 @pytest.mark.more
-def test_the_fluent_merge_changes_the_schema(spark, tmp_path):
+def test_fluent_merge_changes_schema(spark, tmp_path):
     path = str(tmp_path / "t")
     spark.sql("SELECT 1 AS id, 1 AS n, named_struct('a', 1, 'b', 2) AS s, 7 AS other").write.format("paimon").option(
         "primary-key", "id"
@@ -157,7 +157,7 @@ def test_the_fluent_merge_changes_the_schema(spark, tmp_path):
 
 
 @pytest.mark.more
-def test_fields_of_structs_in_a_fluent_merge_are_matched_by_name(spark, tmp_path):
+def test_fields_of_structs_in_fluent_merge_are_matched_by_name(spark, tmp_path):
     path = str(tmp_path / "t")
     rows = spark.sql("""SELECT 1 AS id, named_struct('a', 1, 'b', 2) AS s, array(named_struct('a', 1, 'b', 2)) AS l,
         map('k', array(named_struct('a', 1, 'b', 2))) AS m, map(named_struct('a', 1, 'b', 2), 1) AS k""")

@@ -55,14 +55,14 @@ def test_files_that_spark_wrote(sql, files):
 
 
 @pytest.mark.more
-def test_a_row_in_a_file_of_its_own_has_its_partition(sql, tmp_path):
+def test_row_in_file_of_its_own_has_its_partition(sql, tmp_path):
     for name in ("p=1", "p=2"):
         sql.spark.range(1).coalesce(1).write.parquet(str(tmp_path / "in" / name))
     sql(f"CALL sys.migrate_table('parquet', '{tmp_path}/in', target_table => 't')")
     assert sorted(sql("SELECT id, p FROM t")) == [(0, 1), (0, 2)]
 
 
-def test_a_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
+def test_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
     """The Java engine numbers such files like a writer of one row."""
     schema = pa.schema([("id", pa.int64()), ("p", pa.int32())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"]))
@@ -129,7 +129,7 @@ def test_tables_of_sparks_own_catalog(sql, spark_tables, tmp_path):
 
 
 @pytest.mark.more
-def test_a_clone_in_sql(sql, tmp_path):
+def test_clone_in_sql(sql, tmp_path):
     sql("CREATE TABLE t (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     for i in range(2):
         sql(f"INSERT INTO t VALUES (1, 'v{i}'), ({i + 2}, 'x')")
@@ -144,7 +144,7 @@ def test_a_clone_in_sql(sql, tmp_path):
 
 
 @pytest.mark.more
-def test_files_by_the_table_of_a_path(sql, files, tmp_path):
+def test_files_by_table_of_path(sql, files, tmp_path):
     sql("CREATE TABLE t (id INT, v STRING, day DATE, shop STRING) PARTITIONED BY (day, shop)")
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert table.addFiles(str(files)).rows == 3
@@ -174,7 +174,7 @@ class FakeReader(DataSourceReader):
 
 
 @pytest.mark.more
-def test_a_table_of_another_format(sql):
+def test_table_of_another_format(sql):
     sql.spark.dataSource.register(FakeDelta)
     target = f"pm.{sql.database}.t"
     options = {"primary-key": "day,id", "bucket": "1"}

@@ -78,7 +78,7 @@ def test_every_type_is_read_alike(sql):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
+def test_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     """Every type; and one row more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
@@ -169,7 +169,7 @@ def divided(sql, monkeypatch):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_a_scan_that_is_merged_in_part_is_two_scans(divided, monkeypatch):
+def test_scan_that_is_merged_in_part_is_two_scans(divided, monkeypatch):
     sql = divided
     plan = sql("EXPLAIN SELECT * FROM t")[0][0]
     assert "Union" in plan
@@ -216,7 +216,7 @@ def test_files_without_deleted_rows_are_native_beside_others(sql, monkeypatch, f
 
 
 @pytest.mark.more
-def test_both_scans_of_a_divided_one_read_one_snapshot(divided):
+def test_both_scans_of_divided_one_read_one_snapshot(divided):
     sql = divided
     frame = sql.spark.sql(f"SELECT id, p FROM pm.{sql.database}.t WHERE id < 4")
     internals.optimized(frame)
@@ -227,7 +227,7 @@ def test_both_scans_of_a_divided_one_read_one_snapshot(divided):
 
 
 @pytest.mark.more
-def test_a_runtime_filter_leaves_a_scan_whole(divided):
+def test_runtime_filter_leaves_scan_whole(divided):
     sql = divided
     sql("CREATE TABLE d (p STRING, x INT)")
     sql("INSERT INTO d VALUES ('a', 1), ('c', 2), ('z', 3)")
@@ -290,7 +290,7 @@ def test_old_moments_of_filters_leave_out_no_row(sql):
     assert sql("SELECT id FROM t") == [(2,)]
 
 
-def test_the_driver_reads_and_compares_times_in_microseconds(sql):
+def test_driver_reads_and_compares_times_in_microseconds(sql):
     sql("CREATE TABLE made (id INT)")
     root = Path(sql("DESCRIBE DATABASE EXTENDED " + sql.database)[2][1].removeprefix("file:"))
     columns = pa.schema([pa.field("id", pa.int32(), nullable=False), ("at", pa.timestamp("ns"))])
@@ -305,7 +305,7 @@ def test_the_driver_reads_and_compares_times_in_microseconds(sql):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_tasks_that_the_driver_plans_read_the_rows_of_the_data_source(sql, monkeypatch):
+def test_tasks_that_driver_plans_read_rows_of_data_source(sql, monkeypatch):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
     sql(
@@ -344,7 +344,7 @@ def test_tasks_that_the_driver_plans_read_the_rows_of_the_data_source(sql, monke
 
 
 @pytest.mark.versions
-def test_a_file_of_several_splits_is_read_once(sql, monkeypatch):
+def test_file_of_several_splits_is_read_once(sql, monkeypatch):
     monkeypatch.setattr(table_scan, "LEAST_PART", 1)
     sql("CREATE TABLE t (id BIGINT, s STRING) TBLPROPERTIES ('source.split.target-size' = '2 kb')")
     sql("INSERT INTO t SELECT id, uuid() FROM range(0, 1000, 1, 1)")
@@ -379,7 +379,7 @@ def test_evolution_is_read_by_ids_or_not_at_all(sql):
     assert both(sql, "SELECT id, b, c, s, p FROM t") == [(9, 90, None, None, 1)]
 
 
-def test_rows_to_merge_and_deleted_rows_are_read_by_the_engine(sql):
+def test_rows_to_merge_and_deleted_rows_are_read_by_engine(sql):
     sql("CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     assert way(sql, "SELECT * FROM t") == "native"
@@ -404,7 +404,7 @@ NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ntz": "TIMESTAMP(6)"}
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_orc_files_are_read_alike_or_by_the_engine(sql):
+def test_orc_files_are_read_alike_or_by_engine(sql):
     stored = {name: one for name, one in TYPES.items() if name != "ts"}
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in stored.items())
     sql(f"CREATE TABLE t (id INT, {columns}, p INT) PARTITIONED BY (p) TBLPROPERTIES ('file.format' = 'orc')")
@@ -442,7 +442,7 @@ def test_orc_files_are_read_alike_or_by_the_engine(sql):
 
 
 @pytest.mark.more
-def test_options_that_only_choose_a_snapshot_leave_the_way_open(sql):
+def test_options_that_only_choose_snapshot_leave_way_open(sql):
     sql("CREATE TABLE t (id INT, v INT)")
     sql("INSERT INTO t VALUES (1, 1)")
     sql("INSERT INTO t VALUES (2, 2)")

@@ -50,7 +50,7 @@ def test_options_of_a_write_that_creates_a_table(sql, name):
     check_keyed(sql)
 
 
-def test_options_of_a_write_that_replaces_a_table(sql):
+def test_options_of_write_that_replaces_table(sql):
     frame(sql, 7, 7).writeTo("t").create()
     assert "primary-key" not in properties(sql)
     with_options(frame(sql, 1, 2).writeTo("t")).replace()
@@ -72,7 +72,7 @@ def test_partitions_and_properties_beside_options(sql):
 @pytest.mark.parametrize(
     ("option", "value"), [("bucket", "3"), ("primary-key", "id"), ("partition", "v")], ids=lambda text: text
 )
-def test_options_that_contradict_the_declaration_are_refused(sql, option, value):
+def test_options_that_contradict_declaration_are_refused(sql, option, value):
     writer = frame(sql, 1).writeTo("t").tableProperty("bucket", "2").tableProperty("primary-key", "dt,id")
     with pytest.raises(
         Exception, match=rf"option '{option}' of the write that creates .*t is '{value}'.*declared with"
@@ -81,7 +81,7 @@ def test_options_that_contradict_the_declaration_are_refused(sql, option, value)
     assert sql("SHOW TABLES") == []
 
 
-def test_options_that_contradict_an_existing_table_are_refused(sql):
+def test_options_that_contradict_existing_table_are_refused(sql):
     frame(sql, 1).writeTo("t").create()
     for write in (
         lambda: with_options(frame(sql, 2).writeTo("t")).append(),
@@ -113,7 +113,7 @@ def test_clauses_without_effect_are_refused_or_warned_about(sql, caplog):
     assert "the table has no property 'target-file-size'" in caplog.text
 
 
-def test_a_stream_that_creates_its_table(sql, tmp_path):
+def test_stream_that_creates_its_table(sql, tmp_path):
     frame(sql, 1, 2).write.parquet(f"{tmp_path}/rows")
     stream = sql.spark.readStream.schema("id int, dt string, v string").parquet(f"{tmp_path}/rows").writeStream
     stream = stream.format("paimon").options(**KEYED).option("checkpointLocation", f"{tmp_path}/checkpoint")

@@ -109,7 +109,7 @@ def test_page_says_what_to_do_where_spark_refuses():
     assert len(re.findall(r"; +-- by Spark\b.*: (?:leave|say|name) ", text)) == WAYS_OUT.count(None)
 
 
-def test_a_filter_inside_a_struct_is_left_to_spark_and_columns_are_not(spark, tmp_path):
+def test_filter_inside_struct_is_left_to_spark_and_columns_are_not(spark, tmp_path):
     """As sql/statements.md says."""
     session = session_of(spark, str(tmp_path))
     session.sql("CREATE TABLE t (s STRUCT<a: INT, b: STRING>, n INT)")

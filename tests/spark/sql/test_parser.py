@@ -106,7 +106,7 @@ def test_each_session_has_one_parser(sql, tmp_path):
         assert "Execute Paimon DELETE" in session.sql(f"EXPLAIN DELETE FROM {name} WHERE a = 1").collect()[0][0]
 
 
-def test_words_of_a_text():
+def test_words_of_text():
     text = "a.`b``c` -- 'x'\n /* /* ' */ \" */ 'it''s' \"d\\n\" r'\\n' 12 => t1;"
     assert [(token.kind, token.value) for token in tokens_of(text)] == [
         ("name", "a"),
@@ -170,7 +170,7 @@ CHANGES = [  # on rows, which Spark's tables cannot do: what counts is the text
 
 
 @pytest.mark.more
-def test_texts_mean_the_same_as_on_a_table_of_spark(sql, tmp_path):
+def test_texts_mean_same_as_on_table_of_spark(sql, tmp_path):
     sql("CREATE TABLE t (a INT, v STRING)")
     sql(f"CREATE TABLE spark_catalog.default.parser_t (a INT, v STRING) USING parquet LOCATION '{tmp_path}/plain'")
     try:

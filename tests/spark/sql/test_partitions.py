@@ -161,7 +161,7 @@ def test_dynamic_overwrites_replace_only_partitions_with_rows(sql, table):
 
 
 @pytest.mark.more
-def test_a_dynamic_overwrite_has_one_task_for_a_bucket(sql, monkeypatch):
+def test_dynamic_overwrite_has_one_task_for_bucket(sql, monkeypatch):
     sql("""CREATE TABLE t (id INT NOT NULL, p INT NOT NULL) PARTITIONED BY (p)
         TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '2', 'write-only' = 'true')""")
     sql("INSERT INTO t VALUES (1, 0), (1, 1), (1, 2)")
@@ -196,7 +196,7 @@ def test_static_overwrites(sql, table):
 
 
 @pytest.mark.versions
-def test_a_table_like_another_has_its_columns_partitions_and_properties(sql):
+def test_table_like_another_has_its_columns_partitions_and_properties(sql):
     if sql.spark.version < "4.3":
         pytest.skip("Spark asks a catalog for CREATE TABLE LIKE since 4.3")
     bucket = "TBLPROPERTIES ('bucket' = '2', 'bucket-key' = 'id')"

@@ -39,7 +39,7 @@ def table_of(spark, path, rows, **options):
 
 @classic
 @pytest.mark.versions
-def test_spark_reads_the_files_that_it_may(spark, tmp_path):
+def test_spark_reads_files_that_it_may(spark, tmp_path):
     rows = [(1, "x", (1, "a")), (2, "y", None), (3, "x", (3, "c"))]
     table = table_of(spark, tmp_path / "t", rows, partition="p")
     assert both(spark, lambda: table.toDF().orderBy("id")) == rows
@@ -89,7 +89,7 @@ def _explained(table, version, filter):
 
 @pytest.mark.more
 @classic
-def test_a_column_that_changes_after_the_dataframe_was_made(spark, tmp_path):
+def test_column_that_changes_after_dataframe_was_made(spark, tmp_path):
     table = table_of(spark, tmp_path / "t", [(1, "x", None)])
     kept, renamed = table.toDF().select("id"), table.toDF().select("p")
     Table.open(str(tmp_path / "t")).alter([RenameColumn("p", "q")])

@@ -27,7 +27,7 @@ def test_signatures(case, request):
     check(case, described, rewrite=request.config.getoption("--rewrite"))
 
 
-def test_the_page_shows_every_procedure():
+def test_page_shows_every_procedure():
     text = PAGE.read_text()
     for found in CALL_PROCEDURES.values():
         assert f"| `{found.signature}` | `{found.result}` | {found.effect} |" in text
@@ -65,7 +65,7 @@ def table(sql):
 
 @pytest.mark.versions
 @pytest.mark.usefixtures("table")
-def test_a_call_from_statement_to_result(sql):
+def test_call_from_statement_to_result(sql):
     assert sql("CALL pm.sys.create_tag('t', 'v1', snapshot => 1)") == [(True,)]
     sql("EXPLAIN CALL sys.create_tag('t', 'never')")
     assert sql("CALL sys.create_tag(table => 't', tag => concat('v', '2'), time_retained => '1 d')") == [(True,)]
@@ -227,7 +227,7 @@ def test_orphan_files_and_old_partitions(sql, monkeypatch):
 
 @pytest.mark.more
 @pytest.mark.usefixtures("table")
-def test_a_call_from_a_batch_of_a_stream(sql, tmp_path):
+def test_call_from_batch_of_stream(sql, tmp_path):
     """The batch's session is a clone, which has settings and a current database of its own."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"a": 1}')
@@ -244,7 +244,7 @@ def test_a_call_from_a_batch_of_a_stream(sql, tmp_path):
 
 
 @pytest.mark.more
-def test_the_verbs_of_a_table_by_its_path(sql, tmp_path):
+def test_verbs_of_table_by_its_path(sql, tmp_path):
     path = str(tmp_path / "t")
     for i in range(2):
         sql.spark.range(i, i + 1).write.format("paimon").mode("append").save(path)

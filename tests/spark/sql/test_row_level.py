@@ -28,7 +28,7 @@ ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3),
 
 
 @pytest.mark.versions
-def test_rows_of_a_table_with_a_primary_key_change(sql):
+def test_rows_of_table_with_primary_key_change(sql):
     sql("""CREATE TABLE t (id BIGINT NOT NULL, v STRING, n STRUCT<x: INT>, d INT DEFAULT 7)
         TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""")
     sql(f"INSERT INTO t VALUES {ROWS}")
@@ -70,7 +70,7 @@ def test_rows_of_a_table_with_a_primary_key_change(sql):
         pytest.param("'bucket' = '2', 'bucket-key' = 'id'", marks=pytest.mark.more),
     ],
 )
-def test_rows_of_a_table_without_a_primary_key_change(sql, options):
+def test_rows_of_table_without_primary_key_change(sql, options):
     sql(f"""CREATE TABLE t (id BIGINT NOT NULL, v STRING, n STRUCT<x: INT>, d INT DEFAULT 7, p STRING)
         PARTITIONED BY (p) TBLPROPERTIES ({options})""")
     sql(f"INSERT INTO t SELECT *, 'a' FROM VALUES {ROWS}, (2, 'b', NULL, 2)")
@@ -98,7 +98,7 @@ def test_rows_of_a_table_without_a_primary_key_change(sql, options):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_a_matched_row_that_no_clause_changes_stays(sql):
+def test_matched_row_that_no_clause_changes_stays(sql):
     for name, options in (("a", "'bucket' = '-1'"), ("k", "'primary-key' = 'id', 'bucket' = '1'")):
         sql(f"CREATE TABLE {name} (id INT NOT NULL, v STRING) TBLPROPERTIES ({options})")
         sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
@@ -109,7 +109,7 @@ def test_a_matched_row_that_no_clause_changes_stays(sql):
         assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, "a"), (2, "y"), (3, "c"), (9, "z")]
 
 
-def test_rows_that_an_upsert_cannot_change_are_refused(sql):
+def test_rows_that_upsert_cannot_change_are_refused(sql):
     sql("""CREATE TABLE sums (a INT NOT NULL, b INT) TBLPROPERTIES
         ('primary-key' = 'a', 'bucket' = '1', 'merge-engine' = 'aggregation', 'fields.b.aggregate-function' = 'sum')""")
     for statement in ("UPDATE sums SET b = 1", "DELETE FROM sums WHERE a = 1"):
@@ -123,7 +123,7 @@ VIEWS = {"all": "SELECT * FROM t", "some": "SELECT * FROM t WHERE id > 1", "none
 @pytest.mark.parametrize(
     "view", [pytest.param(name, marks=() if name == "all" else pytest.mark.more) for name in VIEWS]
 )
-def test_rows_of_a_view_do_not_change(sql, view):
+def test_rows_of_view_do_not_change(sql, view):
     """Spark itself would empty the table for a DELETE of all rows, and end in an internal error else."""
     sql("CREATE TABLE t (id INT, v STRING)")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
@@ -142,7 +142,7 @@ def test_rows_of_a_view_do_not_change(sql, view):
 
 
 @pytest.mark.more
-def test_a_cached_table_is_read_again_after_its_rows_change(sql):
+def test_cached_table_is_read_again_after_its_rows_change(sql):
     sql("CREATE TABLE c (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     sql("INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)")
     sql("CACHE TABLE c")
@@ -158,7 +158,7 @@ def test_a_cached_table_is_read_again_after_its_rows_change(sql):
 
 
 @pytest.mark.more
-def test_rows_change_after_the_columns_did(sql):
+def test_rows_change_after_columns_did(sql):
     """The newest snapshot is older than the schema: its rows have the new columns, as NULL."""
     for name, options in (("a", ""), ("k", "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")):
         sql(f"CREATE TABLE {name} (id INT NOT NULL, v INT, gone INT) {options}")
@@ -177,7 +177,7 @@ def test_rows_change_after_the_columns_did(sql):
         assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, 3000000000, "new", None), (4, 3, "r", 5)]
 
 
-def test_a_table_by_its_name_is_that_of_the_session(sql):
+def test_table_by_its_name_is_that_of_session(sql):
     sql("CREATE TABLE `odd.name` (id INT, v STRING)")
     sql("INSERT INTO `odd.name` VALUES (1, 'a'), (2, 'b')")
     named = PaimonTable.forName(sql.spark, f"pm.{sql.database}.`odd.name`")
@@ -206,7 +206,7 @@ def changed(sql, table, native):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_spark_reads_the_target_as_the_engine_does(sql):
+def test_spark_reads_target_as_engine_does(sql):
     """Every type, files of an older schema, and paths that a URI writes in another way."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     found = []
@@ -224,7 +224,7 @@ def test_spark_reads_the_target_as_the_engine_does(sql):
 @pytest.mark.more
 @pytest.mark.versions
 @pytest.mark.parametrize("options", ["'primary-key' = 'id'", "'bucket' = '-1'"])
-def test_the_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
+def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
     """Every type; and one change more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
@@ -266,7 +266,7 @@ def test_the_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
 
 
 @pytest.mark.more
-def test_newer_rows_of_a_target_are_laid_over_its_base_run(sql):
+def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
     """Every type, and keys whose names need quotes; files of an older schema on both sides."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
@@ -308,7 +308,7 @@ def test_newer_rows_of_a_target_are_laid_over_its_base_run(sql):
         ("id INT", "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", "3 files of bucket 0 are merged"),
     ],
 )
-def test_who_reads_the_target_is_said(sql, columns, options, reason):
+def test_who_reads_target_is_said(sql, columns, options, reason):
     sql(f"CREATE TABLE t ({columns}) TBLPROPERTIES ({options})")
     assert "there are no rows" in sql("EXPLAIN DELETE FROM t")[0][0]
     for _ in range(3):
@@ -319,7 +319,7 @@ def test_who_reads_the_target_is_said(sql, columns, options, reason):
     ]
 
 
-def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
+def test_filters_leave_out_files_of_target(sql, monkeypatch):
     asked = []
     matching = FilesHandler.matching
 
@@ -337,7 +337,7 @@ def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_the_path_of_a_file_is_a_condition(sql, native):
+def test_path_of_file_is_condition(sql, native):
     """In the fluent form; in SQL see `test_metadata_columns_are_conditions`."""
     sql("CREATE TABLE t (id INT, `p %+ä` STRING) PARTITIONED BY (`p %+ä`)")
     sql("INSERT INTO t VALUES (1, 'a b%20+ä'), (2, 'a b%20+ä')")
@@ -441,7 +441,7 @@ FILTERS = [
 
 
 @pytest.mark.more
-def test_filters_of_the_engine_are_equal_to_their_columns(sql):
+def test_filters_of_engine_are_equal_to_their_columns(sql):
     sql("CREATE TABLE t (i INT, s STRING, b BOOLEAN, d DATE, `o.d``d` BIGINT, f DOUBLE)")
     sql("""INSERT INTO t VALUES (1, 'a', true, DATE'2026-01-02', 1, 0.0), (5, 'a%', false, DATE'0001-01-01', 2, 1.0),
         (NULL, NULL, NULL, NULL, NULL, NULL), (2, 'xbc', true, DATE'9999-12-31', 3, 2.0),
@@ -456,7 +456,7 @@ def test_filters_of_the_engine_are_equal_to_their_columns(sql):
     assert filter_column(bind(parse_predicate("f = 0"), fields), fields) is None  # the sign of zero
 
 
-def test_a_text_filter_deletes_where_spark_reads_the_rows(sql, monkeypatch):
+def test_text_filter_deletes_where_spark_reads_rows(sql, monkeypatch):
     sql("CREATE TABLE t (i INT, s STRING, f DOUBLE)")
     sql("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4)")
     asked = []
@@ -504,7 +504,7 @@ def test_fields_of_structs_are_assigned_by_name(sql):
 
 
 @pytest.mark.more
-def test_structs_of_a_schema_that_grows_are_assigned_by_name(sql):
+def test_structs_of_schema_that_grows_are_assigned_by_name(sql):
     sql(f"CREATE TABLE t (id INT, {NESTED})")
     sql("INSERT INTO t (id) VALUES (1)")
     value = "named_struct('c', 'x', 'b', DATE '2020-01-02', 'a', 7)"
@@ -561,7 +561,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("options", "writer"), CALLS)
-def test_the_calls_of_java_do_not_grow_with_the_columns(sql, calls, monkeypatch, options, writer):
+def test_calls_of_java_do_not_grow_with_columns(sql, calls, monkeypatch, options, writer):
     if writer:
         monkeypatch.setattr("paimon_spark.sql.writes.target_access.few_changes", lambda rows: None)
     counts = {}

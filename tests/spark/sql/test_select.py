@@ -63,7 +63,7 @@ FILTERS = {
 }
 
 
-def test_filters_return_the_rows_that_match(table):
+def test_filters_return_rows_that_match(table):
     parts = (f"SELECT {n} AS n, id FROM t WHERE {condition}" for n, condition in enumerate(FILTERS))
     found = table(" UNION ALL ".join(parts))
     for n, (condition, ids) in enumerate(FILTERS.items()):
@@ -71,7 +71,7 @@ def test_filters_return_the_rows_that_match(table):
 
 
 @pytest.mark.versions
-def test_spark_leaves_conditions_on_partitions_to_the_table(table):
+def test_spark_leaves_conditions_on_partitions_to_table(table):
     assert "Filter" not in plan(table, "SELECT id FROM t WHERE p = 'a' OR p IS NULL")
     assert "Filter" in plan(table, "SELECT id FROM t WHERE p = 'a' AND id > 0")
     assert table("SELECT id FROM t WHERE p = 'a' OR p IS NULL ORDER BY id") == [(1,), (3,)]
@@ -126,7 +126,7 @@ def test_counts_follow_merges_and_moments(sql):
 
 
 @pytest.mark.versions
-def test_the_first_rows_of_an_order_are_looked_for_in_files_that_may_have_them(sql):
+def test_first_rows_of_order_are_looked_for_in_files_that_may_have_them(sql):
     """Statistics leave out files; Spark sorts the rows of the others."""
     sql("CREATE TABLE t (id BIGINT, s STRING, p INT) PARTITIONED BY (p)")
     for p in range(3):
@@ -149,7 +149,7 @@ def test_the_first_rows_of_an_order_are_looked_for_in_files_that_may_have_them(s
 
 
 @pytest.mark.versions
-def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
+def test_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
     sql("CREATE TABLE f (id BIGINT, p INT) PARTITIONED BY (p)")
     sql("INSERT INTO f SELECT id, id % 4 FROM range(100)")
     sql("CREATE TABLE d (p INT, name STRING)")
@@ -182,7 +182,7 @@ def test_statistics_of_scans(table):
     )
 
 
-def test_options_of_a_read_do_not_appear_in_plans(table):
+def test_options_of_read_do_not_appear_in_plans(table):
     frame = table.spark.read.option("read.batch-size", "31").table("t")
     text = frame._jdf.queryExecution().executedPlan().toString()
     assert "read.batch-size" in text
@@ -218,7 +218,7 @@ def test_branches_and_moments_are_tables_of_their_own(sql):
 
 
 @pytest.mark.more
-def test_options_of_the_session_choose_the_moment_of_a_read(sql):
+def test_options_of_session_choose_moment_of_read(sql):
     sql("CREATE TABLE t (id INT)")
     sql("INSERT INTO t VALUES (1)")
     sql("INSERT INTO t VALUES (2)")

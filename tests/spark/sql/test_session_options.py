@@ -41,7 +41,7 @@ def formats(table):
     return {entry.file.file_name.rpartition(".")[2] for entry in live}
 
 
-def test_an_option_of_a_statement_is_checked_before_the_read(sql):
+def test_option_of_statement_is_checked_before_read(sql):
     sql("CREATE TABLE t (a INT)")
     sql("INSERT INTO t VALUES (1)")
     sql("INSERT INTO t VALUES (2)")
@@ -64,7 +64,7 @@ def test_an_option_of_a_statement_is_checked_before_the_read(sql):
 
 
 @pytest.mark.versions
-def test_a_catalog_may_have_the_name_of_the_data_source(sql, tmp_path):
+def test_catalog_may_have_name_of_data_source(sql, tmp_path):
     paimon_spark.catalog(sql.spark, "paimon", warehouse=str(tmp_path))
     sql("CREATE TABLE paimon.default.t (a INT)")
     sql(f"INSERT INTO paimon.`{tmp_path}/default.db/t` VALUES (1)")

@@ -53,7 +53,7 @@ def test_views_of_one_name_in_two_sessions(sql):
 
 @pytest.mark.more
 @pytest.mark.parametrize("options", ["'bucket' = '-1'", "'primary-key' = 'id', 'bucket' = '1'"])
-def test_merge_of_a_batch_of_a_stream(sql, tmp_path, options):
+def test_merge_of_batch_of_stream(sql, tmp_path, options):
     """foreachBatch gives a cloned session, whose view the statement sees; a new start goes on behind the checkpoint."""
     sql("CREATE TABLE source (id BIGINT, who STRING)")
     sql(f"CREATE TABLE t (id BIGINT, who STRING) TBLPROPERTIES ({options})")

@@ -26,7 +26,7 @@ def plan(sql, query):
     return sql(f"EXPLAIN {query}")[0][0]
 
 
-def test_every_one_has_the_rows_of_the_engine(sql, table):
+def test_every_one_has_rows_of_engine(sql, table):
     for name in SYSTEM_TABLES:
         if name == "row_tracking":
             continue
@@ -38,7 +38,7 @@ def test_every_one_has_the_rows_of_the_engine(sql, table):
         assert sql(f"SELECT count(*) FROM `t${name}`") == [(expected.num_rows,)], name
 
 
-def test_small_ones_are_read_without_a_task(sql, table):
+def test_small_ones_are_read_without_task(sql, table):
     query = "SELECT commit_kind, commit_time FROM `t$snapshots` WHERE snapshot_id = 2"
     assert "LocalTableScan" in plan(sql, query)
     assert sql(query)[0][0] == "APPEND"
@@ -114,7 +114,7 @@ def test_names_and_moments_that_do_not_fit(sql, table):
         sql("SELECT * FROM `t$row_tracking`")
 
 
-def test_of_the_catalog(sql, table):
+def test_of_catalog(sql, table):
     where = f"WHERE database_name = '{sql.database}'"
     assert sql(f"SELECT table_name, primary_key FROM sys.tables {where}") == [("t", True)]
     assert sql(f"SELECT value FROM pm.sys.all_table_options {where} AND key = 'bucket'") == [("1",)]

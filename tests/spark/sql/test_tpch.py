@@ -58,7 +58,7 @@ def ours(spark, plain, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("number", "kind"), CASES)
-def test_a_query_answers_as_on_plain_parquet(plain, ours, number, kind):
+def test_query_answers_as_on_plain_parquet(plain, ours, number, kind):
     session, _, answers = plain
     text = query(number, SCALE)
     if number not in answers:

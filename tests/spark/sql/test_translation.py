@@ -61,7 +61,7 @@ def test_statements_with_conditions_that_spark_cannot_translate(sql, tables):
     assert sorted(sql("SELECT id FROM t")) == [(3,), (9,), (9,)]
 
 
-def test_table_by_path_in_a_session_without_catalog(sql, tables):
+def test_table_by_path_in_session_without_catalog(sql, tables):
     path = sql.spark.sql("DESCRIBE EXTENDED t").where("col_name = 'Location'").first()["data_type"]
     frame = PaimonTable.forPath(sql.spark.newSession(), path.removeprefix("file:")).toDF()
     assert frame.selectExpr("count_if(tiny > 1000)").first() == (0,)

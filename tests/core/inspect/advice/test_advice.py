@@ -63,13 +63,13 @@ def follow(table, advice, days):
     return later(Table.open(table.path), days)
 
 
-def test_each_kind_has_a_case():
+def test_each_kind_has_case():
     assert tuple(CASES) == KINDS
 
 
 @pytest.mark.cases(12)
 @pytest.mark.parametrize("kind", KINDS)
-def test_advice_is_given_with_a_measure_and_goes_away_when_followed(tmp_path, kind):
+def test_advice_is_given_with_measure_and_goes_away_when_followed(tmp_path, kind):
     table, limits, days = CASES[kind](tmp_path)
     given = advice_of(later(table, days), kind, **limits)
     assert given
@@ -147,7 +147,7 @@ def test_fresh_tables_get_no_advice(tmp_path, kind, partitioned):
     assert table.health().buckets["rows"].to_pylist() != []
 
 
-def test_a_table_in_daily_use_gets_no_advice(tmp_path):
+def test_table_in_daily_use_gets_no_advice(tmp_path):
     """Upserts whose compactions keep up, with the defaults of the options."""
     table = made(tmp_path, bucket="1")
     for number in range(12):
@@ -158,7 +158,7 @@ def test_a_table_in_daily_use_gets_no_advice(tmp_path):
 # ---- what it says of where
 
 
-def test_advice_names_the_partition_and_the_bucket(tmp_path):
+def test_advice_names_partition_and_bucket(tmp_path):
     table, limits, _ = merging(tmp_path)
     (one,) = advice_of(table, "merging-reads", **limits)
     assert (one.scope, str(one.scope)) == (Scope("dt=d2", 0), "dt=d2 bucket 0")
@@ -177,7 +177,7 @@ def test_advice_for_many_partitions_is_one(tmp_path):
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("value", ["a,b", "x' OR 'y", "", " a", None, "__DEFAULT_PARTITION__", "$(rm -r x)", "ä=ö;"])
-def test_the_command_names_a_partition_of_any_text(tmp_path, value):
+def test_command_names_partition_of_any_text(tmp_path, value):
     table = made(tmp_path, keys=(), partitions=["dt"], **LEFT_ALONE)
     for number in range(12):
         table.write(rows(number, 2, value))
@@ -199,7 +199,7 @@ def test_names_with_spaces_and_quotes_are_quoted(tmp_path):
     assert not advice_of(follow(table, one, 0), "small-files")
 
 
-def test_a_table_outside_of_a_catalog_has_no_sql(tmp_path):
+def test_table_outside_of_catalog_has_no_sql(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, options=LEFT_ALONE))
     for number in range(12):
         table.write(rows(number))
@@ -207,7 +207,7 @@ def test_a_table_outside_of_a_catalog_has_no_sql(tmp_path):
     assert (one.sql, one.command) == (None, f"paimon-spark compact {tmp_path}/t --full")
 
 
-def test_a_branch_gets_its_own_advice(tmp_path):
+def test_branch_gets_its_own_advice(tmp_path):
     table, _, _ = backlog(tmp_path)
     table.tags.create("now")
     table.branches.create("b", "now")
@@ -219,7 +219,7 @@ def test_a_branch_gets_its_own_advice(tmp_path):
     assert not advice_of(Table.open(table.path, branch="b"), "compaction-backlog")
 
 
-def test_advice_is_about_the_newest_schema(tmp_path):
+def test_advice_is_about_newest_schema(tmp_path):
     table = made(tmp_path, bucket="4")
     table.write(rows(0))
     mine = table.with_options({"num-sorted-run.compaction-trigger": "2", "write-only": "true"})
@@ -232,7 +232,7 @@ def test_advice_is_about_the_newest_schema(tmp_path):
     assert [one.kind for one in mine.advice()] == ["compaction-backlog"]
 
 
-def test_damaged_metadata_are_an_error_that_names_the_file(tmp_path):
+def test_damaged_metadata_are_error_that_names_file(tmp_path):
     table, _, _ = backlog(tmp_path)
     for path in (Path(table.path) / "manifest").glob("manifest-[0-9a-f]*"):
         os.truncate(path, 10)
@@ -243,7 +243,7 @@ def test_damaged_metadata_are_an_error_that_names_the_file(tmp_path):
 # ---- the measures of buckets, beside the plain way
 
 
-def test_measures_are_those_of_the_plain_way(tmp_path):
+def test_measures_are_those_of_plain_way(tmp_path):
     generator = np.random.default_rng(5)
     table = made(tmp_path, bucket="3", **LEFT_ALONE)
     for number in range(14):
@@ -264,7 +264,7 @@ def test_measures_are_those_of_the_plain_way(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["1 kb", "4 kb", "128 mb"])
-def test_files_that_joining_row_ranges_saves_are_those_of_the_compaction(tmp_path, target):
+def test_files_that_joining_row_ranges_saves_are_those_of_compaction(tmp_path, target):
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "target-file-size": target}
     table = made(tmp_path, keys=(), partitions=["dt"], **options, **LEFT_ALONE)
     for number in range(8):
@@ -296,7 +296,7 @@ def test_row_ranges_with_other_blobs_are_not_joined(tmp_path):
     assert saved_files(row_ranges(facts.files), facts.kind.policy, 1).tolist() == [4]
 
 
-def test_a_consumer_that_moves_holds_nothing_back(tmp_path):
+def test_consumer_that_moves_holds_nothing_back(tmp_path):
     table, limits, days = consumer(tmp_path)
     seen = later(table, days)
     path = Consumers(table.store.io, table.store.branch_root).path("gone")
@@ -304,7 +304,7 @@ def test_a_consumer_that_moves_holds_nothing_back(tmp_path):
     assert not advice_of(seen, "waiting-consumer", **limits)
 
 
-def test_the_page_names_every_kind_and_every_column(tmp_path):
+def test_page_names_every_kind_and_every_column(tmp_path):
     page = (Path(__file__).parents[4] / "docs" / "guides" / "advice.md").read_text()
     kinds, columns = page.split("## Measures of each bucket")
     first = re.findall(r"^\| (`.*?) \|", kinds, re.MULTILINE)
@@ -314,7 +314,7 @@ def test_the_page_names_every_kind_and_every_column(tmp_path):
     assert named == made(tmp_path).health().buckets.column_names
 
 
-def test_the_command_exits_with_1_if_something_is_severe(tmp_path):
+def test_command_exits_with_1_if_something_is_severe(tmp_path):
     table, _, _ = backlog(tmp_path / "a")
     result = CliRunner().invoke(command, ["advice", table.path])
     assert (result.exit_code, result.stdout.startswith("severe compaction-backlog (table): ")) == (1, True)

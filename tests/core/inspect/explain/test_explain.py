@@ -114,7 +114,7 @@ def test_file_indexes(tmp_path, place):
 
 
 @pytest.mark.parametrize("engine", MERGE_ENGINES)
-def test_every_merge_engine_says_why_a_filter_waits(tmp_path, engine):
+def test_every_merge_engine_says_why_filter_waits(tmp_path, engine):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", merge_engine=engine)
     for number in range(3):
         table.write(orders((1, "a", number), (2 + number, "b", number)))
@@ -178,7 +178,7 @@ def test_level_0_is_hidden_beside_deletion_vectors(tmp_path):
     assert "with deletion-vectors.enabled, a batch read does not show level 0" in str(found)
 
 
-def test_the_read_optimized_view(tmp_path):
+def test_read_optimized_view(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
     found = checked(table.read_optimized())
@@ -186,7 +186,7 @@ def test_the_read_optimized_view(tmp_path):
     assert found.table.endswith("t$ro")
 
 
-def test_a_filter_on_partition_and_key_waits_for_the_merge(tmp_path):
+def test_filter_on_partition_and_key_waits_for_merge(tmp_path):
     table = Table.create(
         str(tmp_path / "t"), Schema(PARTS, ["dt", "id"], ["dt"], {"bucket": "1", "write-only": "true"})
     )
@@ -208,7 +208,7 @@ def test_columns_of_one_row_in_several_files(tmp_path):
     assert "with columns of 1 range of rows" in str(found)
 
 
-def test_rows_without_a_bucket_are_hidden(tmp_path):
+def test_rows_without_bucket_are_hidden(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     table.write(orders((1, "a", 1)))
     found = checked(table)
@@ -233,7 +233,7 @@ def test_branches_tags_and_moments(tmp_path):
     assert (found.totals.files, found.table) == (1, f"{table.path}$branch_b")
 
 
-def test_an_empty_table(tmp_path):
+def test_empty_table(tmp_path):
     table = append_table(tmp_path / "t")
     found = table.explain(analyze=True)
     assert (found.snapshot_id, found.totals, found.splits) == (None, Totals(), ())
@@ -257,7 +257,7 @@ def test_reads_of_changes_and_bad_arguments_are_refused(tmp_path):
 # ---- as a value
 
 
-def test_hostile_names_do_not_reach_the_terminal(tmp_path):
+def test_hostile_names_do_not_reach_terminal(tmp_path):
     schema = pa.schema([pa.field("a\nfiles: 0\x1b[2J", pa.string(), nullable=False), ("‮n", pa.int32())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, [], schema.names[:1]))
     table.write(pa.table([["x\x1b[31m\ny"], pa.array([1], pa.int32())], schema=schema))

@@ -26,7 +26,7 @@ def tree(root):
 
 
 @pytest.mark.parametrize("kind", ["tree", "run_profile"])
-def test_a_page_is_drawn_in_both_themes_without_a_word_on_the_console(tmp_path, browser, kind):
+def test_page_is_drawn_in_both_themes_without_word_on_console(tmp_path, browser, kind):
     if kind == "tree":
         table = tree(tmp_path)
         colours = {"light": ("#e69f00", "#0072b2", "#009e73"), "dark": ("#e69f00", "#1f86c4", "#00a87b")}
@@ -48,7 +48,7 @@ def test_a_page_is_drawn_in_both_themes_without_a_word_on_the_console(tmp_path, 
 
 
 @pytest.mark.parametrize("kind", ["script", "attribute", "style"])
-def test_a_hostile_name_does_nothing_in_a_browser(tmp_path, browser, kind):
+def test_hostile_name_does_nothing_in_browser(tmp_path, browser, kind):
     name = HOSTILE[kind].replace("alert", "console.log").replace("src=x", "src=x:")
     embedded = summary_html(table_summary(named_table(tmp_path, name)))
     file, picture = tmp_path / "page.html", tmp_path / "page.png"
@@ -59,7 +59,7 @@ def test_a_hostile_name_does_nothing_in_a_browser(tmp_path, browser, kind):
     assert has_colour(pixels(picture), "#0072b2")  # no style of the name hides the page
 
 
-def test_a_script_would_be_noticed(tmp_path, browser):
+def test_script_would_be_noticed(tmp_path, browser):
     file = tmp_path / "page.html"
     file.write_text("<!doctype html><script>console.log('noticed')</script>")
     (line,) = browser(file, tmp_path / "page.png")
@@ -73,7 +73,7 @@ def test_a_script_would_be_noticed(tmp_path, browser):
         ('<body class="vscode-dark">', True), ('<body class="vscode-light">', False),
     ],
 )  # fmt: skip
-def test_the_theme_of_a_notebook_wins_over_that_of_the_system(tmp_path, browser, theme, dark):
+def test_theme_of_notebook_wins_over_that_of_system(tmp_path, browser, theme, dark):
     file, picture = tmp_path / "page.html", tmp_path / "page.png"
     embedded = summary_html(table_summary(tree(tmp_path)))
     file.write_text(f"<!doctype html><meta charset=utf-8>{theme}{embedded}</body>", encoding="utf-8")

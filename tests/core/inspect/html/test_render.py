@@ -48,7 +48,7 @@ def plain(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_name_changes_no_element_of_the_page(tmp_path, plain, kind):
+def test_hostile_name_changes_no_element_of_page(tmp_path, plain, kind):
     name = HOSTILE[kind]
     page = table_summary(named_table(tmp_path, name))
     assert page.errors == ()
@@ -63,7 +63,7 @@ def test_a_hostile_name_changes_no_element_of_the_page(tmp_path, plain, kind):
     assert printable(name[:20]) in shown.replace("…", "")
 
 
-def test_an_error_with_a_hostile_text_is_escaped(tmp_path):
+def test_error_with_hostile_text_is_escaped(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
     (tmp_path / "t" / "snapshot" / "snapshot-1").write_text('{"version": "<script>alert(1)</script>"}')
@@ -72,7 +72,7 @@ def test_an_error_with_a_hostile_text_is_escaped(tmp_path):
     assert "<script" not in text
 
 
-def test_a_system_table_shows_its_first_rows(tmp_path):
+def test_system_table_shows_its_first_rows(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(22):
         table.write(orders((number, "v", number)))
@@ -83,7 +83,7 @@ def test_a_system_table_shows_its_first_rows(tmp_path):
     assert table.system_table("audit_log")._repr_html_() is None  # its rows are those of data files
 
 
-def test_the_look_stays_inside_of_the_page(tmp_path):
+def test_look_stays_inside_of_page(tmp_path):
     text = summary_html(table_summary(keyed_table(tmp_path / "t")))
     (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     flat = re.sub(r"@media[^{]*\{|\}\s*\}", "}", style)
@@ -95,7 +95,7 @@ def test_the_look_stays_inside_of_the_page(tmp_path):
     assert "http" not in text.replace("Content-Security-Policy", "")
 
 
-def test_every_kind_of_bar_has_a_look(tmp_path):
+def test_every_kind_of_bar_has_look(tmp_path):
     style = (ROOT / "paimon_core" / "inspect" / "html" / "templates" / "style.css").read_text()
     modules = "".join(path.read_text() for path in (ROOT / "paimon_core" / "inspect" / "html").glob("*.py"))
     kinds = set(re.findall(r'(?:Bar\(|kind = )"(\w+)"', modules)) | {"l0", "mid", "deep", "del", "small", "full"}
@@ -103,7 +103,7 @@ def test_every_kind_of_bar_has_a_look(tmp_path):
     assert not {kind for kind in kinds if f".{kind}" not in style}
 
 
-def test_without_jinja_a_notebook_shows_the_repr(tmp_path, monkeypatch):
+def test_without_jinja_notebook_shows_repr(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     importing = builtins.__import__
 
@@ -122,7 +122,7 @@ def test_without_jinja_a_notebook_shows_the_repr(tmp_path, monkeypatch):
     assert "pmn" in table._repr_html_()
 
 
-def test_an_error_of_the_page_itself_is_shown(tmp_path, monkeypatch):
+def test_error_of_page_itself_is_shown(tmp_path, monkeypatch):
     def fail(*_):
         raise RuntimeError("no <b>luck</b>")
 
@@ -130,14 +130,14 @@ def test_an_error_of_the_page_itself_is_shown(tmp_path, monkeypatch):
     assert "RuntimeError: no &lt;b&gt;luck&lt;/b&gt;" in append_table(tmp_path / "t")._repr_html_()
 
 
-def test_importing_the_engine_imports_no_template_engine():
+def test_importing_engine_imports_no_template_engine():
     code = "import sys, paimon_core; print(sorted({'jinja2', 'markupsafe'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.more
-def test_the_wheel_holds_the_templates(tmp_path):
+def test_wheel_holds_templates(tmp_path):
     copied = tmp_path / "source"
     for package in ("paimon_command", "paimon_core", "paimon_spark"):
         shutil.copytree(ROOT / package, copied / package, ignore=shutil.ignore_patterns("__pycache__"))

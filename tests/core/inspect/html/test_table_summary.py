@@ -35,7 +35,7 @@ def spans(bars):
     return [(bar.kind, bar.x, round(bar.x + bar.width, 1)) for bar in bars]
 
 
-def test_a_tree_shows_runs_newest_first_over_the_order_of_keys(tmp_path):
+def test_tree_shows_runs_newest_first_over_order_of_keys(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 0), (4, "b", 0)))
     table.with_options({"write-only": "false"}).compact(full=True)
@@ -55,7 +55,7 @@ def test_a_tree_shows_runs_newest_first_over_the_order_of_keys(tmp_path):
     assert [(bar.x, bar.lines[0]) for bar in tree.depth] == [(0.0, "1 run"), (25.0, "2 runs"), (75.0, "1 run")]
 
 
-def test_a_bucket_of_many_runs_has_few_bars_and_counts_all(tmp_path):
+def test_bucket_of_many_runs_has_few_bars_and_counts_all(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for number in range(MOST_STRIPS + 8):
         table.write(orders((number, "v", 0), (100 - number, "v", 0)))
@@ -85,7 +85,7 @@ def many(tmp_path_factory):
     return table
 
 
-def test_advice_is_shown_for_the_newest_snapshot_only(tmp_path):
+def test_advice_is_shown_for_newest_snapshot_only(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for number in range(20):
         table.write(orders((number, "v", 0), (100 - number, "v", 0)))
@@ -100,7 +100,7 @@ def test_advice_is_shown_for_the_newest_snapshot_only(tmp_path):
     assert ">Advice<" not in summary_document(older)
 
 
-def test_a_large_table_is_drawn_in_part_and_says_so(many):
+def test_large_table_is_drawn_in_part_and_says_so(many):
     page = table_summary(many)
     assert page.errors == ()
     assert len(page.storage.value.cards) == MOST_BUCKETS
@@ -118,7 +118,7 @@ def elements(text):
     return text.count("<rect") + text.count("<path") + text.count("<line")
 
 
-def test_a_table_of_too_many_files_is_counted_and_not_read(many, monkeypatch):
+def test_table_of_too_many_files_is_counted_and_not_read(many, monkeypatch):
     monkeypatch.setattr("paimon_core.inspect.html.table_summary.MOST_FILES", 4_999)
     monkeypatch.setattr("paimon_core.inspect.html.table_summary.live_files", None)
     page = table_summary(many)
@@ -128,7 +128,7 @@ def test_a_table_of_too_many_files_is_counted_and_not_read(many, monkeypatch):
     assert "5,000 data files: too many to draw" in summary_document(page)
 
 
-def test_a_level_of_many_files_has_few_bars(tmp_path):
+def test_level_of_many_files_has_few_bars(tmp_path):
     table = partitioned(tmp_path / "t")
     table.committer().commit([Maker.of(table).added(0, 3_000)])
     card = only_card(table)
@@ -139,7 +139,7 @@ def test_a_level_of_many_files_has_few_bars(tmp_path):
     assert sum(int(bar.lines[0].removesuffix(" files")) for bar in strip.bars) == 3_000
 
 
-def test_an_append_table_has_a_run_profile_with_its_small_files(tmp_path, monkeypatch):
+def test_append_table_has_run_profile_with_its_small_files(tmp_path, monkeypatch):
     monkeypatch.setattr("paimon_core.inspect.html.run_profile.MOST_COLUMNS", MOST_PROFILE)
     table = append_table(tmp_path / "t", target_file_size="1 kb", write_only="true")
     for number in range(MOST_PROFILE + 10):
@@ -156,7 +156,7 @@ def test_an_append_table_has_a_run_profile_with_its_small_files(tmp_path, monkey
     assert (kinds == {"small"}) == (small.value != f"0 of {MOST_PROFILE + 10}")
 
 
-def test_the_timeline_has_the_last_snapshots_and_the_names_that_keep_them(tmp_path, monkeypatch):
+def test_timeline_has_last_snapshots_and_names_that_keep_them(tmp_path, monkeypatch):
     monkeypatch.setattr("paimon_core.inspect.html.timeline_chart.MOST_SNAPSHOTS", MOST_SNAPSHOTS)
     table = append_table(tmp_path / "t")
     for number in range(MOST_SNAPSHOTS + 3):
@@ -183,7 +183,7 @@ def test_the_timeline_has_the_last_snapshots_and_the_names_that_keep_them(tmp_pa
     assert line.columns[0].lines[2:4] == ("+1 rows, 4 in total", "+1 file, -0 files")
 
 
-def test_time_travel_shows_an_older_snapshot(tmp_path):
+def test_time_travel_shows_older_snapshot(tmp_path):
     table = append_table(tmp_path / "t")
     for number in range(3):
         table.write(orders((number, "v", number)))
@@ -193,7 +193,7 @@ def test_time_travel_shows_an_older_snapshot(tmp_path):
     assert page.storage.value.cards[0].rows == 2
 
 
-def test_a_table_that_is_empty(tmp_path):
+def test_table_that_is_empty(tmp_path):
     for table in (keyed_table(tmp_path / "k"), append_table(tmp_path / "a")):
         page = table_summary(table)
         assert page.errors == ()
@@ -227,7 +227,7 @@ def test_keys_of_every_type_are_ordered_and_shown(tmp_path, kind):
     assert (tree.low, tree.high) == (f"{low}, 7", f"{high}, 8")
 
 
-def test_a_postponed_bucket_waits_and_is_not_drawn(tmp_path):
+def test_postponed_bucket_waits_and_is_not_drawn(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     table = table.with_options({"postpone.batch-write-fixed-bucket": "false"})
     table.write(orders((1, "v", 1)))
@@ -247,7 +247,7 @@ def test_deleted_rows_of_vectors_are_counted(tmp_path):
     assert (measure.value, measure.note, measure.state) == ("33 %", "1 row", "watch")
 
 
-def test_a_branch_and_the_read_optimized_view_have_pages(tmp_path):
+def test_branch_and_read_optimized_view_have_pages(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
     table.tags.create("one")
@@ -259,7 +259,7 @@ def test_a_branch_and_the_read_optimized_view_have_pages(tmp_path):
         assert page.name == "t" + suffix
 
 
-def test_a_wide_table_shows_its_first_columns(tmp_path):
+def test_wide_table_shows_its_first_columns(tmp_path):
     schema = pa.schema([(f"c{i}", pa.int32()) for i in range(MOST_COLUMNS + 5)])
     page = table_summary(append_table(tmp_path / "t", schema))
     assert len(page.columns.value) == MOST_COLUMNS
@@ -299,7 +299,7 @@ def broken(path, pattern, content=b"broken"):
         ("consumer/*", {"timeline"}),
     ],
 )
-def test_a_broken_table_shows_what_it_can(tmp_path, pattern, parts):
+def test_broken_table_shows_what_it_can(tmp_path, pattern, parts):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
     table.tags.create("one")
@@ -324,7 +324,7 @@ def test_old_files_that_expired_do_not_matter(tmp_path):
     assert all("file" not in line for line in page.timeline.value.columns[0].lines)
 
 
-def test_a_moment_that_does_not_exist_is_an_error_in_its_place(tmp_path):
+def test_moment_that_does_not_exist_is_error_in_its_place(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
     text = table.with_options({"scan.snapshot-id": "7"})._repr_html_()

@@ -36,7 +36,7 @@ def test_tables(catalog):
     assert [r["table_name"] for r in shown(catalog, "tables", filter="database_name = 'b'")] == ["p"]
 
 
-def test_a_filter_opens_only_these_tables(catalog, tmp_path):
+def test_filter_opens_only_these_tables(catalog, tmp_path):
     (tmp_path / "a.db" / "t" / "schema" / "schema-0").write_text("unreadable")
     for text in ("database_name = 'b'", "table_name IN ('p')"):
         assert [r["table_name"] for r in shown(catalog, "tables", filter=text)] == ["p"]

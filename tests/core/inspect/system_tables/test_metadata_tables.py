@@ -70,7 +70,7 @@ def test_snapshots(tmp_path):
     assert shown(table, "snapshots", limit=1)[0]["snapshot_id"] == 1
 
 
-def test_a_filter_on_the_id_reads_only_these_snapshots(tmp_path, monkeypatch):
+def test_filter_on_id_reads_only_these_snapshots(tmp_path, monkeypatch):
     table = keyed_table(tmp_path / "t", write_only="true")
     for n in range(4):
         table.write(orders((n, "a", n)))
@@ -139,7 +139,7 @@ def test_files(tmp_path):
     assert shown(table, "files", columns=["level"], filter="max_key = '[7]'") == [{"level": 5}]
 
 
-def test_files_show_statistics_of_the_columns_of_now(tmp_path):
+def test_files_show_statistics_of_columns_of_now(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table = table.alter([AddColumn("w", "INT"), DropColumn("v"), RenameColumn("n", "m")])

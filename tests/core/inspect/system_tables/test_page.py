@@ -17,7 +17,7 @@ SECTIONS, OF_CATALOG = (
 )
 
 
-def test_the_page_lists_every_system_table():
+def test_page_lists_every_system_table():
     assert list(SECTIONS) == list(SYSTEM_TABLES)
     assert list(OF_CATALOG) == list(GLOBAL_TABLES)
 

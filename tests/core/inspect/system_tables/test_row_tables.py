@@ -27,7 +27,7 @@ def changed(path, **options):
 
 
 @pytest.mark.parametrize("options", [{"changelog-producer": "input"}, {"write-only": "true"}, {"bucket": "1"}], ids=str)
-def test_audit_log_shows_the_kind_of_the_newest_row_and_deletes(tmp_path, options):
+def test_audit_log_shows_kind_of_newest_row_and_deletes(tmp_path, options):
     table = changed(tmp_path / "t", **options)
     table.write(orders((3, "e", 3)), ["+U"])
     found = table.system_table("audit_log").to_arrow()
@@ -56,13 +56,13 @@ def test_audit_log_of_compacted_deletes(tmp_path):
         assert audit(table) == [{"rowkind": "+I", **row} for row in rows_of(table.to_arrow())]
 
 
-def test_audit_log_of_an_append_table(tmp_path):
+def test_audit_log_of_append_table(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     assert audit(table) == [{"rowkind": "+I", "id": 1, "v": "a", "n": 1}]
 
 
-def test_a_filter_on_the_key_prunes_files(tmp_path):
+def test_filter_on_key_prunes_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
     table.write(orders((9, "b", 2)))

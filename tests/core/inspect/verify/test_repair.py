@@ -100,19 +100,19 @@ def test_what_cannot_be_mended_stays_as_it_is(tmp_path, name):
     assert f"left: {kind}: " in str(report)
 
 
-def test_the_catalogue_names_what_stays():
+def test_catalogue_names_what_stays():
     assert FAULTS.keys() >= STAY
     assert MENDS.keys() | ADVICE.keys() == KINDS
 
 
-def test_the_page_says_how_each_kind_is_mended():
+def test_page_says_how_each_kind_is_mended():
     page = (Path(__file__).parents[4] / "docs" / "guides" / "verify-and-repair.md").read_text()
     for kind in KINDS:
         assert f"| `{kind}` | {MENDS.get(kind, '')} | {ADVICE.get(kind, '')} |" in page, kind
     assert len(re.findall(r"^\| `[a-z-]+` \|.*\|.*\|$", page, re.MULTILINE)) == len(KINDS)
 
 
-def test_a_sound_table_is_left_alone(tmp_path):
+def test_sound_table_is_left_alone(tmp_path):
     table = history(tmp_path, "deduplicate")
     before = bytes_below(table.path)
     report = table.repair(deep=True)
@@ -121,7 +121,7 @@ def test_a_sound_table_is_left_alone(tmp_path):
     assert bytes_below(table.path) == before
 
 
-def test_the_corrected_snapshot_is_a_compact_without_changes(tmp_path):
+def test_corrected_snapshot_is_compact_without_changes(tmp_path):
     table, *_ = seeded(tmp_path, "total of rows")
     newest = table.snapshot().id
     table.repair()
@@ -134,7 +134,7 @@ def test_the_corrected_snapshot_is_a_compact_without_changes(tmp_path):
     ]
 
 
-def test_a_repair_in_a_branch(tmp_path):
+def test_repair_in_branch(tmp_path):
     table = history(tmp_path, "append")
     branch = Table.open(table.path, options={"branch": "b"})
     set_in_snapshot(branch, totalRecordCount=1)
@@ -161,7 +161,7 @@ def test_missing_files_go_if_asked(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["deduplicate", "dynamic", "append marked"])
-def test_an_unreadable_file_is_deleted_and_goes(tmp_path, kind):
+def test_unreadable_file_is_deleted_and_goes(tmp_path, kind):
     table = table_of(tmp_path, kind)
     table.write(rows(0))
     table.write(rows(100))
@@ -177,7 +177,7 @@ def test_an_unreadable_file_is_deleted_and_goes(tmp_path, kind):
     assert table.verify(deep=True).sound
 
 
-def test_an_unreadable_tag_is_deleted(tmp_path):
+def test_unreadable_tag_is_deleted(tmp_path):
     table, *_ = seeded(tmp_path, "tag garbled")
     Path(table.store.tags.path("v1")).unlink()
     assert table.verify().sound
@@ -185,7 +185,7 @@ def test_an_unreadable_tag_is_deleted(tmp_path):
     assert table.verify(deep=True).sound
 
 
-def test_an_unreadable_consumer_is_reset_or_deleted(tmp_path):
+def test_unreadable_consumer_is_reset_or_deleted(tmp_path):
     table, *_ = seeded(tmp_path, "consumer garbled")
     table.consumers.reset("c", table.snapshot().id)
     assert table.verify().sound
@@ -222,7 +222,7 @@ def beside(table):
 
 @pytest.mark.parametrize("kind", ["append", "deduplicate"])
 @pytest.mark.parametrize("damage", ["missing", "unreadable"])
-def test_an_index_file_is_made_again_under_its_name(tmp_path, kind, damage):
+def test_index_file_is_made_again_under_its_name(tmp_path, kind, damage):
     table = indexed(tmp_path, kind, **{"file-index.in-manifest-threshold": "1 b"})
     names = beside(table)
     assert names
@@ -243,7 +243,7 @@ def test_an_index_file_is_made_again_under_its_name(tmp_path, kind, damage):
     assert table.to_arrow(filter="k = 7").num_rows == 1
 
 
-def test_an_index_that_no_option_asks_for_is_made_empty(tmp_path):
+def test_index_that_no_option_asks_for_is_made_empty(tmp_path):
     table = indexed(tmp_path, "append", **{"file-index.in-manifest-threshold": "1 b"})
     beside(table)[0].unlink()
     unset = dict.fromkeys(INDEXED)
@@ -253,7 +253,7 @@ def test_an_index_that_no_option_asks_for_is_made_empty(tmp_path):
     assert table.to_arrow(filter="k = 7").num_rows == 1
 
 
-def test_an_index_that_loses_rows_is_named_and_made_again(tmp_path):
+def test_index_that_loses_rows_is_named_and_made_again(tmp_path):
     table = indexed(tmp_path, "append", **{"file-index.in-manifest-threshold": "1 mb"})
     entries = live_entries(table.store, table.snapshot()).live
     other = next(e for e in entries if e.file.embedded_index != entries[0].file.embedded_index)
@@ -291,7 +291,7 @@ def test_hash_indexes_are_made_again(tmp_path, way):
     assert table.to_arrow().num_rows == 40
 
 
-def test_a_repair_beside_a_writer_keeps_what_the_writer_adds(tmp_path, monkeypatch):
+def test_repair_beside_writer_keeps_what_writer_adds(tmp_path, monkeypatch):
     table, *_ = seeded(tmp_path, "total of rows")
     shown = table.to_arrow().num_rows
     found = correction.find_correction

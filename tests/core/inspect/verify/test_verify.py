@@ -88,7 +88,7 @@ def history(tmp_path, kind, **options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sound_table_has_no_fault(tmp_path, kind):
+def test_sound_table_has_no_fault(tmp_path, kind):
     table = history(tmp_path, kind)
     report = table.verify(deep=True)
     assert report.sound, str(report)
@@ -440,11 +440,11 @@ def bucket_files_swapped(table):
     edited(table, lambda e: [x for x in e if x not in (a, b)] + [replace(a, file=b.file), replace(b, file=a.file)])
 
 
-def test_the_catalogue_has_at_least_thirty_faults():
+def test_catalogue_has_at_least_thirty_faults():
     assert len(FAULTS) >= 30
 
 
-def test_the_page_names_every_kind():
+def test_page_names_every_kind():
     page = (Path(__file__).parents[4] / "docs" / "guides" / "verify-and-repair.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     assert {kind for row in rows for kind in re.findall(r"`([a-z-]+)`", row)} == NAMES

@@ -132,7 +132,7 @@ def test_nested_options_newer_than_java_1_4_2_are_refused(option):
             one(make, TABLE, ([row(1, 1)], ADD), options={"nested-key": "k", **option})
 
 
-def test_nested_key_null_is_a_value():
+def test_nested_key_null_is_value():
     rows = (([row(None, 1)], ADD), ([row(None, 2), row(1, 3)], ADD))
     keyed = {"nested-key": "k"}
     for make in (nested_update, nested_partial_update):

@@ -139,7 +139,7 @@ def test_nothing_to_do(tmp_path):
     assert len(task.files) == 4
 
 
-def test_files_roll_at_the_target_size(tmp_path):
+def test_files_roll_at_target_size(tmp_path):
     options = {"target-file-size": "64 kb", "file.compression": "none", "source.split.open-file-cost": "1 b"}
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, options=options))
     for i in range(8):
@@ -153,7 +153,7 @@ def test_files_roll_at_the_target_size(tmp_path):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_order_within_a_bucket_is_kept(tmp_path, full):
+def test_order_within_bucket_is_kept(tmp_path, full):
     table = written(append_table(tmp_path / "t", bucket="2", bucket_key="n", write_only="true"), 7, rows=5)
     before = table.to_arrow().to_pylist()
     tasks = plan_append(table.store, PlanRequest(full=full))
@@ -192,7 +192,7 @@ def test_partitions_are_chosen(tmp_path):
         plan_append(table.store, PlanRequest(partitions=partition_choice(table.store, [{"id": 1}], None)))
 
 
-def test_a_concurrent_append_stays(tmp_path):
+def test_concurrent_append_stays(tmp_path):
     table = written(append_table(tmp_path / "t"), 5)
     messages = [run(table.store, task) for task in plan_append(table.store)]
     table.write(orders((999, "late", 1)))
@@ -210,7 +210,7 @@ def test_of_two_compactions_one_is_refused(tmp_path):
     assert table.to_arrow().num_rows == 15
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path):
+def test_interrupted_run_leaves_nothing(tmp_path):
     table = written(append_table(tmp_path / "t"), 6, rows=400)
     (task,) = plan_append(table.store)
     before = files_below(tmp_path)
@@ -238,7 +238,7 @@ def test_files_that_others_replaced_are_skipped(tmp_path):
     assert len([name for name in files_below(tmp_path) if "/bucket-0/" in name]) == 6
 
 
-def test_a_newer_schema_is_not_cut_down(tmp_path):
+def test_newer_schema_is_not_cut_down(tmp_path):
     stale = written(append_table(tmp_path / "t"), 5)
     table = stale.alter([AddColumn("w", parse_type("INT"))])
     table.write(orders((100, "x", 1)).append_column("w", pa.array([7], pa.int32())))
@@ -254,7 +254,7 @@ def test_a_newer_schema_is_not_cut_down(tmp_path):
 # ---- by writers
 
 
-def test_a_writer_of_buckets_keeps_files_few_and_rows_in_order(tmp_path):
+def test_writer_of_buckets_keeps_files_few_and_rows_in_order(tmp_path):
     table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
     for i in range(24):
         table.write(orders((i, f"v{i}", 2 * i), (-i, "w", 2 * i + 1)))
@@ -309,7 +309,7 @@ def test_a_writer_whose_files_were_replaced_goes_on(tmp_path):
     assert [row["n"] for row in table.to_arrow().to_pylist()] == list(range(12))
 
 
-def test_a_writer_that_fails_leaves_nothing(tmp_path):
+def test_writer_that_fails_leaves_nothing(tmp_path):
     table = written(append_table(tmp_path / "t", bucket="1", bucket_key="id"), 4, rows=300)
     before = files_below(tmp_path)
     (broken,) = [f for f in live(table) if f.min_sequence_number == 300]

@@ -81,7 +81,7 @@ def test_columns_of_any_scale_count_alike(strategy):
     assert max(spread) < 0.65, spread
 
 
-def test_nulls_and_nan_have_an_order():
+def test_nulls_and_nan_have_order():
     values = pa.table({"a": [float("nan"), 1.0, None, float("-inf"), 0.0, -0.0]})
     order = sorted_positions(ClusterKey("order", ("a",)).of(values)).tolist()
     assert order == [2, 3, 4, 5, 1, 0]

@@ -41,7 +41,7 @@ def runs_by_day(table: Table) -> dict[str, set[tuple[int, ...]]]:
     return found
 
 
-def test_a_write_only_table_is_compacted_by_others(tmp_path):
+def test_write_only_table_is_compacted_by_others(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for i in range(7):
         table.write(orders((i, "a", i), (100, "b", i)))
@@ -55,7 +55,7 @@ def test_a_write_only_table_is_compacted_by_others(tmp_path):
     assert table.compact(full=True) is None
 
 
-def test_minor_is_what_the_policy_picks(tmp_path):
+def test_minor_is_what_policy_picks(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "x" * 30, i) for i in range(5000))))
     table.compact(full=True)
@@ -143,11 +143,11 @@ def test_progress_is_reported_in_bytes(tmp_path):
     assert {total for _, total in told} == {told[-1][1]}
 
 
-def test_an_empty_table_has_nothing_to_do(tmp_path):
+def test_empty_table_has_nothing_to_do(tmp_path):
     assert keyed_table(tmp_path / "t").compact(full=True) is None
 
 
-def test_of_two_results_the_later_one_is_rejected_and_the_others_committed(tmp_path):
+def test_of_two_results_later_one_is_rejected_and_others_committed(tmp_path):
     table = daily(tmp_path / "t")
     rows = rows_of(table.to_arrow(), ("dt", "id"))
     tasks = plan_compaction(table.store, PlanRequest(full=True))
@@ -180,7 +180,7 @@ class _Meddler:
 
 
 @pytest.mark.parametrize("times", [1, 3, 50])
-def test_a_bucket_others_compacted_meanwhile_is_done_again(tmp_path, times):
+def test_bucket_others_compacted_meanwhile_is_done_again(tmp_path, times):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for i in range(3):
         table.write(orders((i, "a", i)))
@@ -194,7 +194,7 @@ def test_a_bucket_others_compacted_meanwhile_is_done_again(tmp_path, times):
     assert (shape(table)[0][0] == 5) == (times < 5)
 
 
-def test_a_failing_task_leaves_nothing(tmp_path):
+def test_failing_task_leaves_nothing(tmp_path):
     table = daily(tmp_path / "t")
     victim = only_file(table, "d")
     content = victim.read_bytes()
@@ -216,7 +216,7 @@ def only_file(table: Table, day: str):
     raise AssertionError(day)
 
 
-def test_a_bucket_of_another_number_of_buckets_keeps_its_number(tmp_path):
+def test_bucket_of_another_number_of_buckets_keeps_its_number(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for i in range(3):
         table.write(orders((i, "a", i)))

@@ -55,7 +55,7 @@ def test_other_buckets_are_left_alone(tmp_path):
     assert sorted(len(levels.runs) for levels in levels_of(table).values()) == [1, 7]
 
 
-def test_compaction_does_only_what_the_policy_picks(tmp_path):
+def test_compaction_does_only_what_policy_picks(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     assert compact_written_buckets(table.store, upserts(table, 3, "a")) is None
     assert shape(table) == [(0, 30)] * 3
@@ -94,7 +94,7 @@ def test_no_task_begins_where_nothing_is_due(tmp_path, keyed):
     assert runner.asked == [[0]]
 
 
-def test_every_batch_ends_with_a_full_compaction_where_one_is_due_by_number(tmp_path):
+def test_every_batch_ends_with_full_compaction_where_one_is_due_by_number(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"full-compaction.delta-commits": "3"})
     compact_written_buckets(table.store, upserts(table, 2, "a"))
     assert shape(table) == [(5, 90)]
@@ -115,7 +115,7 @@ def live_files(table: Table) -> list[str]:
     return [file.file_name for split in table.scan().plan().splits for file in split.files]
 
 
-def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
+def test_failure_leaves_rows_and_no_file(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     touched = upserts(table, 7, "a")
     (victim, *_) = (tmp_path / "t" / "bucket-0").iterdir()
@@ -129,7 +129,7 @@ def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
     assert table.to_arrow().num_rows == 90
 
 
-def test_an_exclusive_writer_compacts_with_the_numbers_of_its_job(tmp_path):
+def test_exclusive_writer_compacts_with_numbers_of_its_job(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     (message,) = job(table, orders((2, "b", 2), (3, "b", 3)), alone=True)
@@ -140,7 +140,7 @@ def test_an_exclusive_writer_compacts_with_the_numbers_of_its_job(tmp_path):
     assert [row["v"] for row in rows_of(table.to_arrow())] == ["a", "b", "b"]
 
 
-def test_without_its_compaction_a_message_has_its_rows_and_the_table_no_more_files(tmp_path):
+def test_without_its_compaction_message_has_its_rows_and_table_no_more_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     messages = job(table, orders((2, "b", 2), (4, "b", 4)), orders((3, "c", 3), (5, "c", 5)), alone=True)

@@ -69,7 +69,7 @@ def test_spilled_rows_are_deleted_afterwards(tmp_path, monkeypatch):
     assert not list(Path(tmp_path).iterdir())
 
 
-def test_a_sample_is_bounded_and_spread():
+def test_sample_is_bounded_and_spread():
     many = pa.table({"a": np.arange(4 * SAMPLE_ROWS)})
     sampled = sample_rows(pieces_of(many, 1000), many.num_rows)
     assert abs(sampled.num_rows - SAMPLE_ROWS) < SAMPLE_ROWS // 10

@@ -26,7 +26,7 @@ def names(table: Table) -> set[str]:
 
 
 @pytest.mark.parametrize("bucket", ["-1", "1"])
-def test_files_with_vectors_are_rewritten_without_a_key(tmp_path, bucket):
+def test_files_with_vectors_are_rewritten_without_key(tmp_path, bucket):
     more = {"bucket-key": "id"} if bucket == "1" else {}
     table = with_vectors(tmp_path / "t", bucket=bucket, **more)
     before, files = rows_of(table.to_arrow()), names(table)
@@ -40,7 +40,7 @@ def test_files_with_vectors_are_rewritten_without_a_key(tmp_path, bucket):
     assert table.maintenance.materialize_deletion_vectors() is None
 
 
-def test_buckets_with_vectors_are_compacted_with_a_key(tmp_path):
+def test_buckets_with_vectors_are_compacted_with_key(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"deletion-vectors.enabled": "true"})
     table.write(orders(*((i, "v", i) for i in range(5000))))
     table.compact(full=True)

@@ -6,11 +6,11 @@ from paimon_core import CompactionArguments, CompactionRequest, InvalidInputErro
 from tests.support.tables import append_table
 
 
-def test_arguments_are_the_fields_of_the_request():
+def test_arguments_are_fields_of_request():
     assert set(CompactionArguments.__annotations__) == set(CompactionRequest.__dataclass_fields__)
 
 
-def test_unknown_argument_is_refused_with_the_nearest_name(tmp_path):
+def test_unknown_argument_is_refused_with_nearest_name(tmp_path):
     with pytest.raises(InvalidInputError, match=r"unknown argument 'order_bye'.*did you mean 'order_by'"):
         append_table(tmp_path / "t").compact(order_bye=["v"])
 

@@ -96,7 +96,7 @@ def test_partition_by_partition(tmp_path, options):
 
 
 @pytest.mark.parametrize("change", ["write", "compact", "delete"])
-def test_rows_changed_since_the_read_are_not_overwritten(tmp_path, change):
+def test_rows_changed_since_read_are_not_overwritten(tmp_path, change):
     options = {"bucket": "2", "bucket-key": "id", "deletion-vectors.enabled": "true", "write-only": "true"}
     table = append_table(tmp_path / "t", **options)
     for start in range(0, 30, 10):
@@ -145,7 +145,7 @@ class PickledTasks:
 
 @pytest.mark.parametrize("function", ["default", "mod"])
 @pytest.mark.parametrize(("old", "new", "reads"), [(4, 8, 1), (4, 2, 2), (3, 4, 3), (6, 4, 3), (1, 3, 1)])
-def test_a_task_for_each_new_bucket_reads_the_buckets_that_can_hold_its_rows(tmp_path, function, old, new, reads):
+def test_task_for_each_new_bucket_reads_buckets_that_can_hold_its_rows(tmp_path, function, old, new, reads):
     options = {"bucket": str(old), "bucket-function.type": function}
     table = keyed_table(tmp_path / "t", **options)
     table.write(orders(*((k, f"v{k}", k) for k in range(-60, 60))))

@@ -26,7 +26,7 @@ def rows(table, **when):
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_rows_of_a_moment_come_back_and_nothing_is_lost(tmp_path, options):
+def test_rows_of_moment_come_back_and_nothing_is_lost(tmp_path, options):
     table = keyed_table(tmp_path / "t", **options)
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.tags.create("then")
@@ -60,7 +60,7 @@ def test_only_partitions_that_differ_are_written(tmp_path):
     assert [split.files for split in table.scan(filter="n = 1").plan().splits] == same
 
 
-def test_a_moment_by_time_and_by_watermark_with_the_columns_of_now(tmp_path):
+def test_moment_by_time_and_by_watermark_with_columns_of_now(tmp_path):
     table = append_table(tmp_path / "t")
     for number in (1, 2, 3):
         with table.writer() as writer:

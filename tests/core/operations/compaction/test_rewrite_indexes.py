@@ -77,7 +77,7 @@ def test_statistics_stay(tmp_path):
     assert [(f.value_stats, f.min_sequence_number, f.file_source, f.creation_time) for f in files(table)] == then
 
 
-def test_only_files_that_lack_an_index_are_touched(tmp_path):
+def test_only_files_that_lack_index_are_touched(tmp_path):
     table = asked(plain(tmp_path / "t"))
     table.write(orders((50, "new", 1)))
     *_, newest = files(table)
@@ -178,7 +178,7 @@ def test_branches_protect_replaced_index_files(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
-def test_a_lost_index_file_is_made_again(tmp_path, how):
+def test_lost_index_file_is_made_again(tmp_path, how):
     table = asked(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     path = tmp_path / "t/bucket-0" / files(table)[0].extra_files[0]
@@ -254,7 +254,7 @@ def ties(table: Table) -> None:
         TableCommit(table.store).commit(each)
 
 
-def test_a_file_whose_place_counts_stays(tmp_path):
+def test_file_whose_place_counts_stays(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
     ties(table)
     table = asked(table)
@@ -264,7 +264,7 @@ def test_a_file_whose_place_counts_stays(tmp_path):
     assert rows_of(table.to_arrow()) == [{"id": 1, "v": "second", "n": 1}]
 
 
-def test_a_file_whose_place_counts_since_it_was_planned_is_rejected(tmp_path):
+def test_file_whose_place_counts_since_it_was_planned_is_rejected(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
     late = table.writer()
     late.write(orders((1, "second", 1)))
@@ -295,7 +295,7 @@ def test_another_compaction_wins_or_loses(tmp_path, options):
     assert table.maintenance.rewrite_file_index() is None  # what was compacted has them
 
 
-def test_a_delete_that_rewrites_files_meets_new_entries(tmp_path):
+def test_delete_that_rewrites_files_meets_new_entries(tmp_path):
     table = plain(tmp_path / "t")
     store = table.store
     writer_side = [f.file_name for f in files(table)]
@@ -310,7 +310,7 @@ def test_a_delete_that_rewrites_files_meets_new_entries(tmp_path):
         replace_files(Publisher(store), None, read_at=base)
 
 
-def test_two_at_a_time_leave_one_index_each(tmp_path):
+def test_two_at_time_leave_one_index_each(tmp_path):
     table = asked(plain(tmp_path / "t"), **LARGE)
     start, failed = Barrier(4), []
 
@@ -333,7 +333,7 @@ def test_two_at_a_time_leave_one_index_each(tmp_path):
     assert table.verify(deep=True).sound
 
 
-def test_an_error_leaves_no_index_file(tmp_path):
+def test_error_leaves_no_index_file(tmp_path):
     table = asked(plain(tmp_path / "t"), **LARGE)
     before = files_below(tmp_path / "t")
     (tmp_path / "t/bucket-0" / files(table)[2].file_name).write_bytes(b"?")

@@ -54,7 +54,7 @@ def ordered_by(rows, *columns):
     return found == sorted(found, key=lambda values: [(v is not None, v) for v in values])
 
 
-def test_order_sorts_the_table(tmp_path):
+def test_order_sorts_table(tmp_path):
     table = clustered(tmp_path / "t")
     before = table.to_arrow()
     snapshot = table.compact(order_by=["x", "name"])
@@ -70,7 +70,7 @@ def test_order_sorts_the_table(tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["zorder", "hilbert"])
-def test_a_box_of_values_is_in_fewer_files(tmp_path, strategy):
+def test_box_of_values_is_in_fewer_files(tmp_path, strategy):
     table = clustered(tmp_path / "t", 40_000)
     boxes = [
         f"x BETWEEN {i << 37} AND {(i << 37) + (1 << 36)} AND y BETWEEN {y} AND {y + 0.2}"
@@ -128,7 +128,7 @@ def test_memory_is_bounded_and_does_not_matter(tmp_path, strategy):
     assert contents[0].equals(contents[1])
 
 
-def test_parts_of_a_partition(tmp_path):
+def test_parts_of_partition(tmp_path):
     table = clustered(tmp_path / "t", 10_000, partition_keys=["p"])
     before = table.to_arrow()
     tasks = plan_sort(table.store, cluster_key(table.store, ["x"], "order"), parts=3)
@@ -182,7 +182,7 @@ def test_only_tables_without_order_can_be_sorted(tmp_path):
         append_table(tmp_path / "a").read_optimized().compact(order_by=["n"])
 
 
-def test_an_append_meanwhile_stays(tmp_path):
+def test_append_meanwhile_stays(tmp_path):
     table = clustered(tmp_path / "t", 300)
 
     def write_once(done, total):
@@ -193,7 +193,7 @@ def test_an_append_meanwhile_stays(tmp_path):
     assert table.to_arrow().num_rows == 307
 
 
-def test_a_partition_overwritten_meanwhile_is_sorted_again(tmp_path):
+def test_partition_overwritten_meanwhile_is_sorted_again(tmp_path):
     table = clustered(tmp_path / "t", 300, partition_keys=["p"])
     overwritten = []
 
@@ -208,7 +208,7 @@ def test_a_partition_overwritten_meanwhile_is_sorted_again(tmp_path):
         assert ordered_by(table.to_arrow(filter=f"p = '{p}'"), "x")
 
 
-def test_repeated_overwrites_are_a_conflict(tmp_path):
+def test_repeated_overwrites_are_conflict(tmp_path):
     table = clustered(tmp_path / "t", 300)
     with pytest.raises(CommitConflictError, match="other commits rewrote it in every attempt"):
         table.compact(order_by=["x"], progress=lambda done, total: table.overwrite(points(5)))
@@ -217,7 +217,7 @@ def test_repeated_overwrites_are_a_conflict(tmp_path):
     assert table.to_arrow().num_rows == 5
 
 
-def test_an_interrupted_run_leaves_the_table_as_it_was(tmp_path):
+def test_interrupted_run_leaves_table_as_it_was(tmp_path):
     table = clustered(tmp_path / "t", 3_000, partition_keys=["p"])
     before, rows = files_below(tmp_path), table.to_arrow()
 

@@ -75,7 +75,7 @@ def test_names(options, name):
     assert rule.begin(name + "x") is None
 
 
-def test_the_first_snapshot_of_a_period_is_tagged():
+def test_first_snapshot_of_period_is_tagged():
     io = made(**DAILY, **{"tag.creation-delay": "1 h"})
     table = commit(io, "2024-12-05T00:05:00")
     assert tags(table) == {"2024-12-04": 1}
@@ -84,7 +84,7 @@ def test_the_first_snapshot_of_a_period_is_tagged():
     assert tags(commit(io, "2024-12-09T05:00:00")) == {"2024-12-04": 1, "2024-12-05": 3, "2024-12-08": 5}
 
 
-def test_a_name_of_digits_is_for_automatic_tags_only():
+def test_name_of_digits_is_for_automatic_tags_only():
     table = commit(made(**DAILY, **{"tag.period-formatter": "without_dashes"}), "2024-12-05T00:05:00")
     assert tags(table) == {"20241204": 1}
     assert table.to_arrow(tag="20241204").num_rows == 1
@@ -142,7 +142,7 @@ def test_tags_are_deleted_at_their_age_after_commits():
     assert tags(commit(kept.store.io, "2025-12-06T00:05:00")) == {"v1": 1}
 
 
-def test_batch_writes_replace_the_tag_of_the_day():
+def test_batch_writes_replace_tag_of_day():
     io = made(**{"tag.automatic-creation": "batch"})
     assert tags(commit(io, "2024-12-05T00:05:00", "2024-12-05T10:05:00")) == {"batch-write-2024-12-05": 2}
     assert tags(commit(io, "2024-12-06T10:05:00")) == {"batch-write-2024-12-05": 2, "batch-write-2024-12-06": 3}
@@ -160,7 +160,7 @@ def test_batch_writes_replace_the_tag_of_the_day():
     assert [tag.name for tag in create_due_tags(table.store)] == [], "only batch writes"
 
 
-def test_watermarks_have_a_zone():
+def test_watermarks_have_zone():
     io = made(
         **{
             "tag.automatic-creation": "watermark",
@@ -180,7 +180,7 @@ def test_watermarks_have_a_zone():
     assert tags(table) == {f"{tokyo - timedelta(hours=1):%Y-%m-%d %H}": 2, f"{tokyo:%Y-%m-%d %H}": 4}
 
 
-def test_a_stream_without_rows_makes_a_snapshot_for_a_tag():
+def test_stream_without_rows_makes_snapshot_for_tag():
     io = made(**HOURLY)
     table = commit(io, "2024-12-05T10:05:00")
     numbers = iter(range(10))
@@ -217,7 +217,7 @@ def test_options_that_make_no_sense(options, message, caplog):
         trigger(table.store)
 
 
-def test_success_files_follow_the_tags():
+def test_success_files_follow_tags():
     io = made(**DAILY, **{"tag.create-success-file": "true", "tag.num-retained-max": "1"})
     commit(io, "2024-12-05T00:05:00")
     assert f"{ROOT}/tag/tag-success-file/2024-12-04_SUCCESS" in io.files
@@ -242,7 +242,7 @@ def test_many_snapshots_cost_few_reads():
     assert sum("/snapshot-" in path for verb, path in counting.log if verb == "read") == 1
 
 
-def test_local_time_is_that_of_the_process(monkeypatch):
+def test_local_time_is_that_of_process(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:

@@ -130,7 +130,7 @@ def test_success_files_go_with_their_tags():
     assert left == {"t1_SUCCESS", "stays_SUCCESS"}
 
 
-def test_nothing_but_the_tags_goes_if_what_another_tag_needs_is_unknown():
+def test_nothing_but_tags_goes_if_what_another_tag_needs_is_unknown():
     io = expired_tags(4)
     store = open_table(io).store
     lost = store.manifests.path(store.tags.get("stays").snapshot.delta_manifest_list)
@@ -147,7 +147,7 @@ def test_nothing_but_the_tags_goes_if_what_another_tag_needs_is_unknown():
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "damaged"])
 @pytest.mark.parametrize("what", ["list", "manifest", "index"])
-def test_a_tag_whose_own_metadata_are_damaged_keeps_no_other_from_being_deleted(what, damage, caplog):
+def test_tag_whose_own_metadata_are_damaged_keeps_no_other_from_being_deleted(what, damage, caplog):
     io = table_of("append, deleted rows marked")
     open_table(io).write(orders((1, "v", 1), (2, "v", 2)))
     open_table(io).tags.create("t0")
@@ -251,7 +251,7 @@ class History:
 
 
 @pytest.mark.drawn
-def test_after_drawn_histories_exactly_what_only_the_deleted_tags_need_goes():
+def test_after_drawn_histories_exactly_what_only_deleted_tags_need_goes():
     deleted = freed = 0
     for seed in range(rounds(100, 20)):
         history = History(seed)
@@ -277,7 +277,7 @@ def test_after_drawn_histories_exactly_what_only_the_deleted_tags_need_goes():
     assert freed > 50
 
 
-def test_a_branch_and_a_rollback_keep_the_files_of_deleted_tags():
+def test_branch_and_rollback_keep_files_of_deleted_tags():
     io = expired_tags(3)
     open_table(io).branches.create("b", tag="t0")
     open_table(io).rollback_to("t1")

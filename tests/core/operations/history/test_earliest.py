@@ -24,7 +24,7 @@ def gap(tmp_path):
     return table
 
 
-def test_the_history_begins_behind_the_gap(gap):
+def test_history_begins_behind_gap(gap):
     assert gap.maintenance.repair_earliest_snapshot(4) == (1, 4)
     assert hint(gap) == "4"
     assert gap.maintenance.repair_earliest_snapshot(4) == (4, 4)
@@ -32,7 +32,7 @@ def test_the_history_begins_behind_the_gap(gap):
     assert gap.to_arrow().num_rows == 5
 
 
-def test_the_oldest_snapshot_may_be_given(gap):
+def test_oldest_snapshot_may_be_given(gap):
     assert gap.maintenance.repair_earliest_snapshot(1) == (1, 1)
     assert hint(gap) == "1"
 
@@ -48,6 +48,6 @@ def test_other_snapshots_are_refused_and_nothing_changes(gap, number, message):
     assert hint(gap) == before
 
 
-def test_an_empty_table_is_refused(tmp_path):
+def test_empty_table_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no snapshots"):
         keyed_table(tmp_path / "t").maintenance.repair_earliest_snapshot(1)

@@ -182,7 +182,7 @@ def test_changes_outlive_their_snapshots(kind, steps, data):
     assert stored(io) == needed_files(table.store)
 
 
-def test_a_commit_expires_old_snapshots():
+def test_commit_expires_old_snapshots():
     clock = [1_000_000]
     io = table_of("keyed", **{"snapshot.num-retained.min": "2", "snapshot.time-retained": "10 s"})
     table = Table(FileStore(io, ROOT, Schemas(io, ROOT).latest(), now=lambda: clock[0]))
@@ -204,7 +204,7 @@ def test_a_commit_expires_old_snapshots():
     assert stored(io) == needed_files(table.store)
 
 
-def test_a_commit_need_not_wait_for_the_expiry():
+def test_commit_need_not_wait_for_expiry():
     few = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
     io = table_of("append", **few, **{"snapshot.expire.execution-mode": "async"})
     for i in range(3):
@@ -215,7 +215,7 @@ def test_a_commit_need_not_wait_for_the_expiry():
         assert [s.id for s in open_table(io).snapshots()] == [i + 1]
 
 
-def test_a_dedicated_compaction_expires_for_writers_that_do_not():
+def test_dedicated_compaction_expires_for_writers_that_do_not():
     io = table_of("keyed", **{"write-only": "true", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"})
     for i in range(4):
         open_table(io).write(orders((i, "v", i)))
@@ -243,7 +243,7 @@ def test_consumers_expire_by_age_and_hold_snapshots_until_then(tmp_path):
     assert consumers.list() == {}
 
 
-def test_a_failed_expiry_fails_no_commit(caplog):
+def test_failed_expiry_fails_no_commit(caplog):
     class Locked(MemoryIO):
         def delete(self, path: str) -> None:
             raise PermissionError(13, "read-only", path)
@@ -257,7 +257,7 @@ def test_a_failed_expiry_fails_no_commit(caplog):
         open_table(io).maintenance.expire_snapshots()
 
 
-def test_a_reader_of_an_expired_snapshot_gets_an_error_that_says_so():
+def test_reader_of_expired_snapshot_gets_error_that_says_so():
     io = table_of("keyed")
     for i in range(4):
         open_table(io).write(orders((1, "v", i)))
@@ -276,7 +276,7 @@ def test_a_reader_of_an_expired_snapshot_gets_an_error_that_says_so():
         list(table.reader().to_batches(damaged))
 
 
-def test_nothing_expires_if_a_tag_or_branch_is_unreadable():
+def test_nothing_expires_if_tag_or_branch_is_unreadable():
     io = table_of("keyed")
     for i in range(3):
         open_table(io).write(orders((1, "v", i)))
@@ -290,7 +290,7 @@ def test_nothing_expires_if_a_tag_or_branch_is_unreadable():
     assert set(io.files) == files
 
 
-def test_a_branch_of_a_tag_without_changelog_files_does_not_keep_others_from_expiring():
+def test_branch_of_tag_without_changelog_files_does_not_keep_others_from_expiring():
     io = table_of("input")
     open_table(io).write(orders((1, "v", 1)))
     open_table(io).tags.create("v")
@@ -318,7 +318,7 @@ def test_bad_arguments_of_expiry_are_refused():
         open_table(io).maintenance.expire_snapshots(older_than="yesterday")
 
 
-def test_older_than_a_moment():
+def test_older_than_moment():
     io, clock = table_of("append", **{"snapshot.num-retained.min": "1"}), [1_000]
     table = Table(FileStore(io, ROOT, Schemas(io, ROOT).latest(), now=lambda: clock[0]))
     for i in range(5):
@@ -331,7 +331,7 @@ def test_older_than_a_moment():
 
 
 @pytest.mark.parametrize(("hint", "missing"), [(4, ()), (6, ()), (4, (3,)), (5, (2, 4)), (9, ()), (None, (3, 4))])
-def test_a_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
+def test_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
     """Whatever ``EARLIEST`` says, and where others left gaps: no snapshot stays that names files that are gone."""
     io = table_of("append")
     for i in range(8):
@@ -353,7 +353,7 @@ def test_a_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
 
 
 @pytest.mark.parametrize("hint", [None, 1, 3, 4])
-def test_a_wrong_hint_does_not_change_which_changelogs_expire(hint):
+def test_wrong_hint_does_not_change_which_changelogs_expire(hint):
     io = table_of("input", **LONGER)
     for i in range(8):
         open_table(io).write(orders((i, "v", i)))

@@ -207,7 +207,7 @@ def test_a_snapshot_that_expires_under_a_delete_is_replaced_by_the_newest(tmp_pa
     assert [r["id"] for r in contents(table)] == [k for k in range(30) if k not in (5, 25)] * 2
 
 
-def test_partitions_of_an_expired_snapshot_are_dropped(tmp_path, meddle):
+def test_partitions_of_expired_snapshot_are_dropped(tmp_path, meddle):
     table = table_of(tmp_path / "t", "rows")
     meddler = meddle(delete, "live_entries", lambda: overtaken(table))
     assert table.delete("p = 1").commit_kind == "OVERWRITE"
@@ -230,7 +230,7 @@ def test_waiting_rows_that_others_routed_are_skipped(tmp_path, meddle):
 
 
 @pytest.mark.parametrize("where", ["live_entries", "TableRead", "TableWrite"])
-def test_a_rescale_reads_again(tmp_path, meddle, where):
+def test_rescale_reads_again(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "keys")
     before = contents(table)
     meddler = meddle(rescale, where, lambda: overtaken(table))
@@ -253,7 +253,7 @@ def test_a_write_that_compacts_an_expired_snapshot_is_repeated(tmp_path, meddle,
 
 
 @pytest.mark.parametrize("where", ["live_entries", "_write_row_range"])
-def test_columns_of_an_expired_snapshot_are_not_corrupted(tmp_path, meddle, where):
+def test_columns_of_expired_snapshot_are_not_corrupted(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "slices")
     (first, *_), before = table.to_arrow(columns=[ROW_ID.name]).column(0).to_pylist(), contents(table)
     meddle(data_evolution, where, lambda: overtaken(table))

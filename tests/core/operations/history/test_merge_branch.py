@@ -34,7 +34,7 @@ def split_table(path, **options: str) -> Table:
 
 
 @pytest.mark.parametrize("options", [{}, {"bucket": "2", "bucket-key": "id"}], ids=["unaware", "buckets"])
-def test_rows_of_a_branch_arrive_once(tmp_path, options):
+def test_rows_of_branch_arrive_once(tmp_path, options):
     table = split_table(tmp_path / "t", **options)
     before = files_below(table.path)
     assert table.branches.merge("b", dry_run=True) == 1
@@ -51,7 +51,7 @@ def test_rows_of_a_branch_arrive_once(tmp_path, options):
     assert table.verify(deep=True).sound
 
 
-def test_a_branch_without_rows_at_its_start_and_one_without_any(tmp_path):
+def test_branch_without_rows_at_its_start_and_one_without_any(tmp_path):
     table = append_table(tmp_path / "t")
     table.branches.create("b")
     assert table.branches.merge("b") == 0
@@ -74,7 +74,7 @@ def test_shared_files_outlive_either_branch(tmp_path):
 
 @pytest.mark.parametrize("who", ["main", "b"])
 @pytest.mark.parametrize("change", ["compact", "delete", "overwrite"])
-def test_a_branch_that_replaced_files_is_refused(tmp_path, who, change):
+def test_branch_that_replaced_files_is_refused(tmp_path, who, change):
     table = split_table(tmp_path / "t")
     one = table if who == "main" else branch(table)
     if change == "compact":
@@ -96,7 +96,7 @@ def test_deleted_rows_are_not_brought_back(tmp_path):
         table.branches.merge("b")
 
 
-def test_a_history_that_has_expired_in_part_is_refused(tmp_path):
+def test_history_that_has_expired_in_part_is_refused(tmp_path):
     table = split_table(tmp_path / "t")
     table.write(orders((4, "main", 0)))
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
@@ -133,7 +133,7 @@ def test_tables_and_names_that_cannot_be_merged(tmp_path):
         table.branches.merge("b", "b")
 
 
-def test_a_merge_that_dies_ends_the_same_when_run_again(tmp_path):
+def test_merge_that_dies_ends_same_when_run_again(tmp_path):
     table = split_table(tmp_path / "t")
     del table
     root, at = str(tmp_path / "t"), 0
@@ -157,7 +157,7 @@ def _merge(root: str, io: FileIO) -> None:
     Table(store).branches.merge("b")
 
 
-def test_a_partitioned_table(tmp_path):
+def test_partitioned_table(tmp_path):
     schema = pa.schema([("p", pa.string()), *ORDERS])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"]))
     table.branches.create("b")

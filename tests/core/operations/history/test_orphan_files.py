@@ -161,7 +161,7 @@ def test_tables_with_partitions_lose_files_and_empty_directories(tmp_path):
     assert not (root / "n=6").exists()
 
 
-def test_files_younger_than_a_day_stay_unless_a_moment_is_given(tmp_path):
+def test_files_younger_than_day_stay_unless_moment_is_given(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     stray = Path(table.path) / "bucket-0" / "data-x-0.parquet"
@@ -203,7 +203,7 @@ class ThreadsIO(MemoryIO):
 
 
 @pytest.mark.parametrize("threads", ["1", None])
-def test_options_bound_the_threads_of_maintenance_and_of_scans(threads):
+def test_options_bound_threads_of_maintenance_and_of_scans(threads):
     io = ThreadsIO(history(**{"manifest.merge-min-count": "100"}).files)
     for number in range(3):
         for stray in STRAYS:
@@ -220,7 +220,7 @@ def test_options_bound_the_threads_of_maintenance_and_of_scans(threads):
     assert (io.maintenance <= caller) == (threads == "1")
 
 
-def test_an_open_commit_keeps_the_files_of_a_day(tmp_path):
+def test_open_commit_keeps_files_of_day(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     stray = Path(table.path) / "bucket-0" / "data-x-0.parquet"
@@ -240,7 +240,7 @@ def test_an_open_commit_keeps_the_files_of_a_day(tmp_path):
     assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 1
 
 
-def test_a_finished_stream_does_not_count_as_open(tmp_path):
+def test_finished_stream_does_not_count_as_open(tmp_path):
     table = keyed_table(tmp_path / "t")
     writer = table.writer()
     writer.write(orders((1, "a", 1)))
@@ -271,7 +271,7 @@ def test_nothing_is_removed_if_metadata_are_missing(which):
     assert set(io.files) == before
 
 
-def test_damaged_metadata_stop_the_removal():
+def test_damaged_metadata_stop_removal():
     io = history()
     store = opened(io).store
     io.write(store.manifests.path(store.snapshots.latest().delta_manifest_list), b"damaged")
@@ -281,14 +281,14 @@ def test_damaged_metadata_stop_the_removal():
     assert set(io.files) == before
 
 
-def test_a_branch_that_cannot_be_read_stops_the_removal():
+def test_branch_that_cannot_be_read_stops_removal():
     io = history()
     io.write(f"{ROOT}/branch/branch-half/snapshot/snapshot-1", b"{}")
     with pytest.raises(CorruptedError, match="branch-half"):
         opened(io).maintenance.remove_orphan_files()
 
 
-def test_a_branch_without_schema_keeps_what_it_names():
+def test_branch_without_schema_keeps_what_it_names():
     """It is being created, or a call was killed on the way."""
     io = history()
     store = opened(io).store
@@ -350,7 +350,7 @@ def renamed_tag(io):
 
 
 @pytest.mark.parametrize("act", [other_writer, renamed, renamed_branch, renamed_tag])
-def test_changes_while_the_names_are_read_do_not_hide_files(act):
+def test_changes_while_names_are_read_do_not_hide_files(act):
     base = history()
     before = needed_files(opened(base).store)
     dry = Restless(base.files)
@@ -376,7 +376,7 @@ def test_hashes_are_joined_part_by_part(monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["base", "delta", "changelog"])
-def test_manifest_lists_of_another_size_stop_the_removal(what):
+def test_manifest_lists_of_another_size_stop_removal(what):
     io = history(**KINDS["changelogs"])
     store = opened(io).store
     name = getattr(store.snapshots.latest(), f"{what}_manifest_list")
@@ -385,7 +385,7 @@ def test_manifest_lists_of_another_size_stop_the_removal(what):
         opened(io).maintenance.remove_orphan_files()
 
 
-def test_snapshots_that_never_stop_vanishing_are_an_error():
+def test_snapshots_that_never_stop_vanishing_are_error():
     io = history()
 
     class Vanishing(MemoryIO):

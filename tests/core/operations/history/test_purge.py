@@ -31,7 +31,7 @@ def test_manifests_become_few(tmp_path):
     assert append_table(tmp_path / "empty").maintenance.compact_manifests() is None
 
 
-def test_a_purge_leaves_one_snapshot_without_rows():
+def test_purge_leaves_one_snapshot_without_rows():
     io = history(**{"changelog-producer": "lookup", "changelog.num-retained.min": "101"})
     table = opened(io)
     table.consumers.reset("c", 3)
@@ -47,7 +47,7 @@ def test_a_purge_leaves_one_snapshot_without_rows():
     assert opened(io).to_arrow().num_rows == 1
 
 
-def test_a_purge_refuses_a_table_that_reads_a_branch():
+def test_purge_refuses_table_that_reads_branch():
     io = history()
     store = opened(io).store
     store.alter([SetOption("scan.fallback-branch", "b")])
@@ -57,14 +57,14 @@ def test_a_purge_refuses_a_table_that_reads_a_branch():
     assert set(io.files) == before
 
 
-def test_a_purge_of_an_empty_table(tmp_path):
+def test_purge_of_empty_table(tmp_path):
     table = append_table(tmp_path / "t")
     assert table.maintenance.purge().count == 0
     assert table.snapshot() is None
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_missing_files_are_removed_from_the_metadata(tmp_path, vectors):
+def test_missing_files_are_removed_from_metadata(tmp_path, vectors):
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, options={"deletion-vectors.enabled": vectors}))
     for i in range(3):
         table.write(orders((i, "a", i), (10 + i, "b", i)))
@@ -98,7 +98,7 @@ def test_expiry_removes_empty_directories_if_asked(tmp_path):
         assert table.to_arrow().num_rows == 1
 
 
-def test_a_branch_of_a_snapshot_has_a_tag_that_goes_with_it():
+def test_branch_of_snapshot_has_tag_that_goes_with_it():
     io = history()
     table = opened(io)
     table.write(orders((7, "x", 7)))
@@ -123,7 +123,7 @@ def test_a_branch_of_a_snapshot_has_a_tag_that_goes_with_it():
         table.branches.create("z", tag="v1", snapshot_id=number)
 
 
-def test_a_branch_that_cannot_be_created_leaves_no_tag():
+def test_branch_that_cannot_be_created_leaves_no_tag():
     io = history()
     table = opened(io)
     faulty = FaultyIO(io)

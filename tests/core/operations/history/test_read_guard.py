@@ -27,7 +27,7 @@ def expire(table):
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
 
 
-def test_rows_outlive_their_snapshot_until_the_read_ends(table):
+def test_rows_outlive_their_snapshot_until_read_ends(table):
     guarded = table.with_options({GUARD: "1 h"})
     batches = guarded.to_batches()
     first = next(batches)
@@ -42,7 +42,7 @@ def test_rows_outlive_their_snapshot_until_the_read_ends(table):
     assert names(table) == []
 
 
-def test_splits_of_a_planned_read_stay_readable_for_their_time(table):
+def test_splits_of_planned_read_stay_readable_for_their_time(table):
     guarded = table.with_options({GUARD: "1 h"})
     scan = guarded.scan()
     tag = protect_read(scan.store, scan.snapshot)
@@ -53,7 +53,7 @@ def test_splits_of_a_planned_read_stay_readable_for_their_time(table):
     assert table.tags.expire(older_than="9999-01-01") == [tag.name]
 
 
-def test_nothing_is_written_without_the_option(table):
+def test_nothing_is_written_without_option(table):
     table.to_arrow()
     assert protect_read(table.store, table.snapshot()) is None
     assert names(table) == []

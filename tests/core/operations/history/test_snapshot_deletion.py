@@ -17,7 +17,7 @@ from tests.support.manifests import snapshot
         ([10, 11], []),
     ],
 )
-def test_tags_in_the_range_and_the_nearest_before_it(tagged, adjacent):
+def test_tags_in_range_and_nearest_before_it(tagged, adjacent):
     """The snapshots 5 to 9 expire."""
     tags = [Tag(f"t{number}", snapshot(number)) for number in reversed(tagged)]
     assert [found.id for found in adjacent_tags(tags, 5, 10)] == adjacent

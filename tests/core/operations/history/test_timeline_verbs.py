@@ -58,7 +58,7 @@ def expire(table: Table) -> None:
     table.maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
 
 
-def test_a_tag_outlives_its_snapshot_and_its_deletion_leaves_no_file(table):
+def test_tag_outlives_its_snapshot_and_its_deletion_leaves_no_file(table):
     assert table.tags.create("one", 1).snapshot.id == 1
     table.tags.create("two", 2)
     expire(table)
@@ -127,7 +127,7 @@ def test_rollback_removes_what_is_newer(table):
     assert table.rollback_to("old").id == 2
 
 
-def test_rollback_to_a_tag_whose_snapshot_expired(table):
+def test_rollback_to_tag_whose_snapshot_expired(table):
     table.tags.create("old", 2)
     expire(table)
     assert [s.id for s in table.snapshots()] == [4]
@@ -165,7 +165,7 @@ def test_branches(table):
     assert (branches.list(), ids(main), ids(main, tag="v")) == ([], [1, 2, 7], [1, 2])
 
 
-def test_a_branch_that_begins_after_the_main_line_ends_takes_its_place(table):
+def test_branch_that_begins_after_main_line_ends_takes_its_place(table):
     table.branches.create("dev", snapshot_id=4)
     table.tags.create("old", 2)
     table.rollback_to(2)
@@ -177,7 +177,7 @@ def test_a_branch_that_begins_after_the_main_line_ends_takes_its_place(table):
     assert (orphans(main), ids(main), ids(main, tag="old")) == (set(), [1, 2, 3], [1, 2])
 
 
-def test_what_a_branch_has_other_schemas_for_is_lost(table):
+def test_what_branch_has_other_schemas_for_is_lost(table):
     table.branches.create("dev", snapshot_id=3)
     table.tags.create("kept", 1)
     opened(table.store.io, "dev").alter([AddColumn("theirs", "STRING")])
@@ -195,7 +195,7 @@ def test_what_a_branch_has_other_schemas_for_is_lost(table):
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_only_what_a_crash_left_of_a_branch_is_made_again(table, used):
+def test_only_what_crash_left_of_branch_is_made_again(table, used):
     table.tags.create("v", 2)
     table.branches.create("dev", tag="v")
     dev = opened(table.store.io, "dev")
@@ -277,7 +277,7 @@ class LateIO(MemoryIO):
             late()
 
 
-def test_rollback_leaves_a_late_snapshot_to_its_committer(monkeypatch):
+def test_rollback_leaves_late_snapshot_to_its_committer(monkeypatch):
     """A commit on a deleted snapshot deletes its own file; commits on the target stay."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS))

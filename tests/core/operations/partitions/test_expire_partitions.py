@@ -111,7 +111,7 @@ ROWS = (
 )
 
 
-def test_values_decide_by_the_first_column():
+def test_values_decide_by_first_column():
     table = table_of("2024-01-05T00:00:00", *ROWS)
     verbs = table.maintenance
     assert verbs.expire_partitions("3 d", dry_run=True) == [{"dt": "2024-01-01", "hour": "1"}]
@@ -127,7 +127,7 @@ def test_values_decide_by_the_first_column():
     assert table.snapshot() == newest
 
 
-def test_values_decide_by_a_pattern():
+def test_values_decide_by_pattern():
     table = table_of("2024-01-03T01:00:01", *ROWS)
     found = table.maintenance.expire_partitions("2 h", timestamp_pattern="$dt $hour:00:00")
     assert [one["hour"] for one in found] == ["1", "23"]
@@ -149,7 +149,7 @@ def test_dates_and_timestamps_are_times():
     assert len(by_time.maintenance.expire_partitions("59 h")) == 2
 
 
-def test_the_newest_file_decides_by_update_time():
+def test_newest_file_decides_by_update_time():
     io = table_of("2024-01-01T00:00:00", ("a", 1, 1), ("b", 1, 2)).store.io
     opened(io, "2024-01-03T00:00:00").write(pa.table([["b"], pa.array([1], "int32"), [3]], schema=COLUMNS))
     table = opened(io, "2024-01-04T00:00:00")
@@ -157,7 +157,7 @@ def test_the_newest_file_decides_by_update_time():
     assert left(table) == [2, 3]
 
 
-def test_a_partition_with_a_new_file_stays_by_update_time(monkeypatch):
+def test_partition_with_new_file_stays_by_update_time(monkeypatch):
     io = table_of("2024-01-01T00:00:00", ("a", 1, 1), ("b", 1, 2)).store.io
     table, found = opened(io, "2024-01-04T00:00:00"), module._due
 
@@ -181,7 +181,7 @@ def files(table: Table) -> dict[str | None, int]:
     return {value: found.count(value) for value in found}
 
 
-def test_a_compaction_leaves_out_what_expires():
+def test_compaction_leaves_out_what_expires():
     io = table_of("2024-01-01T00:00:00", ("2024-01-01", 1, 1), ("2024-01-04", 1, 2), (None, 1, 3)).store.io
     table = opened(io, "2024-01-05T00:00:00").with_options({"partition.expiration-check-interval": "100 d"})
     table.write(table.to_arrow())
@@ -197,7 +197,7 @@ def test_a_compaction_leaves_out_what_expires():
     assert files(table) == {"2024-01-01": 1, "2024-01-04": 1, None: 1}
 
 
-def test_a_compaction_leaves_out_a_table_that_expires():
+def test_compaction_leaves_out_table_that_expires():
     options = {"partition.expiration-time": "1 d", "compaction.skip-expired-partitions": "true"}
     table = table_of("2024-01-05T00:00:00", ("2024-01-01", 1, 1)).with_options(options)
     table.write(table.to_arrow())
@@ -222,7 +222,7 @@ def test_at_most_so_many_in_so_many_commits():
         ({"partition.expiration-time": None}, [False] * 4),
     ],
 )
-def test_commits_check_once_in_an_interval(monkeypatch, options, checked):
+def test_commits_check_once_in_interval(monkeypatch, options, checked):
     """The third commit is the first one of its hour; a table without offset is checked at full hours."""
     monkeypatch.setattr(module, "blake2b", lambda *a, **k: type("", (), {"digest": lambda self: b"\0"})())
     given = {"partition.expiration-time": "1 d", "commit.max-retries": "0"} | options
@@ -236,7 +236,7 @@ def test_commits_check_once_in_an_interval(monkeypatch, options, checked):
         assert (1 not in left(opened(io, f"2024-01-05T{minute}:00"))) == expected, minute
 
 
-def test_an_expiry_that_fails_after_a_commit_is_logged(caplog):
+def test_expiry_that_fails_after_commit_is_logged(caplog):
     options = {"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s"}
     io = MemoryIO()
     create_table(io, ROOT, Schema(COLUMNS, [], ["dt", "hour"], options | {"partition.expiration-strategy": "my.Class"}))

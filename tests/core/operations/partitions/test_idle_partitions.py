@@ -15,7 +15,7 @@ from paimon_core.types.parse import parse_type
 HOUR = 3_600_000
 
 
-def test_only_partitions_without_a_younger_file_are_compacted(tmp_path):
+def test_only_partitions_without_younger_file_are_compacted(tmp_path):
     fields = [DataField(n, name, parse_type("INT")) for n, name in enumerate("pv")]
     options = {"bucket": "1", "write-only": "true"}
     table = Table.create(str(tmp_path / "t"), Schema(fields, ["p", "v"], ["p"], options))

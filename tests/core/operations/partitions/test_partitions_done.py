@@ -36,7 +36,7 @@ def done(table: Table) -> dict[str, dict[str, int]]:
     return {p.removeprefix(ROOT + "/").removesuffix("/_SUCCESS"): json.loads(table.store.io.read(p)) for p in paths}
 
 
-def test_partitions_that_a_batch_wrote_are_done():
+def test_partitions_that_batch_wrote_are_done():
     table = table_with(DONE)
     table.write(rows((1, "a", 1), (1, None, 2), (2, "a b", 3)))
     first = done(table)
@@ -50,7 +50,7 @@ def test_partitions_that_a_batch_wrote_are_done():
     assert sorted(done(table)) == [*sorted(first), "p=3/q=c"]
 
 
-def test_without_the_option_or_without_partitions_nothing_is_done():
+def test_without_option_or_without_partitions_nothing_is_done():
     for table in (table_with({}), table_with(DONE, keys=())):
         table.write(rows((1, "a", 1)))
         table.overwrite(rows((1, "a", 1)))
@@ -70,7 +70,7 @@ def test_distributed_batches_are_done_and_numbered_commits_are_not(number):
     assert list(done(table)) == ([] if number else ["p=1/q=a"])
 
 
-def test_a_file_that_cannot_be_written_does_not_make_the_write_fail(caplog):
+def test_file_that_cannot_be_written_does_not_make_write_fail(caplog):
     table = table_with(DONE)
     plain = table.store.io.write
 

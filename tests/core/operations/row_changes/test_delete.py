@@ -200,7 +200,7 @@ def test_files_are_compacted_away_that_have_no_row_left(tmp_path):
     assert table.compact(full=True) is None
 
 
-def test_a_writer_that_compacts_leaves_deleted_rows_out(tmp_path):
+def test_writer_that_compacts_leaves_deleted_rows_out(tmp_path):
     table = append_table(tmp_path / "t", **MARKS, **{"bucket": "1", "bucket-key": "id", "compaction.min.file-num": "3"})
     ten(table, 0, 10)
     table.delete("id in (3, 14)")
@@ -211,7 +211,7 @@ def test_a_writer_that_compacts_leaves_deleted_rows_out(tmp_path):
     assert table.to_arrow(columns=["id"]).column(0).to_pylist() == ids(table)
 
 
-def test_the_remaining_vectors_of_an_index_file_are_written_again(tmp_path):
+def test_remaining_vectors_of_index_file_are_written_again(tmp_path):
     """Others read these files from end to end: an entry must name all that its file holds."""
     table = append_table(tmp_path / "t", **MARKS)
     ten(table, 0, 10, 20)
@@ -270,7 +270,7 @@ def test_row_groups_that_are_skipped_shift_no_position(tmp_path):
 # ---- bad input
 
 
-def test_a_damaged_index_file_is_named_and_yields_no_row(tmp_path):
+def test_damaged_index_file_is_named_and_yields_no_row(tmp_path):
     table = append_table(tmp_path / "t", **MARKS)
     ten(table, 0)
     table.delete("id = 3")
@@ -287,7 +287,7 @@ def test_a_damaged_index_file_is_named_and_yields_no_row(tmp_path):
     assert table.snapshot().id == 2
 
 
-def test_a_vector_that_deletes_more_than_there_is_is_refused(tmp_path):
+def test_vector_that_deletes_more_than_there_is_is_refused(tmp_path):
     table = append_table(tmp_path / "t", **MARKS)
     ten(table, 0)
     table.delete("id = 9")
@@ -300,7 +300,7 @@ def test_a_vector_that_deletes_more_than_there_is_is_refused(tmp_path):
         table.to_arrow()
 
 
-def test_a_filter_is_needed_and_must_fit(tmp_path):
+def test_filter_is_needed_and_must_fit(tmp_path):
     table = append_table(tmp_path / "t")
     with pytest.raises(InvalidInputError, match="truncate"):
         table.delete(None)
@@ -329,7 +329,7 @@ def test_a_filter_is_needed_and_must_fit(tmp_path):
          "fields.n.aggregate-function": "sum"},
     ],
 )  # fmt: skip
-def test_rows_with_a_key_are_followed_by_their_deletion(tmp_path, options):
+def test_rows_with_key_are_followed_by_their_deletion(tmp_path, options):
     table = keyed_table(tmp_path / "t", **options)
     ten(table, 0, 5)
     assert table.delete("id in (3, 7) or v = 'v1' and id > 10").commit_kind in ("APPEND", "COMPACT")
@@ -375,7 +375,7 @@ def test_marked_rows_of_keys_are_shown_once_compacted_or_merged(tmp_path):
         ({"rowkind.field": "v"}, "'v'"),
     ],
 )
-def test_tables_that_take_no_deletes_are_refused_with_the_way_out(tmp_path, options, way):
+def test_tables_that_take_no_deletes_are_refused_with_way_out(tmp_path, options, way):
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **options}))
     with pytest.raises(UnsupportedError, match=way):
         table.delete("id = 1")
@@ -473,7 +473,7 @@ def test_rows_that_moved_to_another_partition_stay(tmp_path, monkeypatch):
     assert table.to_arrow().to_pylist() == [{"p": 2, "id": 1, "v": "new"}]
 
 
-def test_a_delete_that_always_loses_raises_a_conflict(tmp_path, monkeypatch):
+def test_delete_that_always_loses_raises_conflict(tmp_path, monkeypatch):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "old", 1)))
     monkeypatch.setattr("paimon_core.operations.row_changes.delete.TableWrite", Meddler)
@@ -484,7 +484,7 @@ def test_a_delete_that_always_loses_raises_a_conflict(tmp_path, monkeypatch):
     assert ids(table) == [1]
 
 
-def test_a_delete_ignores_commits_to_other_buckets(tmp_path, monkeypatch):
+def test_delete_ignores_commits_to_other_buckets(tmp_path, monkeypatch):
     schema = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False)])
     table = Table.create(
         str(tmp_path / "t"), Schema(schema, partition_keys=["p"], primary_keys=["p", "id"], options={"bucket": "1"})
@@ -537,7 +537,7 @@ def test_rows_that_wait_for_compaction_count(tmp_path):
 
 
 @pytest.mark.parametrize("forced", [False, True])
-def test_partitions_of_keys_are_deleted_row_by_row_where_a_changelog_is_asked_for(tmp_path, forced):
+def test_partitions_of_keys_are_deleted_row_by_row_where_changelog_is_asked_for(tmp_path, forced):
     schema = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False)])
     options = {"bucket": "1", "changelog-producer": "input", "delete.force-produce-changelog": str(forced).lower()}
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))

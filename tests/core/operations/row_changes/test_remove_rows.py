@@ -41,7 +41,7 @@ def remove(table, positions, read_at=None):
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}])
-def test_exactly_the_rows_at_the_positions_are_removed(tmp_path, options):
+def test_exactly_rows_at_positions_are_removed(tmp_path, options):
     table = table_of(tmp_path / "t", **options)
     left = set(range(200))
     for filter, gone in (
@@ -94,7 +94,7 @@ def test_statements_exclude_each_other_but_no_appends(tmp_path):
         remove(table, positions, made.id)
 
 
-def test_a_file_of_another_snapshot_is_refused(tmp_path):
+def test_file_of_another_snapshot_is_refused(tmp_path):
     table = table_of(tmp_path / "t", **{"compaction.min.file-num": "2"})
     positions = positions_of(table, "k = 1")
     table.compact(full=True)

@@ -34,7 +34,7 @@ def ids(table):
     return found.column("_ROW_ID").to_pylist()
 
 
-def test_each_partition_gets_a_range_behind_all_others(tmp_path):
+def test_each_partition_gets_range_behind_all_others(tmp_path):
     table = interleaved(tmp_path)
     before = table.to_arrow().sort_by("id")
     assert ids(table) == [0, 1, 2, 3, 4]
@@ -94,7 +94,7 @@ def test_tables_without_data_evolution_are_refused(tmp_path, options, named):
         interleaved(tmp_path / "i").maintenance.reassign_row_ids(filter="id = 1")
 
 
-def test_a_writer_of_columns_that_read_the_old_ids_conflicts(tmp_path, monkeypatch):
+def test_writer_of_columns_that_read_old_ids_conflicts(tmp_path, monkeypatch):
     table = interleaved(tmp_path)
     commit = Publisher.publish
 

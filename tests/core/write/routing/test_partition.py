@@ -19,7 +19,7 @@ def test_without_partition_columns_there_is_one_partition():
     assert (codes.tolist(), found) == ([0, 0], [EMPTY_ROW])
 
 
-def test_each_distinct_row_of_the_columns_is_a_partition():
+def test_each_distinct_row_of_columns_is_partition():
     rows = pa.record_batch({"a": [1, 1, 2, 1], "b": ["x", "y", "x", "x"]})
     assert partitions(rows, "a", "b") == [(1, "x"), (1, "y"), (2, "x"), (1, "x")]
 

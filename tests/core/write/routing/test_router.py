@@ -26,7 +26,7 @@ def test_bucket_mode_follows_from_keys_and_option(keys, partitions, bucket, mode
     assert bucket_mode(create(Schema(COLUMNS, keys, partitions, {"bucket": bucket}), 0)) == mode
 
 
-def test_a_stateless_router_asks_each_row_for_its_bucket():
+def test_stateless_router_asks_each_row_for_its_bucket():
     batch = Batch(pa.record_batch({"k": [4, 7]}), None, np.zeros(2, np.int64), [b""])
     router = RowRouter(lambda rows: np.asarray(rows.column("k")) % 3, 3)
     routed, buckets = router.route(batch, None)
