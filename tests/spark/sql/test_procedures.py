@@ -90,7 +90,7 @@ def test_call_from_statement_to_result(sql):
         ("CALL sys.reassign_row_id('t')", "'row-tracking.enabled' = 'true'"),
         ("CALL sys.repair('t')", "repair_table repairs a table"),
         ("CALL sys.create_tag('t', NULL)", "'tag' of create_tag must not be NULL"),
-        ("CALL sys.create_tag('a.b.c', 'v')", "no table of catalog 'pm'"),
+        ("CALL sys.create_tag('a.b.c', 'v')", "not a table of catalog 'pm'"),
     ]:
         with pytest.raises(PySparkException, match=message) as caught:
             sql(statement)
@@ -205,7 +205,7 @@ def test_orphan_files_and_old_partitions(sql, monkeypatch):
         ("CALL sys.remove_orphan_files('t', parallelism => 3)", "'parallelism' of remove_orphan_files is not supp"),
         ("CALL sys.remove_orphan_files('nope.*')", "nope"),
         ("CALL sys.expire_partitions('t')", "pass it, for example '30 d'"),
-        ("CALL sys.expire_partitions('t', '1 d', expire_strategy => 'age')", "'values-time' and 'update-time'"),
+        ("CALL sys.expire_partitions('t', '1 d', expire_strategy => 'age')", "'values-time' or 'update-time'"),
         ("CALL sys.expire_partitions('t', '1 d', timestamp_formatter => 'MMM')", "'MMM' in it is not supported"),
     ]:
         with pytest.raises(PySparkException, match=message):
