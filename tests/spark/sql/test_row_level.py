@@ -17,6 +17,7 @@ from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
 from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
+from paimon_spark.sql.bridge.endpoints import FilesEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.native import NativeFiles
 from paimon_spark.sql.reads.native_rows import FilesHandler, native_frame, stored_rows
@@ -388,7 +389,7 @@ def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
     pq.write_table(pa.table({"d": [-0.0]}), tmp_path / "zero.parquet", bloom_filter_options={"d": True})
     sizes = {f"file:{path}": path.stat().st_size for path in tmp_path.glob("*.parquet")}
 
-    class AllFiles:
+    class AllFiles(FilesEndpoint):
         def matching(self, trees):
             return json.dumps(list(sizes))
 

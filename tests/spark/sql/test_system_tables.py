@@ -110,7 +110,7 @@ def test_names_and_moments_that_do_not_fit(sql, table):
         sql("SELECT * FROM `t$snapshots` VERSION AS OF 1")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql("SELECT * FROM `absent$files`")
-    with pytest.raises(Exception, match=r"no row ids"):
+    with pytest.raises(Exception, match=r"needs row ids"):
         sql("SELECT * FROM `t$row_tracking`")
 
 
