@@ -1,1 +1,1 @@
-"""SQL for classic sessions: a catalog of Paimon tables, made of classes that the driver compiles."""
+"""SQL for classic sessions: a catalog of Paimon tables, built on Java classes that the driver compiles."""

@@ -1,4 +1,4 @@
-"""A catalog of Spark with the databases and tables of a warehouse."""
+"""A Spark catalog of the databases and tables in a warehouse."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -65,14 +65,14 @@ def catalog(
 ) -> None:
     """Install a catalog: its tables have the names ``<name>.<database>.<table>`` in SQL and in Spark's methods.
 
-    All sessions of the application have the catalog, those that streaming queries clone included. Ctrl-C cancels the
-    jobs that run: PySpark means it to, and fails. The database ``default`` is made if it is missing.
+    All sessions of the application have the catalog, including the sessions that streaming queries clone. Ctrl-C then
+    cancels running jobs, which PySpark itself fails to do. The database ``default`` is created if it is missing.
 
     Args:
         spark: a classic session.
-        name: of the catalog. A catalog of this name that is installed already is replaced.
+        name: the name of the catalog; it replaces an installed catalog of this name.
         warehouse: the directory of the databases, local or on an object store.
-        default: True: names without a catalog are those of this one.
+        default: True: names without a catalog refer to this catalog.
         storage_options: options of the file system.
         options: ``table-default.<option>`` and other options of the catalog.
 
@@ -80,12 +80,12 @@ def catalog(
     """
     if not isinstance(spark, SparkSession) or not is_classic(spark):
         raise UnsupportedError(
-            "a catalog needs a classic session, this one is of Spark Connect: use spark.read.format('paimon') and "
-            "paimon_spark.PaimonTable.forPath"
+            "a catalog needs a classic session, but this is a Spark Connect session: use "
+            "spark.read.format('paimon') and paimon_spark.PaimonTable.forPath"
         )
     jvm = Jvm(spark)
     handler = CatalogHandler(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
-    with suppress(OSError):  # a warehouse that may only be read
+    with suppress(OSError):  # a read-only warehouse
         handler.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
     install(jvm, name, handler)
     install_parser(jvm)
@@ -102,7 +102,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     """The handler of a catalog, for ``Catalog.java``."""
 
     _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
-    """The tables that ``writeStream.toTable`` has made, each as it was declared and as it is stored."""
+    """The tables that ``writeStream.toTable`` has created, each as it was declared and as it is stored."""
 
     # ---- tables
 
@@ -115,7 +115,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return java_array(self.jvm, f"{_CATALOG}.Identifier", found)
 
     def table_exists(self, identifier: Any) -> bool:
-        """Return True if the table exists; for DROP TABLE also if a part of it is left."""
+        """Return True if the table exists; for DROP TABLE, also if only a part of it is left."""
         try:
             self._table(self._parts(identifier))
         except (NotFoundError, InvalidInputError, UnsupportedError):
@@ -123,7 +123,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return True
 
     def _is_left(self, identifier: Any) -> bool:
-        """Return True for a table that cannot be opened, but dropped."""
+        """Return True if the table can be dropped although it cannot be opened."""
         with suppress(InvalidInputError):
             name = self._own(self._parts(identifier))
             return self.catalog.table_exists(name) or self.catalog.is_half_dropped(name)
@@ -159,15 +159,15 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             raise analysis_error(self.jvm, "NoSuchNamespaceException", identifier.namespace()) from None
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a new table that appears with its rows. TableAlreadyExistsException if there is one."""
+        """Return a new table that appears with its rows. Raise TableAlreadyExistsException if it exists."""
         return self._staged(identifier, columns, partitions, properties, replace_existing=False)
 
     def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a table that appears with its rows, or replaces rows and schema of the one there is."""
+        """Return a table that appears with its rows, or replaces the rows and schema of an existing table."""
         return self._staged(identifier, columns, partitions, properties, replace_existing=True)
 
     def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a table that replaces rows and schema of another one. NoSuchTableException without it."""
+        """Return a table that replaces an existing table's rows and schema. Raise NoSuchTableException if missing."""
         if not self.table_exists(identifier):
             raise analysis_error(self.jvm, "NoSuchTableException", identifier)
         return self._staged(identifier, columns, partitions, properties, replace_existing=True)
@@ -178,14 +178,14 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             refuse_constraint(constraint.toDDL())
 
     def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
-        """Create a table with the columns, partitions and properties of another one, and the given properties."""
-        unset, prefix = ("location", "provider", "external"), "option."  # what only another catalog knows
+        """Create a table with the columns, partitions and properties of another table, and the given properties."""
+        unset, prefix = ("location", "provider", "external"), "option."  # properties that only another catalog uses
         copied = {str(key): str(value) for key, value in source.properties().items()}
         properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
         properties |= {str(key): str(value) for key, value in given.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
         own = stored_schema(source)
-        if own is not None:  # Spark's columns have no lengths of texts, and fewer types
+        if own is not None:  # Spark's columns lack text lengths and some types
             schema = replace(schema, fields=TableSchema.from_json(own.encode(), "the source").fields)
         return self._spark_table(self._parts(identifier), self._created(identifier, schema))
 
@@ -198,7 +198,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
                 raise read_only(table.location)
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
         except (PaimonError, OSError) as error:
-            # of IllegalArgumentException Spark would make an error that PySpark cannot read
+            # Spark would wrap IllegalArgumentException in an error that PySpark cannot convert
             raise unsupported(self.jvm, hide_secrets(str(error))) from None
         return self._spark_table(parts, changed)
 
@@ -223,7 +223,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     # ---- procedures
 
     def load_procedure(self, identifier: Any) -> Any:
-        """Return a procedure, whether it exists or not: see `load_procedure`."""
+        """Return a procedure, even if it does not exist: see `load_procedure`."""
         return load_procedure(self.jvm, self.catalog, self.name, identifier)
 
     def list_procedures(self, namespace: Any) -> Any:
@@ -233,7 +233,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     # ---- functions
 
     def load_function(self, identifier: Any) -> Any:
-        """Return a function. NoSuchFunctionException if there is none."""
+        """Return a function. Raise NoSuchFunctionException if it does not exist."""
         return load_function(self.jvm, self.name, identifier)
 
     def list_functions(self, namespace: Any) -> Any:
@@ -247,19 +247,19 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return tuple(json.loads(self.jvm.call("Trees", "parts", identifier)))
 
     def _shown(self, parts: Sequence[str]) -> str:
-        """Return the full name of a table as users see it."""
+        """Return the full name of a table for messages."""
         return f"{self.name}.`{parts[0]}`" if _is_path(parts) else ".".join([self.name, *parts])
 
     def _own(self, parts: Sequence[str]) -> Identifier:
-        """Return the table's name in the warehouse. Raises InvalidInputError for another number of parts."""
+        """Return the table's identifier in the warehouse. Raise InvalidInputError for another number of parts."""
         if _is_path(parts):
             raise UnsupportedError(
-                f"`{parts[0]}` is a table by its path, which can be read, written and altered; it is created, dropped "
-                "and renamed by its name in the catalog of its warehouse"
+                f"`{parts[0]}` is the path of a table: read, write and alter it by its path, but create, drop and "
+                "rename it by its name in the catalog of its warehouse"
             )
         shown = ".".join(parts)
         if len(parts) != 2:
-            raise InvalidInputError(f"table {shown!r}: name a table by its database and its name")
+            raise InvalidInputError(f"table {shown!r}: a table name has two parts, database and table")
         check_name(parts[0], shown)
         return Identifier(parts[0], *split_name(parts[1], shown))
 
@@ -290,9 +290,9 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return analysis_error(self.jvm, "NoSuchTableException", found)
 
     def _missing(self, parts: Sequence[str]) -> Py4JJavaError:
-        """Return the error that there is no such table.
+        """Return the error for a table that does not exist.
 
-        A single name after one that is also that of a data source Spark would then take for a file of that source.
+        If the database is also the name of a data source, Spark would otherwise read the table name as a file.
         """
         if len(parts) == 1 and self.name.lower() == _DATA_SOURCE:
             return missing_table(self.jvm, f"`{self.name}`.`{parts[0]}`")
@@ -303,7 +303,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         own = self.catalog.location(self._own(self._parts(identifier)))
         if not same_directory(given.get("location", own), own):
             raise UnsupportedError(
-                f"LOCATION {given['location']!r} is not possible: a table of this catalog is in its directory {own}; "
+                f"LOCATION {given['location']!r} is not possible: this catalog stores the table in {own}; "
                 f"name a table elsewhere by its path, {self.name}.`/path/to/table`"
             )
         session = self.jvm.active_session()
@@ -345,9 +345,9 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     def _staged_bare(
         self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError
     ) -> StagedTable:
-        """Return the staged table without keys and options, partitioned as the table that it replaces, if any.
+        """Return the staged table without keys and options, partitioned like the table that it replaces, if any.
 
-        Raises ``error`` if that is no table either.
+        Raises ``error`` if this is not a valid table either.
         """
         partitions: Sequence[str] = ()
         with suppress(NotFoundError):

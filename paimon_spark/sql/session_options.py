@@ -1,7 +1,7 @@
 """Options of a session: ``spark.paimon.<option>``, and ``spark.paimon.<catalog>.<database>.<table>.<option>``.
 
-A ``*`` stands for any catalog, database or table. Options for a table come before those for all tables, and those
-that name more of the table before those with more stars. The options of a statement come before all of them.
+A ``*`` matches any catalog, database or table. Options for a table override options for all tables, and names with
+fewer stars override names with more stars. The options of a statement override all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +34,7 @@ _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIM
 def session_options(settings: Mapping[str, str], catalog: str, database: str, table: str) -> dict[str, str]:
     """Return the options that settings of a session set for a table, by their canonical names.
 
-    Raises InvalidInputError for an option that nobody knows, which names the nearest one; UnsupportedError for an
-    option of streams.
+    Raises InvalidInputError for an unknown option, with the closest name; UnsupportedError for a streaming option.
     """
     found: list[tuple[int, str, str]] = []
     for key, value in settings.items():
@@ -54,7 +53,7 @@ def session_options(settings: Mapping[str, str], catalog: str, database: str, ta
 
 
 def native_reads(text: str | None) -> bool:
-    """Return True if a value of `NATIVE_READS`, or none, lets Spark's own scans read.
+    """Return True if a value of `NATIVE_READS` allows Spark's own scans; `None`: not set, so they are allowed.
 
     Raises InvalidInputError for a value that is not true or false.
     """
@@ -65,7 +64,7 @@ def native_reads(text: str | None) -> bool:
 
 
 def check_read_options(given: Mapping[str, str]) -> None:
-    """Raise the error of an option of a read that is unknown, has a wrong value, or names the table."""
+    """Raise an error for a read option that is unknown, has a wrong value, or locates a table."""
     named = canonical(given)
     own = next((key for key in ("path", "warehouse", "table") if key in named), None)
     if own is not None:
@@ -75,9 +74,9 @@ def check_read_options(given: Mapping[str, str]) -> None:
 
 
 def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment: bool = False) -> dict[str, str]:
-    """Return the options of a read: those of the session that are about reads, under those of the statement.
+    """Return the read options: the session's read options, overridden by the statement's options.
 
-    A statement that says which moment it reads, by an option or as `moment`, leaves the session's moment out.
+    If the statement has time travel, by an option or as `moment`, time travel options of the session are ignored.
     """
     own = canonical(given)
     fixed = moment or any(key in TIME_TRAVEL_OPTIONS or key.startswith("incremental-") for key in own)
@@ -86,32 +85,32 @@ def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment
 
 
 def write_options(session: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a write: those of the session that are not about reads, under those of the statement."""
+    """Return the write options: the session's options except for reads, overridden by the statement's options."""
     return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(given)
 
 
 def table_options(session: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a session that are options of the table, and not of one read or one write."""
+    """Return the session's table options, without options of a single read or write."""
     others = {*_OF_READS, *WRITE_OPTIONS}
     return {key: value for key, value in session.items() if key not in others and not key.startswith(PROPERTY)}
 
 
 def row_level_options(session: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a session that are about the commit of DELETE, UPDATE or MERGE.
+    """Return the session's options for the commit of DELETE, UPDATE or MERGE.
 
-    Raises UnsupportedError for one that no such commit can follow.
+    Raises UnsupportedError for an option that these commits do not support.
     """
     refused = next((key for key in session if key in _NOT_OF_ROW_LEVEL), None)
     if refused is not None:
         raise UnsupportedError(
-            f"setting {PREFIX + refused!r} is not possible for DELETE, UPDATE and MERGE: unset it, or give it to the "
+            f"setting {PREFIX + refused!r} is not possible for DELETE, UPDATE and MERGE: unset it, or pass it to "
             "writes as an option"
         )
     return {key: value for key, value in session.items() if key == "commit.user" or key.startswith(PROPERTY)}
 
 
 def _split(name: str) -> tuple[Sequence[str], str]:
-    """Return the catalog, database and table that a setting names, if it names them, and its option."""
+    """Return the catalog, database and table in the name of a setting, if any, and its option."""
     parts = name.split(".", _TABLE_PARTS)
     known = {*canonical({name: ""})}
     if len(parts) <= _TABLE_PARTS or any(core_options.is_known(key) or key in _OURS for key in known):

@@ -16,7 +16,7 @@ class StagedHandler(TableHandler, StagedEndpoint):
     """The handler of a staged table, for ``Staged.java``.
 
     The options of ``writeTo(...).option(...).create()`` and ``saveAsTable`` arrive with the rows, after Spark has
-    staged the table: the table is staged again if they are options of tables.
+    staged the table: if they include table options, the table is staged again.
     """
 
     staged: StagedTable = field(kw_only=True)
@@ -37,15 +37,15 @@ class StagedHandler(TableHandler, StagedEndpoint):
         super().insert(rows, mode, trees, options)
 
     def publish(self) -> None:
-        """Make the rows and the schema those of the table."""
+        """Publish the rows and the schema as the table."""
         self._check()
         self.staged.publish()
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete the written files."""
         self.staged.discard()
 
     def _check(self) -> None:
-        """Raise the error of the declaration, if there is one."""
+        """Raise the error of the declaration, if any."""
         if self.refused is not None:
             raise self.refused

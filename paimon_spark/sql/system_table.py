@@ -1,4 +1,4 @@
-"""The scans of a system table of a catalog: small ones become rows of the plan, others the Python data source reads."""
+"""The scans of a system table of a catalog: small results become part of the plan, tasks read larger results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,22 +26,22 @@ from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema
 
 MAX_LOCAL_ROWS = 5_000
-"""The most rows that a plan holds; they travel as text to the JVM."""
+"""The most rows in a plan; they are sent to the JVM as text."""
 _MILLIS = pa.timestamp("ms")
 
 
 @dataclass
 class SystemTableHandler(TableHandler):
-    """The handler of a system table, which can only be read: a write raises UnsupportedError with the table's name."""
+    """The handler of a system table, which is read-only: a write raises UnsupportedError with the table's name."""
 
     table: SystemTable  # type: ignore[assignment]  # every method that uses another kind of table is overridden
 
     def decided_filters(self, trees: str) -> str:
-        """Return that Spark evaluates every filter again."""
+        """Return '0' for each filter: Spark evaluates all of them again."""
         return "0" * len(json.loads(trees))
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
-        """Return that Spark computes every aggregation."""
+        """Return `None`: Spark computes every aggregation."""
         return None
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
@@ -54,19 +54,19 @@ class SystemTableHandler(TableHandler):
         found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.other_options) else None
         if found is not None:
             return tagged(self.jvm, "local", found)
-        if self.table.kind.of_rows and limit >= 0:  # each task would read as many
+        if self.table.kind.of_rows and limit >= 0:  # each task would read up to the limit
             request = replace(request, limit=None)
         handler = SystemScanHandler(self.jvm, self.table, request, self._options())
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
 
     def _options_of_read(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
-        """Return the options of a read; the session's moment is not for tables without a past."""
+        """Return the read options; tables without history ignore time travel options of the session."""
         if self.table.kind.travels:
             return self._read_options(options, settings)
         return in_session_zone(json.loads(options), self.jvm.active_session)
 
     def _local(self, request: ScanRequest) -> str | None:
-        """Return the rows as JSON; `None`: there are many, or some values have no text."""
+        """Return the rows as JSON; `None`: there are too many, or some values have no text form."""
         read = self.table.read(request.columns.names, request.predicate, **request.moment)
         if any(pa.types.is_nested(kind) for kind in read.schema.types):
             return None
@@ -139,7 +139,7 @@ class SystemScanHandler(ScanEndpoint):
     """The options with which the Python data source opens the table."""
 
     def description(self) -> str:
-        """Return what Spark knows of the scan before it runs, as JSON."""
+        """Return the properties of the scan that Spark needs for planning, as JSON."""
         columns = self.request.columns
         options = ", ".join(sorted(self.request.options))
         parts: Mapping[str, Any] = {
@@ -160,13 +160,13 @@ class SystemScanHandler(ScanEndpoint):
         )
 
     def parts(self) -> None:
-        """Return that the scan stays whole."""
+        """Return `None`: the scan is not divided."""
 
     def explain(self) -> None:
-        """Return that a system table has no files of its own to explain."""
+        """Return `None`: a system table has no data files to explain."""
 
     def source(self, trees: str) -> Any:
-        """Return the tasks that read the rows, as ``Tagged.java``; filters of a running join narrow them."""
+        """Return the tasks that read the rows, as ``Tagged.java``; runtime filters of a join narrow the read."""
         filters = json.loads(trees)
         parts = [self.request.predicate, predicate_of(filters, self.table.schema) if filters else None]
         request = replace(self.request, predicate=conjunction([part for part in parts if part is not None]))
@@ -174,7 +174,7 @@ class SystemScanHandler(ScanEndpoint):
         return source_of_reader(self.jvm, reader, request, self._source_options()).to_java(self.jvm)
 
     def stream_source(self) -> Any:
-        """Return the scan of the Python data source, which has streams."""
+        """Return the scan of the Python data source, which supports streams."""
         return data_source_scan(self.jvm, self.request, self._source_options())
 
     def _source_options(self) -> dict[str, str]:
@@ -194,9 +194,9 @@ def _splits(read: SystemRead) -> Sequence[DataSplit]:
 
 
 def check_moment(table: SystemTable, when: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for a moment of a table that has no past."""
+    """Raise InvalidInputError for time travel in a system table without history."""
     if when and not table.kind.travels:
-        raise InvalidInputError(f"{table.location} has no past: leave out VERSION AS OF and TIMESTAMP AS OF")
+        raise InvalidInputError(f"{table.location} has no history: leave out VERSION AS OF and TIMESTAMP AS OF")
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -54,7 +54,7 @@ def _quoted(name: str) -> str:
 
 
 _RESOLVED = ("timestampasof", "versionasof")
-"""Options of ``spark.read`` that Spark itself resolves, in the session's time zone, to load a table by its name."""
+"""Options of ``spark.read`` that Spark itself applies, in the session's time zone, when it loads a table by name."""
 
 
 @dataclass
@@ -64,12 +64,12 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
     catalog: FileSystemCatalog
     name: str = ""
     streamed: Schema | None = None
-    """The declaration of a table that a stream is about to write; `None`: the table was made in another way."""
+    """The declaration of a table that a stream is about to write; `None`: no stream created the table."""
     pending: Callable[[], Table] | None = None
-    """The change of the schema that a write begins with, which returns the table after it; `None`: there is none."""
+    """Applies the schema change with which a write begins, and returns the changed table; `None`: no change."""
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
-        """Return the options of a read: of the session, under those of the statement."""
+        """Return the read options: the session's options, overridden by the statement's options."""
         stated = {k: v for k, v in json.loads(options).items() if not self.when or k.lower() not in _RESOLVED}
         given = in_session_zone(stated, self.jvm.active_session)
         if given:
@@ -81,7 +81,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return session_options(self.jvm.settings(PREFIX), *self._names())
 
     def _names(self) -> tuple[str, str, str]:
-        catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
+        catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table opened by its path has no database
         return catalog, database, table
 
     def stored_schema(self) -> str:
@@ -94,44 +94,44 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return True
 
     def list_partitions(self, names: Any, values: Any) -> Any:
-        """Return the partitions that have these values in these columns, as arrays of texts."""
+        """Return the partitions with these values in these columns, as arrays of texts."""
         found = list_partitions(self.table, list(names), list(values))
         return row_arrays(self.jvm, found)
 
     def create_partition(self, values: Any) -> None:
         """Raise UnsupportedError."""
         raise UnsupportedError(
-            f"ADD PARTITION does nothing for {self.name}: a partition exists while it has rows; INSERT the rows, or "
-            "bring files of other tools into the table with CALL sys.add_files"
+            f"ADD PARTITION is not possible for {self.name}: a partition exists while it has rows; INSERT the rows, or "
+            "add files of other tools with CALL sys.add_files"
         )
 
     def drop_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition; return False if there are none."""
+        """Remove the rows of a partition; return False if it has no rows."""
         return drop_partition(self.table, list(values))
 
     def load_partition(self, values: Any) -> Any:
-        """Return the properties of a partition: none."""
+        """Return an empty map: a partition has no properties."""
         return java_map(self.jvm, {})
 
     def set_partition_properties(self, values: Any) -> None:
         """Raise UnsupportedError."""
-        raise UnsupportedError("a partition has no properties and no location of its own: set those of the table")
+        raise UnsupportedError("a partition has no properties or location of its own: set properties on the table")
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
-        """Return a write of the Python data source, for a dynamic overwrite or a stream; Spark asks when it runs."""
+        """Return a write of the Python data source, for a dynamic overwrite or a stream, which is about to run."""
         self._take_options(options)
         self._merge_columns()
         return self._writes().source_write(mode, info, options)
 
     def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
-        """Return the table as a write of other columns will make it; nothing is stored.
+        """Return the table with the schema that a write would give it; nothing is stored.
 
-        True: the table has these columns; `None`: the schema must not change.
+        True: the table already has these columns; `None`: the schema must not change.
 
         Args:
-            columns: of the rows, a struct as Spark's JSON.
-            options: of the statement, as JSON.
-            demanded: True if the statement says WITH SCHEMA EVOLUTION.
+            columns: the columns of the rows, a struct as Spark's JSON.
+            options: the options of the statement, as JSON.
+            demanded: True if the statement has WITH SCHEMA EVOLUTION.
             by_name: True if columns are matched by name.
         """
         given = write_options(self._session_options(), json.loads(options))
@@ -139,7 +139,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         if rules is None:
             return None
         if not by_name:
-            raise UnsupportedError("WITH SCHEMA EVOLUTION matches columns by name: write INSERT INTO ... BY NAME")
+            raise UnsupportedError("WITH SCHEMA EVOLUTION matches columns by name: use INSERT INTO ... BY NAME")
         base, struct = self.table, StructType.fromJson(json.loads(columns))
         merged = with_merged_columns(base, struct, rules)
         if merged is None:
@@ -150,9 +150,9 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return self.jvm.own("PaimonTable")(text, handler_of(self.jvm, handler))
 
     def _take_options(self, options: str) -> None:
-        """Make the options of ``writeStream.option(...).toTable()`` properties of the table that it has just made.
+        """Store the options of ``writeStream.option(...).toTable()`` as properties of the table that it just created.
 
-        Spark creates the table without them. A table that has rows or was altered since stays as it is.
+        Spark creates the table without them. A table that has rows, or was altered since, does not change.
         """
         if self.streamed is None or self.table.snapshot() is not None:
             return
@@ -165,7 +165,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
             self.schema, self.streamed = self.table.schema, None
 
     def _merge_columns(self) -> None:
-        """Change the schema, if this write begins so."""
+        """Apply the schema change with which this write begins, if any."""
         if self.pending is not None:
             self.table = self.pending()
             self.schema, self.pending = self.table.schema, None
@@ -200,7 +200,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         `trees`: the condition of DELETE, as JSON.
         """
         if trees is not None and whole_partitions(json.loads(trees), self.table) is not None:
-            return "whole partitions are dropped unread, if metadata have the number of their rows"
+            return "whole partitions are dropped unread, if metadata contain the number of their rows"
         return f"{describe_changes(self.table)}; {describe_target_read(self.jvm.active_session(), self.table)}"
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
@@ -216,7 +216,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return self._change(merge_rows, session, plan)
 
     def _change(self, run: Callable[[RowLevelStatement], Counts], session: Any, plan: Any) -> Any:
-        """Run a statement on rows; Spark forgets what it has cached of the table, and reads it again."""
+        """Run a row-level statement, and invalidate Spark's caches of the table."""
         self._merge_columns()
         spark = self.jvm.session(session)
         given = session_options(self.jvm.settings(PREFIX, spark), *self._names())
@@ -227,7 +227,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return row_arrays(self.jvm, counts)
 
     def _refresh(self, spark: SparkSession) -> None:
-        """Let Spark forget what it has cached of the table."""
+        """Invalidate Spark's caches of the table."""
         catalog, _, name = self.name.partition(".")
         parts = [name] if name.startswith("`") else [_quoted(part) for part in name.split(".", 1)]  # a path is quoted
         spark.catalog.refreshTable(".".join([_quoted(catalog), *parts]))

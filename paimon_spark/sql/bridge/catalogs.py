@@ -1,4 +1,4 @@
-"""The installed catalogs of this driver, and names of tables as a session resolves them."""
+"""The installed catalogs of this driver, and the resolution of table names in a session."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,13 +18,13 @@ _installed: dict[str, Any] = {}
 
 
 def install(jvm: Jvm, name: str, catalog: Any) -> None:
-    """Make a CatalogHandler serve the catalog of this name. A catalog of this name is replaced."""
+    """Install a CatalogHandler under a catalog name; it replaces an installed catalog of this name."""
     _installed[name] = catalog
     jvm.bridge.Bridge.HANDLERS.put(name, handler_of(jvm, catalog))
 
 
 def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Table:
-    """Return the engine's table for a name as a session resolves it.
+    """Return the engine's table for a name that a session resolves.
 
     Args:
         jvm: the JVM.
@@ -32,7 +32,7 @@ def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
         parts: the parts of the name.
         command: the statement, for errors.
 
-    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a system table and for a table that is not Paimon's.
+    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a system table and for a table of another format.
     """
     return only_table(open_table_and_storage(jvm, spark, parts, command)[0])
 
@@ -49,7 +49,7 @@ def open_table_and_storage(
 ) -> tuple[AnyTable, dict[str, str]]:
     """Return the table or system table of a name, and the options of its file system as texts.
 
-    Arguments and errors as for `open_table`, but a system table is no error.
+    Arguments and errors are as for `open_table`, but a system table is accepted.
     """
     plan = resolved_table(jvm, spark, parts, command)
     handler = _installed.get(str(plan.catalog().name()))
@@ -60,7 +60,7 @@ def open_table_and_storage(
 
 
 def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
-    """Return Spark's ResolvedTable for a name as a session resolves it. Raises TABLE_OR_VIEW_NOT_FOUND."""
+    """Return Spark's ResolvedTable for a name in a session. Raise TABLE_OR_VIEW_NOT_FOUND if it does not exist."""
     names = jvm.java.java.util.ArrayList()
     for part in parts:
         names.append(part)
@@ -70,7 +70,7 @@ def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command:
 
 
 def catalog_of_new_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) -> tuple[Any, Any]:
-    """Return the handler of the catalog that has a new table of this name, and the table's Identifier.
+    """Return the handler of the catalog for a new table of this name, and the table's Identifier.
 
     REQUIRES: the catalog is installed.
     """
@@ -84,6 +84,6 @@ def catalog_of_new_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) ->
 
 
 def stored_schema(table: Any) -> str | None:
-    """Return the schema of a Java table as the engine stores it; `None`: the table is not of this connector."""
+    """Return the stored schema of a Java table, as JSON; `None`: the table belongs to another connector."""
     own = str(table.getClass().getName()).startswith(f"{PACKAGE}.")
     return str(table.storedSchema()) if own else None

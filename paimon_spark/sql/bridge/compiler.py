@@ -31,7 +31,7 @@ def compile_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
         loader: the class loader that gets the classes.
         version: the version of Spark, for the error.
 
-    Raises UnsupportedError if this Spark lacks an interface, or if the class loader takes no classes.
+    Raises UnsupportedError if this version of Spark lacks an interface, or if no class can be added to the loader.
     """
     janino, util = java_class(view, "org.codehaus.janino"), java_class(view, _UTIL)
     folder = tempfile.mkdtemp(prefix="paimon-spark-classes-")

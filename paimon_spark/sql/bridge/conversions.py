@@ -1,4 +1,4 @@
-"""Values of Python as Java's, and DataFrames of Java as Python's."""
+"""Conversion of Python values to Java, and of Java DataFrames to Python."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 
 def java_array(jvm: Jvm, kind: str, items: Iterable[Any]) -> Any:
-    """Return a Java array of the class ``kind``. Cost: a call for each item."""
+    """Return a Java array of the class ``kind``. Cost: one JVM call per item."""
     values = list(items)
     array = jvm.gateway.new_array(jvm.type(kind), len(values))
     for i, value in enumerate(values):
@@ -26,7 +26,7 @@ def text_array(jvm: Jvm, items: Iterable[str | None]) -> Any:
 
 
 def row_arrays(jvm: Jvm, rows: Iterable[Iterable[Any]]) -> Any:
-    """Return rows as a Java array of arrays. Cost: a call for each value."""
+    """Return rows as a Java array of arrays. Cost: one JVM call per value."""
     return java_array(jvm, "java.lang.Object", [java_array(jvm, "java.lang.Object", row) for row in rows])
 
 

@@ -18,7 +18,7 @@ class CatalogEndpoint(Protocol):
         """Return True if the table exists."""
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
-        """Return a table, at a version or a time if one of them is not `None`. ``name``: its parts, as JSON."""
+        """Return a table, at a version or a time if either is not `None`. ``name``: the parts of the name, as JSON."""
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it."""
@@ -36,7 +36,7 @@ class CatalogEndpoint(Protocol):
         """Raise UnsupportedError if there is a constraint."""
 
     def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
-        """Create a table with the columns, partitions and properties of another one."""
+        """Create a table with the columns, partitions and properties of another table."""
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
@@ -111,10 +111,10 @@ class ReadEndpoint(Protocol):
     """The methods that ``PaimonScanBuilder.java`` calls. Filters, orders, options and settings are JSON."""
 
     def decided_filters(self, trees: str) -> str:
-        """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
+        """Return a text with one digit per filter: '1' if partition values decide the filter, else '0'."""
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
-        """Return the rows of an aggregation that metadata answer; `None`: Spark computes it."""
+        """Return the rows of an aggregation that metadata can answer; `None`: Spark computes the aggregation."""
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
         """Return the scan as ``Tagged.java``: "local" with its rows as JSON, or "scan" with a ScanEndpoint."""
@@ -124,22 +124,22 @@ class ScanEndpoint(Protocol):
     """The methods that ``PaimonScan.java`` calls."""
 
     def description(self) -> str:
-        """Return what Spark knows of the scan before it runs, as JSON."""
+        """Return the properties of the scan that Spark needs for planning, as JSON."""
 
     def source(self, trees: str) -> Any:
         """Return the source of the rows as ``Tagged.java``: "native", "rows", "tasks" or "source" with its data.
 
-        ``trees``: the filters of a running join, as JSON; files without matching rows are left out.
+        ``trees``: the runtime filters of a join, as JSON; files without matching rows are skipped.
         """
 
     def parts(self) -> Any:
-        """Return a Java array of the handlers of two scans that together have the rows; `None`: one scan reads all."""
+        """Return a Java array of the handlers of two scans that together return the rows; `None`: not divided."""
 
     def explain(self) -> str | None:
         """Return the explanation of the scan for EXPLAIN; `None`: there is no explanation."""
 
     def stream_source(self) -> Any:
-        """Return the scan of the Python data source, which has streams."""
+        """Return the scan of the Python data source, which supports streams."""
 
     def statistics(self) -> str:
         """Return the rows and bytes of the scan, and the statistics of its columns, as JSON."""
@@ -162,7 +162,10 @@ class MergeSchemaEndpoint(Protocol):
     """The methods that ``PaimonMergeSchemaRule.java`` calls."""
 
     def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
-        """Return the table as a write of other columns will make it; True: it stays; `None`: it must not change."""
+        """Return the table with the schema that a write would give it.
+
+        True: the schema does not change; `None`: it must not change.
+        """
 
 
 class RowLevelEndpoint(Protocol):
@@ -191,10 +194,10 @@ class StagedEndpoint(Protocol):
     """The methods that ``Staged.java`` calls."""
 
     def publish(self) -> None:
-        """Give the table the rows and the schema."""
+        """Publish the rows and the schema."""
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete the written files."""
 
 
 class FilesEndpoint(Protocol):
@@ -208,7 +211,7 @@ class StatementsEndpoint(Protocol):
     """The methods that ``PaimonParser.java`` calls, itself or by a ``PaimonCommand.java``."""
 
     def parse(self, text: str) -> Any:
-        """Return the title and the columns of a statement as a Java array; `None`: the text is Spark's."""
+        """Return the title and the columns of a statement as a Java array; `None`: the text is for Spark's parser."""
 
     def run(self, session: Any, text: str) -> Any:
         """Run a statement in a session and return its rows as a Java array of arrays."""
@@ -218,7 +221,7 @@ class TableFunctionsEndpoint(Protocol):
     """The methods that the class ``PaimonTableFunction`` calls."""
 
     def changes(self, name: str, arguments: Any) -> Any:
-        """Return the name of the table with the options of a read, or with two tags, as a Java array."""
+        """Return, as a Java array, the name of the table with the options of a read, or with two tags to compare."""
 
 
 class FunctionEndpoint(Protocol):
@@ -242,10 +245,10 @@ class ProcedureEndpoint(Protocol):
 
 
 class MissingProcedureEndpoint(Protocol):
-    """The methods that ``PaimonProcedure.java`` calls if there is no such procedure."""
+    """The methods that ``PaimonProcedure.java`` calls for a procedure that does not exist."""
 
     def refuse(self) -> None:
-        """Raise the reason."""
+        """Raise the error that explains why the procedure is missing."""
 
 
 ENDPOINTS: Mapping[str, tuple[type, ...]] = {
@@ -270,6 +273,6 @@ _ALL = frozenset(endpoint for several in ENDPOINTS.values() for endpoint in seve
 
 
 def endpoint_methods(handler: type[Any]) -> frozenset[str]:
-    """Return the names of the methods that Java may call on objects of a class, which its endpoints name."""
+    """Return the names of the methods that the endpoints of a class allow Java to call."""
     served = _ALL.intersection(handler.__mro__)
     return frozenset(name for kind in served for name in vars(kind) if not name.startswith("_"))

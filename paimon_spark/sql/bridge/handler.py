@@ -34,7 +34,7 @@ class Handler:
         self._run = run
 
     def call(self, method: str, number: int, *arguments: Any) -> Any:
-        """Call a method with the first `number` arguments; -1: the first argument is an array of all."""
+        """Call a method with the first `number` arguments; -1: the first argument is an array of all arguments."""
         try:
             values = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
             with statement():
@@ -45,7 +45,7 @@ class Handler:
             raise Py4JJavaError(str(error), error._origin) from None
         except Exception:
             raise
-        except BaseException as error:  # py4j would end its thread without a result, and Java would wait for ever
+        except BaseException as error:  # py4j would end its thread without a result, and Java would wait forever
             raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
     class Java:
@@ -62,7 +62,7 @@ class _Failures:
         self._until = 0.0
 
     def log(self, method: str, error: BaseException) -> None:
-        """Log an error with its trace; without it if an error of this class was logged a moment ago."""
+        """Log an error, with its traceback unless an error of this class was just logged."""
         if self._kind is type(error) and time.monotonic() < self._until:
             _log.debug("method %r failed: %s", method, hide_secrets(str(error)))
             return
@@ -74,7 +74,7 @@ _failures = _Failures()
 
 
 def handler_of(jvm: Jvm, target: object) -> Handler:
-    """Return a handler that calls the endpoint methods of an object; errors arrive as errors that Spark knows.
+    """Return a handler that calls the endpoint methods of an object and converts errors for Spark.
 
     Args:
         jvm: the JVM that calls.

@@ -1,4 +1,4 @@
-"""Ctrl-C: the jobs of an interrupted statement end with it, and so does a statement between two jobs."""
+"""Ctrl-C: it cancels the running jobs of a statement, and ends a statement between two jobs."""
 
 import logging
 import signal
@@ -14,15 +14,15 @@ from paimon_spark.interruption import note_interrupt
 
 _log = logging.getLogger(__name__)
 _SECONDS = 10.0
-"""Seconds that Ctrl-C waits for the JVM to hear of it."""
+"""Seconds that Ctrl-C waits for the JVM to cancel jobs."""
 
 
 def cancel_jobs_on_interrupt(context: SparkContext) -> None:
-    """Make Ctrl-C cancel the jobs that run, which PySpark's handler of the signal means to do.
+    """Make Ctrl-C cancel running jobs, which PySpark's signal handler tries to do but fails.
 
-    That handler asks the JVM in the interrupted thread, whose connection waits for the answer of the statement: the
-    call fails, and the jobs run on unseen. A handler that is not PySpark's is left alone, and so are threads other than
-    the main one, which cannot set a handler.
+    PySpark's handler calls the JVM from the interrupted thread, whose connection still waits for the statement: the
+    call fails, and the jobs keep running. A handler of other code stays in place. Only the main thread can set a
+    handler, so a call in another thread changes nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -32,7 +32,7 @@ def cancel_jobs_on_interrupt(context: SparkContext) -> None:
     def cancel() -> None:
         try:
             context.cancelAllJobs()
-        except (Py4JError, OSError, AttributeError):  # the JVM is gone, or the context is stopped: there are no jobs
+        except (Py4JError, OSError, AttributeError):  # the JVM has ended or the context is stopped, so no jobs run
             _log.debug("Ctrl-C cancelled no jobs", exc_info=True)
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:

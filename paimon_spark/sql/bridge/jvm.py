@@ -1,6 +1,6 @@
-"""Spark's JVM as driver Python sees it: its classes, its sessions and calls of the connector's classes.
+"""Access from the Python driver to Spark's JVM: its classes, its sessions and the connector's classes.
 
-Names inside of Spark are in `paimon_spark.internals`. The connector's Java classes are in the folder ``java``.
+Names of Spark's internals are in `paimon_spark.internals`. The connector's Java classes are in the folder ``java``.
 Executors never load them.
 """
 
@@ -50,7 +50,7 @@ class Jvm:
         return self._own[name]
 
     def call(self, name: str, method: str, *arguments: Any) -> Any:
-        """Call a static method of a compiled class. Cost: one call; py4j alone looks the method up each time."""
+        """Call a static method of a compiled class. Cost: one JVM call, without the method lookup of py4j."""
         if (name, method) not in self._methods:
             self._methods[name, method] = getattr(self.own(name), method)
         return self._methods[name, method](*arguments)
@@ -69,7 +69,7 @@ class Jvm:
     def bridge(self) -> Any:
         """The package of the compiled classes of ``java/``.
 
-        Raises UnsupportedError if this Spark lacks an interface, or has no class loader that takes classes.
+        Raises UnsupportedError if this version of Spark lacks an interface or a class loader that accepts classes.
         """
         ensure_callback_server_started(self.gateway)  # type: ignore[no-untyped-call]
         self.gateway.python_parameters.propagate_java_exceptions = True
@@ -84,7 +84,7 @@ class Jvm:
         return self.type(PACKAGE)
 
     def check(self) -> None:
-        """Raise UnsupportedError if this Spark lacks a name that Python or the compiled classes need.
+        """Raise UnsupportedError if this version of Spark lacks a name that Python or the compiled classes need.
 
         REQUIRES: the classes are compiled, as by `bridge`.
         """
@@ -114,6 +114,6 @@ class Jvm:
         return settings
 
     def set_everywhere(self, key: str, value: str) -> None:
-        """Set a configuration for this session and for sessions that are made later."""
+        """Set a configuration for this session and for all later sessions."""
         self._context._jsc.sc().conf().set(key, value)
         self.spark.conf.set(key, value)

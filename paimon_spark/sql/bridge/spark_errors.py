@@ -1,4 +1,4 @@
-"""Errors of Spark and of Java, to be raised by a handler that Java calls."""
+"""Java exceptions for handlers to raise when Java calls them."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def syntax_error(jvm: Jvm, text: str, line: int, column: int, near: str) -> Py4J
         text: the statement.
         line: the line of the error, from 1.
         column: the column of the error, from 0.
-        near: the unexpected word; empty: the text ends too early.
+        near: the unexpected word; empty: the unexpected end of the text.
     """
     error = jvm.bridge.PaimonErrors.syntax(text, line, column, f"'{near}'" if near else "end of input")
     return Py4JJavaError(str(error.getMessage()), error)

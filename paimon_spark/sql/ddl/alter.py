@@ -1,4 +1,4 @@
-"""``ALTER TABLE``: Spark's changes as those of the engine."""
+"""``ALTER TABLE``: the conversion of Spark's table changes to schema changes of the engine."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ _log = logging.getLogger(__name__)
 _PRIMARY_KEY = "primary-key"
 _RESERVED = {
     "location": "the directory of a table is fixed",
-    "provider": "every table of the catalog is of Paimon",
+    "provider": "every table of the catalog is a Paimon table",
     "owner": "a Paimon table has no owner",
 }
 
 
 def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableSchema) -> list[SchemaChange]:
-    """Return the engine's changes for those of ``ALTER TABLE``.
+    """Return the engine's schema changes for the changes of ``ALTER TABLE``.
 
     ``REPLACE COLUMNS`` arrives as "delete all, add all". Columns of the same name keep their ids, and so their rows.
 
@@ -47,7 +47,7 @@ def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableS
         changes: Spark's changes, in order.
         schema: the table's schema.
 
-    Raises UnsupportedError for a change that a Paimon table cannot have.
+    Raises UnsupportedError for a change that Paimon tables do not support.
     """
     given = list(changes)
     kinds = [change.getClass().getSimpleName() for change in given]
@@ -66,7 +66,7 @@ class _Alter:
     schema: TableSchema
 
     def change(self, kind: str, change: Any) -> Sequence[SchemaChange]:
-        """Return the engine's changes for one of Spark's."""
+        """Return the engine's schema changes for one change of Spark."""
         if kind == "RemoveProperty" and change.property() == _PRIMARY_KEY and self.schema.primary_keys:
             return [DropPrimaryKey()]
         if kind == "RemoveProperty" and change.property() not in ("comment", *self.schema.options):
@@ -88,7 +88,7 @@ class _Alter:
         raise UnsupportedError(f"ALTER TABLE with {kind} is not possible for a Paimon table")
 
     def replace_columns(self, added: Sequence[Any]) -> Iterator[SchemaChange]:
-        """Yield the changes that lead to these columns, in their order."""
+        """Yield the changes that replace the columns of the table with these, in their order."""
         names = {change.fieldNames()[0].lower(): change for change in added}
         retained = {field.name.lower(): field for field in self.schema.fields if field.name.lower() in names}
         last: str | None = None

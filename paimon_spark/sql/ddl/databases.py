@@ -1,4 +1,4 @@
-"""The databases of a catalog, as Spark asks for them."""
+"""The databases of a catalog, for Spark's catalog interface."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 
 _LOCATION = "location"
-_OWNER = "owner"  # Spark adds the user of the process, which says nothing about a directory
+_OWNER = "owner"  # Spark adds the user of the process, which does not own the directory
 
 
 @dataclass
@@ -77,14 +77,14 @@ class DatabaseHandler:
         own = self._directory(name)
         if location is not None and not same_directory(location, own):
             raise UnsupportedError(
-                f"LOCATION {location!r} is not possible: a database of this catalog is the directory {own}; install "
+                f"LOCATION {location!r} is not possible: this catalog stores the database in {own}; install "
                 "another catalog with another warehouse"
             )
 
 
-def same_directory(one: str, other: str) -> bool:
-    """Return True if two locations name one directory; Spark writes a local one with and without its scheme."""
-    return _plain(one) == _plain(other)
+def same_directory(first: str, second: str) -> bool:
+    """Return True if two locations name the same directory; Spark writes local paths with and without a scheme."""
+    return _plain(first) == _plain(second)
 
 
 def _plain(location: str) -> str:

@@ -1,6 +1,6 @@
-"""Defaults of columns: an expression in SQL, a text in the table's schema.
+"""Column defaults: expressions in SQL, texts in the table's schema.
 
-A default of Paimon is the text of one value. An expression is therefore computed when the statement runs.
+A Paimon default is the text of one value, so an expression is evaluated when the statement runs.
 """
 
 import re
@@ -16,7 +16,7 @@ from paimon_spark.internals import analyzed
 _CHANGES = re.compile(
     r"Current.*|Now|LocalTimestamp|Rand.*|Uuid|InputFile.*|MonotonicallyIncreasingID|SparkPartitionID"
 )
-"""Expressions of Spark with another value each time, or in each session."""
+"""Spark expressions whose value differs between calls or sessions."""
 _ZONED = "TIMESTAMP_LTZ"
 _TEXTS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP")
 
@@ -49,8 +49,8 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
     changing = _changing(analyzed(frame).expressions().head())
     if changing is not None:
         raise UnsupportedError(
-            f"DEFAULT {sql} of column {column!r} is not possible: {changing} gives another value each time, and a "
-            "default of Paimon is one value"
+            f"DEFAULT {sql} of column {column!r} is not possible: the value of {changing} varies, and a Paimon default "
+            "is one value"
         )
     value = frame.collect()[0][0]
     if value is None:
@@ -61,7 +61,7 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
 def default_sql(text: str, kind: DataType) -> str | None:
     """Return the expression of a default in a schema; `None` for a type that Spark's casts of texts do not have.
 
-    Values that are missing in rows of such a type get the default from the writer.
+    For these types, the writer replaces missing values with the default.
     """
     if not isinstance(kind, AtomicType):
         return None
@@ -78,7 +78,7 @@ def default_sql(text: str, kind: DataType) -> str | None:
 
 
 def _changing(expression: JavaObject) -> str | None:
-    """Return the name of an expression in a tree whose value is not always the same."""
+    """Return the name of an expression in a tree whose value varies; `None`: the value is constant."""
     name = str(expression.getClass().getSimpleName())
     if _CHANGES.fullmatch(name) or not expression.deterministic():
         return str(expression.prettyName()) if hasattr(expression, "prettyName") else name

@@ -23,16 +23,16 @@ def list_partitions(table: Table, names: Sequence[str], values: Texts) -> list[l
 
     Args:
         table: the table.
-        names: the partition columns that are given.
-        values: the text of each of them; only partitions with these values are returned.
+        names: the partition columns to match.
+        values: the text of the value of each column in `names`.
     """
     return [texts for _, texts in _matching(table, names, values)]
 
 
 def drop_partition(table: Table, values: Texts) -> bool:
-    """Remove the rows of the partition with these values; return False if it has none.
+    """Remove the rows of the partition with these values; return False if it has no rows.
 
-    Raises UnsupportedError if the values name several partitions, whose times differ below Spark's microseconds.
+    Raises UnsupportedError if the values match several partitions, whose times differ by less than a microsecond.
     """
     found = _matching(table, table.schema.partition_keys, values)
     if len(found) > 1:
@@ -47,7 +47,7 @@ def drop_partition(table: Table, values: Texts) -> bool:
 
 
 def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[bytes, list[str | None]]]:
-    """Return the partitions with these values, serialised and as texts."""
+    """Return the partitions with these values, each serialized and as texts."""
     snapshot = table.snapshot()
     if snapshot is None:
         return []
@@ -71,7 +71,7 @@ def _order(value: Any) -> tuple[Any, ...]:
 
 
 def _text(value: Any, kind: pa.DataType) -> str | None:
-    """Return a value of the engine as the text of Spark's internal value, in a form that Java parses."""
+    """Return an engine value as the text of Spark's internal value, in a form that Java parses."""
     if value is None:
         return None
     if kinds.is_timestamp(kind):

@@ -20,9 +20,9 @@ from paimon_spark.sql.ddl.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
 
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}
-"""Properties that Spark adds to every table and that say nothing about it."""
+"""Properties that Spark adds to every table, which are not stored."""
 _OPTION_PREFIX = "option."
-"""Spark gives what is in ``OPTIONS (...)`` twice: under its name, and under its name with this prefix."""
+"""Spark passes each entry of ``OPTIONS (...)`` twice: under its name, and under its name with this prefix."""
 _ADVICE = {
     "bucket": "set the properties 'bucket' and 'bucket-key'",
     "cluster_by": "set the property 'clustering.columns'",
@@ -40,18 +40,18 @@ def new_schema(
         partitions: the transforms of ``PARTITIONED BY``.
         properties: ``TBLPROPERTIES`` and Spark's own.
 
-    Raises UnsupportedError for a type, a transform or a provider that Paimon does not have.
+    Raises UnsupportedError for a type, a transform or a provider that Paimon lacks.
     """
     provider = properties.get("provider", "paimon")
     if provider.lower() != "paimon":
         raise UnsupportedError(
-            f"USING {provider} is not possible in a Paimon catalog: leave it out (before saveAsTable say "
-            f".format('paimon')), and name the file format with the property 'file.format' = '{provider}'"
+            f"USING {provider} is not possible in a Paimon catalog: leave it out (before saveAsTable call "
+            f".format('paimon')), and set the file format with the property 'file.format' = '{provider}'"
         )
     hive = sorted(key for key in properties if key.startswith("hive."))
     if hive:
         raise UnsupportedError(
-            f"STORED AS and ROW FORMAT ({', '.join(hive)}) are of Hive: name the file format with the property "
+            f"STORED AS and ROW FORMAT ({', '.join(hive)}) are Hive syntax: set the file format with the property "
             "'file.format'"
         )
     _refuse_without_effect(properties)
@@ -73,7 +73,7 @@ def new_schema(
 
 
 def _refuse_without_effect(properties: Mapping[str, str]) -> None:
-    """Raise UnsupportedError for EXTERNAL, InvalidInputError for a property ``option.<name>`` of the user."""
+    """Raise UnsupportedError for EXTERNAL, InvalidInputError for a user's property ``option.<name>``."""
     if properties.get("external", "false").lower() == "true":
         raise UnsupportedError(
             "EXTERNAL is not possible: DROP TABLE deletes the files of every table of this catalog; leave it out, or "
@@ -82,7 +82,7 @@ def _refuse_without_effect(properties: Mapping[str, str]) -> None:
     for key in properties:
         name = key.removeprefix(_OPTION_PREFIX)
         if name != key and name not in properties and key not in _IGNORED:
-            raise InvalidInputError(f"property {key!r} would have no effect: name the option {name!r}")
+            raise InvalidInputError(f"property {key!r} has no effect: set the property {name!r}")
 
 
 def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Schema:
@@ -116,7 +116,7 @@ def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Sch
 def _contradiction(table: str, option: str, given: str, declared: str) -> InvalidInputError:
     return InvalidInputError(
         f"option {option!r} of the write that creates {table} is {given!r}, and the table is declared with {declared!r}"
-        ": give one of them"
+        ": keep one of them"
     )
 
 
@@ -126,11 +126,11 @@ def description(
     """Return a table as ``Description.java`` reads it.
 
     Args:
-        name: of the table in messages and plans.
-        schema: of the table.
+        name: the name of the table in messages and plans.
+        schema: the schema of the table.
         location: the path of the table.
-        capabilities: what Spark may ask of the table.
-        computed: True if rows have metadata columns, which no file stores.
+        capabilities: the TableCapability names that Spark may use.
+        computed: True if rows have metadata columns, which are computed and not stored.
     """
     defaults = [None if f.default is None else default_sql(f.default, f.type) for f in schema.fields]
     return json.dumps(
@@ -177,19 +177,19 @@ def _field(session: SparkSession, column: Any) -> DataField:
 
 
 def declared_type(kind: Any, path: str) -> DataType:
-    """Return the Paimon type of a Java data type; `path` names the column in errors."""
+    """Return the Paimon type of a Java data type; `path`: the column for errors."""
     return sql_type(_type(kind), path)
 
 
 def refuse_constraint(constraint: str) -> NoReturn:
-    """Raise UnsupportedError that names the way out; `constraint`: as in SQL."""
+    """Raise UnsupportedError with an alternative; `constraint`: the constraint in SQL."""
     if "PRIMARY KEY" in constraint.upper():
         raise UnsupportedError(f"{constraint} is not possible: name the columns in the property 'primary-key'")
     raise UnsupportedError(f"{constraint} is not possible: a Paimon table checks no constraint but NOT NULL")
 
 
 def _type(kind: Any) -> spark.DataType:
-    """Return a Java data type as PySpark's. UnsupportedError for a collation, which no other engine would follow."""
+    """Return the PySpark type of a Java data type. UnsupportedError for a collation, which other engines ignore."""
     collation = re.search(r"COLLATE (?!UTF8_BINARY\b)(\w+)", str(kind.sql()))
     if collation is not None:
         raise UnsupportedError(f"COLLATE {collation[1]} is not possible: strings of Paimon compare by their bytes")

@@ -1,1 +1,1 @@
-"""Reads by SQL: pushed filters and columns, the plan of a scan, and the choice of who reads the rows."""
+"""SQL reads: pushed-down filters and columns, the plan of a scan, and the choice of its reader."""

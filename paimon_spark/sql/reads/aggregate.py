@@ -1,4 +1,4 @@
-"""Aggregations of Spark that metadata answer: the rows of a local scan, for ``PaimonLocalScan.java``."""
+"""Aggregations that metadata can answer: the rows of a local scan, for ``PaimonLocalScan.java``."""
 
 import json
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _MICROSECONDS = {"ms": 1000, "us": 1}
 
 
 def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | None:
-    """Return the rows of an aggregation as JSON; `None`: metadata do not have the answer.
+    """Return the rows of an aggregation as JSON; `None`: metadata cannot answer it.
 
     Args:
         scan: the scan of the table with timestamps in microseconds; its predicate is on partition columns only.
-        aggregation: as ``Trees.java`` describes it.
+        aggregation: the aggregation as ``Trees.java`` describes it.
         description: the scan's text in a plan.
     """
     schema = scan.store.schema
@@ -51,7 +51,7 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
 
 
 def _column(tree: Tree, schema: TableSchema) -> DataField | None:
-    """Return the column that a reference names; `None`: it names none of the table's own columns."""
+    """Return the table column that a reference names; `None`: it does not name a table column."""
     path = tree.get("column", ())
     return next((field for field in schema.fields if [field.name] == list(path)), None)
 
@@ -64,7 +64,7 @@ def _function(tree: Tree, schema: TableSchema) -> Function | None:
 
 
 def _is_shown(field: DataField) -> bool:
-    """Return True if `_text` has a form for the values of the column."""
+    """Return True if `_text` can represent the values of the column."""
     type_ = field.type
     if not isinstance(type_, AtomicType):
         return False

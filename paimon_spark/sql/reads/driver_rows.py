@@ -1,4 +1,4 @@
-"""Rows of small scans: the driver reads them, because a Python worker of Spark takes longer to begin than to read."""
+"""Small scans, which the driver reads: starting a Python worker would take longer than the read itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,25 +15,25 @@ from paimon_spark.types import expected_arrow_schema
 MOST_ROWS = 20_000
 _MOST_BYTES = 1 << 20
 MOST_FILES = 64
-"""The driver reads no more than these rows, before they are merged, in so many bytes of so many files."""
+"""The most rows before a merge, bytes and files that the driver reads."""
 _MOST_KEYS = 100
 _MOST_BYTES_WITH_KEYS = 256 << 20
-"""Or the rows of so many keys, or of MOST_ROWS keys in _MOST_BYTES, in files of so many bytes: a few row groups of each
-are decoded."""
+"""For lookups, the most keys and the most bytes of files, of which only a few row groups are decoded. Alternatively,
+MOST_ROWS keys in _MOST_BYTES."""
 _NOT_FROM_ARROW = ("variant", "time(")
-"""Types of which Spark makes no DataFrame out of Arrow in each of its versions."""
+"""Types from which some versions of Spark cannot create a DataFrame of Arrow data."""
 
 
 def small_read(
     schema: TableSchema, splits: Sequence[DataSplit], columns: StructType, predicate: Predicate | None
 ) -> str | None:
-    """Return in a few words what the driver is to read; `None`: it is too much.
+    """Describe in a few words what the driver would read; `None`: it is too much for the driver.
 
     Args:
         schema: the schema of the table.
         splits: the splits of the plan.
         columns: the columns of the query.
-        predicate: true for every row that is needed; `None`: all rows are.
+        predicate: true for every needed row; `None`: all rows are needed.
     """
     types = columns.simpleString()
     files = sum(len(split.files) for split in splits)
@@ -51,14 +51,14 @@ def small_read(
 
 
 def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructType) -> DataFrame | None:
-    """Read rows as the Python data source does, in this process, and return them as a DataFrame; `None`: they are many.
+    """Read rows in this process, as the Python data source would, and return a DataFrame; `None`: there are too many.
 
     Args:
         spark: the session.
         given: the options of the data source.
         columns: the columns of the query.
 
-    Raises as the data source.
+    Raises the errors of the data source.
     """
     reader = batch_reader(read_request(given), columns)
     splits = reader.splits()

@@ -1,7 +1,7 @@
-"""Reads by Spark's own scan whose files are missing: the error says which snapshot expired, as the engine's does.
+"""Errors of Spark's own scan for missing files: they name the expired snapshot, like the engine's errors.
 
-Spark reports a missing file without the snapshot that the scan has read. So the driver remembers the files of these
-scans as long as Spark holds their plans, and looks up the files that an error names.
+Spark reports a missing file without the snapshot that the scan reads. So the driver remembers the files of these scans
+as long as Spark keeps their plans, and looks up the files that an error names.
 """
 
 import itertools
@@ -41,7 +41,7 @@ def native_read(store: FileStore, snapshot: Snapshot, files: Collection[str]) ->
 
     Args:
         store: the table.
-        snapshot: the snapshot that is read.
+        snapshot: the snapshot to read.
         files: the paths of the files, as URIs.
     """
     translate_java_errors(_translated)
@@ -51,7 +51,7 @@ def native_read(store: FileStore, snapshot: Snapshot, files: Collection[str]) ->
 
 
 def _translated(error: Any) -> PaimonError | None:
-    """Return the engine's error for a Java exception about files of an expired snapshot; `None`: it is another one."""
+    """Return the engine's error for a Java exception about files of an expired snapshot; `None`: another exception."""
     reads = sorted(_READS.values(), key=lambda read: read.snapshot.id, reverse=True)
     text = next((text for text in _messages(error) if _READ_FAILED in text), None) if reads else None
     if text is None:

@@ -13,7 +13,7 @@ from paimon_spark.sql.reads.pushdown import without_implied
 
 
 def explanation(planned: PlannedScan, whole: StructType, engine: str) -> Explanation:
-    """Return the explanation of a scan; its options may choose other files.
+    """Return the explanation of a scan, whose options may choose other files.
 
     Args:
         planned: the scan.
@@ -39,7 +39,7 @@ def explanation_of_plan(
         planned: the scan.
         whole: all columns that a query may ask for.
         engine: the strategy in words.
-        listed: the number of splits, and of sections, to list.
+        listed: the most splits, and the most sections, to list.
     """
     columns = None if planned.request.columns == whole else planned.request.columns.names
     scan = replace(planned.scan, predicate=without_implied(planned.scan.predicate))

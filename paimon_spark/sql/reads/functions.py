@@ -1,4 +1,4 @@
-"""The functions ``sys.max_pt`` and ``sys.bucket``: while Spark analyses a query they become expressions of Spark."""
+"""The functions ``sys.max_pt`` and ``sys.bucket``, which become Spark expressions when Spark analyzes a query."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,10 @@ _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 
 
 def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
-    """Return a function of the namespace ``sys`` as Spark's UnboundFunction. NoSuchFunctionException for others."""
+    """Return a function of the namespace ``sys`` as Spark's UnboundFunction.
+
+    Raises NoSuchFunctionException for an unknown function.
+    """
     found = _FUNCTIONS.get(identifier.name().lower())
     if list(identifier.namespace()) != [SYSTEM_DATABASE] or found is None:
         raise analysis_error(jvm, "NoSuchFunctionException", identifier)
@@ -87,7 +90,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], FunctionEndpoint], str]] = {
 def greatest_partition(table: Table) -> str | None:
     """Return the greatest value of the first partition column that a row has, as text; `None`: no row has a value.
 
-    With a second branch (``scan.fallback-branch``) these are the rows of both, as batch reads show them.
+    With a second branch (``scan.fallback-branch``), the rows of both branches count, as in batch reads.
     """
     snapshot, both = table.snapshot(), reads_branches(table.store)
     if snapshot is None and not both:

@@ -1,8 +1,9 @@
 """The table functions ``paimon_incremental_query``, ``..._between_timestamp`` and ``paimon_incremental_to_auto_tag``.
 
-They are the options ``incremental-*`` of a read, whose rules are those of `paimon_core.scan.interval`. Between two
-snapshots they return the rows that commits inserted or updated, between two tags the rows of the second tag that the
-first one does not have. Files of an append table do not always tell these: there Spark compares the rows of both.
+They translate to the read options ``incremental-*``, with the rules of `paimon_core.scan.interval`. Between two
+snapshots, they return the rows that commits inserted or updated; between two tags, the rows of the second tag that the
+first tag lacks. For an append table, files do not always identify these rows: then Spark compares the rows of both
+tags.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from paimon_spark.times import session_millis
 
 
 def install_table_functions(jvm: Jvm) -> None:
-    """Let the parser's installation add the table functions to sessions."""
+    """Register the table functions, which the installation of the parser adds to sessions."""
     names = java_array(jvm, "java.lang.String", sorted(_FUNCTIONS))
     jvm.bridge.PaimonFunctions.handleWith(handler_of(jvm, TableFunctionsHandler(jvm)), names)
 
@@ -40,9 +41,9 @@ class TableFunctionsHandler(TableFunctionsEndpoint):
         values, usage = list(arguments), _FUNCTIONS[name]
         shown = f"{name}({', '.join(usage.parameters)})"
         if len(values) != len(usage.parameters) or any(value is None for value in values):
-            raise InvalidInputError(f"{name} got {len(values)} arguments, or a NULL: it is {shown}")
+            raise InvalidInputError(f"{name} got {len(values)} arguments, or a NULL: write {shown}")
         if not isinstance(values[0], str):
-            raise InvalidInputError(f"{name}: {values[0]!r} is no name of a table: it is {shown}")
+            raise InvalidInputError(f"{name}: {values[0]!r} is not the name of a table: write {shown}")
         spark, parts = self.jvm.active_session(), split_parts(values[0])
         table: Table = open_table(self.jvm, spark, parts, name)
         try:
@@ -62,7 +63,9 @@ class TableFunctionsHandler(TableFunctionsEndpoint):
 def _query(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
     """Return the options for two snapshots or two tags."""
     if any("," in text for text in given):
-        raise InvalidInputError(f"{given[0]!r} and {given[1]!r}: the name of a snapshot or a tag has no comma")
+        raise InvalidInputError(
+            f"{given[0]!r} and {given[1]!r}: the name of a snapshot or a tag cannot contain a comma"
+        )
     return {INCREMENTAL_BETWEEN.key: ",".join(given)}
 
 
@@ -72,14 +75,14 @@ def _between_times(given: Sequence[str], spark: SparkSession) -> Mapping[str, st
 
 
 def _to_auto_tag(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
-    """Return the options for an automatic tag and the one before it."""
+    """Return the options for an automatic tag and the automatic tag before it."""
     return {INCREMENTAL_TO_AUTO_TAG.key: given[0].strip()}
 
 
 def _rows_to_compare(table: Table, interval: Interval) -> tuple[str, str] | None:
     """Return the versions of an append table whose rows Spark compares; `None`: the engine finds the rows.
 
-    UnsupportedError if the versions have other columns, which cannot be compared.
+    Raises UnsupportedError if the versions have different columns, so their rows cannot be compared.
     """
     if interval.mode != DIFF or table.store.traits.keyed or interval.compared is None or interval.versions is None:
         return None

@@ -24,17 +24,17 @@ _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"
 _IN_BOTH = _NUMBERS | {"BOOLEAN", "VARCHAR", "BINARY", "VARBINARY"}
 _READ_ALIKE = {
     "parquet": _IN_BOTH | {"CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"},
-    "orc": _IN_BOTH,  # Spark takes times for those of the JVM's zone, old dates for Julian ones, and keeps blanks
+    "orc": _IN_BOTH,  # Spark reads times in the JVM's zone and old dates as Julian, and keeps blanks
 }
-"""Roots of types that Spark reads from files of a format as the engine does."""
+"""The type roots that Spark reads with the same values as the engine, by file format."""
 _POSITIONAL = "_col"
-"""Spark finds columns by position if the names of all columns of an ORC file begin so."""
+"""Spark finds columns by position if the names of all columns of an ORC file start with this prefix."""
 _MAX_OPENED = 64
-"""Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
+"""The most files to open to check for partition columns; beyond that, reading through Python is cheaper."""
 LEAST_BYTES = 32 << 20
 """Smallest total size for which a separate native scan pays off; below it, two scans are slower than one."""
 _FINEST = 6
-"""Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
+"""The timestamp precision of Spark. Parquet stores finer timestamps in another type."""
 OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
@@ -42,33 +42,33 @@ OPTIONS = {
     "ignoreCorruptFiles": "false",
     "mergeSchema": "false",
 }
-"""Options of Spark's scan: no calendar but Gregory's, and a file that is missing or damaged is an error."""
+"""Options of Spark's scan: only the Gregorian calendar, and an error for a missing or corrupt file."""
 ALL_ROW_GROUPS = {f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")}
-"""Options of Spark's scan of Parquet by which no filter leaves out row groups."""
+"""Options of Spark's Parquet scan that disable the pruning of row groups."""
 
 
 @dataclass(frozen=True)
 class NativeFiles:
-    """The files that Spark's own scan can read: their format, bytes by path, and the number of files in all."""
+    """The files that Spark's own scan can read: their format, bytes by path, and the number of files of the scan."""
 
     kind: str
     sizes: Mapping[str, int]
     of: int
     ambiguous: bool = False
-    """Two columns of a file may have the same path, see `has_ambiguous_paths`: no filter may leave out row groups."""
+    """True if row groups must not be pruned, because two columns may have the same path: see `has_ambiguous_paths`."""
 
     def __str__(self) -> str:
         return f"native: {len(self.sizes)} of {self.of} {FORMATS[self.kind].title} files"
 
 
 def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable[[], Plan]) -> NativeFiles | str:
-    """Return the files of a scan if Spark returns the rows that the engine would return; else why it does not.
+    """Return the files of a scan if Spark would return the same rows as the engine; else return the reason.
 
     Args:
         jvm: the JVM of the session.
         store: the table.
         columns: the columns of the query.
-        plan: makes the plan of the scan; called only for a table that can be native.
+        plan: plans the scan; called only if the table can be read natively.
     """
     reason = unsuitable_table(store) or unsuitable_columns(store.schema, columns, "parquet")
     if reason is not None:
@@ -94,8 +94,8 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
 def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> tuple[NativeFiles, Plan, Plan] | None:
     """Divide a plan into the files that Spark's own scan can read, and the rest.
 
-    Arguments are as for `native_files`. Returns the files, their part of the plan and the part of the rest; `None`:
-    the files are too few for a scan of their own.
+    Arguments are as for `native_files`. Return the files, their part of the plan and the rest of the plan; `None`: the
+    files are too few for a separate scan.
     """
     raw = [split for split in plan.splits if split.raw_convertible and not split.vectors]
     others = [split for split in plan.splits if not split.raw_convertible or split.vectors]
@@ -107,7 +107,7 @@ def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -
 
 
 def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:
-    """Return what ``NativeFiles.java`` needs to make Spark's own scan, as JSON.
+    """Return the input of ``NativeFiles.java`` for Spark's own scan, as JSON.
 
     Args:
         schema: the schema of the table at the time of the scan.
@@ -129,19 +129,19 @@ def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> s
 
 
 def with_options(names: Iterable[str]) -> str:
-    """Return why a read with these options is not native."""
+    """Return the reason why a read with these options is not native."""
     return f"with the options {', '.join(sorted(names))}"
 
 
 def unsuitable_table(store: FileStore) -> str | None:
-    """Return why no scan of a table can be native; `None`: it can."""
+    """Return the reason why no scan of a table can be native; `None`: scans can be native."""
     if store.traits.data_evolution:
         return "rows are joined from several files by their ids"
     return None
 
 
 def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> str | None:
-    """Return why Spark cannot read these columns as the engine does; `None`: it can.
+    """Return the reason why Spark cannot read these columns as the engine does; `None`: it can.
 
     Args:
         schema: the schema of the table.
@@ -154,13 +154,13 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
         if name not in by_name:
             return f"column {name} is computed"
         if len(names.positions(name.lower())) > 1:
-            return f"several columns are called {name} in some case"
+            return f"several columns are called {name}, apart from case"
         if not _reads_alike(by_name[name].type, kind):
-            return f"Spark reads a column of type {by_name[name].type} otherwise from {FORMATS[kind].title} files"
+            return f"Spark reads type {by_name[name].type} differently from {FORMATS[kind].title} files"
         if kind == "orc" and name.startswith(_POSITIONAL):
             return f"Spark finds columns such as {name} by position in ORC files"
         if kind == "orc" and any("`" in part for part in _names_within(by_name[name])):
-            return f"Spark finds no ORC columns with a backtick in their names, as {name} has"
+            return f"Spark cannot find ORC columns with a backtick in their names, such as {name}"
     return None
 
 
@@ -168,7 +168,7 @@ def has_ambiguous_paths(fields: Sequence[DataField]) -> bool:
     """Return True if the names of two stored columns may be equal once dots join the names of each path.
 
     The column `a.b` and the field `b` of the column `a` are such columns. Parquet's reader looks up dictionaries and
-    bloom filters by these joined names, so a filter on one column leaves out row groups by the values of the other.
+    bloom filters by these joined names, so a filter on one column would prune row groups by the values of the other.
     """
     names = [field.name for field in fields]
     dotted = [name for name in names if "." in name]
@@ -198,7 +198,7 @@ def _names_within(field: DataField) -> Iterator[str]:
 
 
 def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Iterable[str]) -> str | None:
-    """Return why Spark cannot read the files of these splits as the engine does; `None`: it can."""
+    """Return the reason why Spark cannot read the files of these splits as the engine does; `None`: it can."""
     schemas: set[int] = set()
     kinds: set[str] = set()
     names = set(names)
@@ -215,7 +215,7 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
     if len(kinds) > 1:
         return "some files are Parquet, others ORC"
     if kinds == {"orc"} and any(_holds_instants(f.type) for n in schemas for f in store.schemas.get(n).fields):
-        return "the ORC files hold a column of type TIMESTAMP WITH LOCAL TIME ZONE, at which Spark 4.1 fails"
+        return "the ORC files have a TIMESTAMP WITH LOCAL TIME ZONE column, for which Spark 4.1 fails"
     wanted = {field.name: field for field in store.schema.fields if field.name in names}
     for number in schemas - {store.schema.id}:
         reason = _other_columns(store.schemas.get(number), wanted)
@@ -225,11 +225,11 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
 
 
 def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: Collection[str]) -> str | None:
-    """Return why files may lack partition columns, whose values Spark would read from the files; `None`: they do not.
+    """Return the reason why files may lack the partition columns, which Spark reads from them; `None`: they have them.
 
-    Other tools write no partition columns, and files of theirs that were added to a table have no sequence numbers: a
-    writer of Paimon numbers the rows of a file one by one. A single row of number 0 may be either, so a few such files
-    are opened.
+    Other tools write no partition columns. Files of other tools that were added to a table have no sequence numbers,
+    whereas a Paimon writer numbers the rows of a file consecutively. A single row with number 0 may be either, so up to
+    a few such files are opened.
     """
     if not columns or store.schema.primary_keys:
         return None
@@ -250,7 +250,7 @@ def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: C
 
 
 def _lacks_partition(store: FileStore, split: DataSplit, file: DataFileMeta, columns: Collection[str]) -> bool:
-    """Return True if a file has NULL in a partition column whose value is another one."""
+    """Return True if a file has NULL in a partition column whose partition value is not NULL."""
     values = dict(zip(store.schema.partition_keys, store.partition_values(split.partition), strict=True))
     return any(
         is_all_null(store, split.bucket_ref, file, store.schema.field(name))
@@ -260,7 +260,7 @@ def _lacks_partition(store: FileStore, split: DataSplit, file: DataFileMeta, col
 
 
 def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str | None:
-    """Return why files of an older schema cannot be read by the names of columns; `None`: they can."""
+    """Return the reason why files of an older schema cannot be read by column name; `None`: they can."""
     for field in wanted.values():
         own = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
         if any(not is_same_field(f, field) for f in own):
@@ -268,23 +268,23 @@ def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str
     return None
 
 
-def is_same_field(one: DataField, other: DataField) -> bool:
-    """Return True if the ids, names and types of two columns are equal; NULL may be allowed in one of them only."""
-    return one.id == other.id and one.name == other.name and _is_same_type(one.type, other.type)
+def is_same_field(first: DataField, second: DataField) -> bool:
+    """Return True if two columns have equal ids, names and types, apart from nullability."""
+    return first.id == second.id and first.name == second.name and _is_same_type(first.type, second.type)
 
 
-def _is_same_type(one: DataType, other: DataType) -> bool:
-    """Return True if the types differ at most in whether NULL is allowed."""
-    match one, other:
+def _is_same_type(first: DataType, second: DataType) -> bool:
+    """Return True if two types are equal, apart from nullability."""
+    match first, second:
         case ArrayType(), ArrayType():
-            return _is_same_type(one.element, other.element)
+            return _is_same_type(first.element, second.element)
         case MapType(), MapType():
-            return _is_same_type(one.key, other.key) and _is_same_type(one.value, other.value)
+            return _is_same_type(first.key, second.key) and _is_same_type(first.value, second.value)
         case RowType(), RowType():
-            pairs = zip(one.fields, other.fields, strict=False)
-            return len(one.fields) == len(other.fields) and all(is_same_field(a, b) for a, b in pairs)
+            pairs = zip(first.fields, second.fields, strict=False)
+            return len(first.fields) == len(second.fields) and all(is_same_field(a, b) for a, b in pairs)
         case AtomicType(), AtomicType():
-            return _parameters(one) == _parameters(other)
+            return _parameters(first) == _parameters(second)
     return False
 
 
@@ -297,7 +297,7 @@ def _holds_instants(type_: DataType) -> bool:
 
 
 def _reads_alike(type_: DataType, kind: str) -> bool:
-    """Return True if Spark reads a type from files of a format as the engine does."""
+    """Return True if Spark reads a type from files of a format with the same values as the engine."""
     match type_:
         case ArrayType():
             return _reads_alike(type_.element, kind)
@@ -312,7 +312,7 @@ def _reads_alike(type_: DataType, kind: str) -> bool:
 
 
 def sizes_of(store: FileStore, plan: Plan) -> dict[str, int]:
-    """Return the bytes of each file by its path, once also if the plan has parts of it: Spark cuts files itself."""
+    """Return the bytes of each file by path. A file with several parts counts once: Spark splits files itself."""
     return {uri_of(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
 
 
@@ -322,7 +322,7 @@ def uri_of(path: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """Return the path of a file from its URI, as `uri_of` makes it."""
+    """Return the path of a file from a URI of `uri_of`."""
     return uri if "://" in uri else uri.removeprefix("file:")
 
 
@@ -337,5 +337,5 @@ def _reaches(jvm: Jvm, root: str) -> bool:
 
 
 def _is_reachable(jvm: Jvm, path: str) -> bool:
-    """Return True if the JVM has a file system, and credentials, for the directory of a file; asked once for each."""
+    """Return True if the JVM has a file system and credentials for the directory of a file. The result is cached."""
     return _reaches(jvm, path.rpartition("/")[0])

@@ -32,12 +32,12 @@ from paimon_spark.types import spark_schema
 _log = logging.getLogger(__name__)
 _METADATA = "_metadata"
 _LOCAL = "^file:(//)?(?=/)"
-"""What Spark writes before the path of a local file, and the engine does not."""
+"""The prefix of a local path in Spark, which the engine omits."""
 _POSITIONS = {FILE_PATH.name, ROW_INDEX.name}
 _FLOATS = ("FLOAT", "DOUBLE")
 _READ_WHOLE = (*_FLOATS, "DATE", "TIMESTAMP")
-"""Types of columns whose filters leave out no row groups. Spark's reader takes -0.0 and 0.0 for different numbers,
-trusts bounds that other writers made without NaN, and moves old dates of filters: see ``NativeFiles.java``."""
+"""Column types whose filters must not prune row groups. Spark's reader treats -0.0 and 0.0 as different, trusts bounds
+that other writers computed without NaN, and shifts old dates in filters: see ``NativeFiles.java``."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class FilesHandler(FilesEndpoint):
     def matching(self, trees: str) -> str:
         """Return the paths of the files that may have rows for which all filters are true, as JSON.
 
-        These are all files if the snapshot has expired: the scan of the files reports the expiry.
+        If the snapshot has expired, return all files: the scan of the files reports the expiry.
         """
         store = self.scan.store
         predicate = predicate_of(json.loads(trees), store.schema)
@@ -62,13 +62,13 @@ class FilesHandler(FilesEndpoint):
 
 
 def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> DataFrame | None:
-    """Return the rows of a snapshot as Spark's own scan reads them; `None`: it cannot.
+    """Return the rows of a snapshot, read by Spark's own scan; `None`: it cannot read them.
 
     Args:
         spark: the session of the statement.
         table: the table.
-        snapshot: whose rows.
-        positions: names of the columns that say where a row is stored; none if rows have a primary key.
+        snapshot: the snapshot to read.
+        positions: the names of the columns with the stored position of a row; empty if rows have a primary key.
     """
     try:
         found = native_target(spark, table, snapshot, positions)
@@ -83,7 +83,7 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         rows = native_frame(jvm, found.files, table.schema.fields, FilesHandler(scan, read))
         if found.newer:
             rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
-    except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
+    except (UnsupportedError, Py4JError) as error:  # for example, the JVM accepts no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
     known = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
@@ -91,13 +91,13 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
 
 
 def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], handler: FilesHandler) -> DataFrame:
-    """Return the rows of Parquet files as Spark reads them; ``_metadata`` has their file and their position in it.
+    """Return the rows of Parquet files, read by Spark; ``_metadata`` has the file and position of each row.
 
     Args:
         jvm: the JVM of the session.
         files: the files.
         fields: the columns.
-        handler: finds the files that filters leave out.
+        handler: prunes files by filters.
     """
     whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
     options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
@@ -109,7 +109,7 @@ def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], hand
 
 
 def _path_column() -> Column:
-    """Return the path of a row's file as the engine writes it, from the URI that Spark shows; as `_decoded`."""
+    """Return a column with the path of a row's file in the engine's form, from Spark's URI; see `_decoded`."""
     uri = F.replace(F.col(f"{_METADATA}.file_path"), F.lit("+"), F.lit("%2B"))
     return F.regexp_replace(F.url_decode(uri), _LOCAL, "")
 
@@ -133,7 +133,7 @@ class NativeTarget:
 def native_target(
     spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
 ) -> NativeTarget | str:
-    """Return the files of the target of a statement, as `stored_rows` reads them; a text: why Python reads the rows."""
+    """Return the files of a statement's target for `stored_rows`, or the reason why Python reads the rows."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
     if not native_reads(spark.conf.get(NATIVE_READS, None)):
@@ -143,7 +143,7 @@ def native_target(
     if shows_all(table.schema):
         return "rows have deletion vectors"
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
-        return f"a column is called {_METADATA}, as Spark calls the positions of rows"
+        return f"a column is called {_METADATA}, which is Spark's name for the positions of rows"
     scan = _scan(table, snapshot)
     plan, divided = scan.plan(), None
     if scan.store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS):
@@ -156,12 +156,12 @@ def native_target(
 
 
 def _key_types(table: Table) -> list[str]:
-    """Return the types of the primary key: Spark takes -0.0 and 0.0 for equal numbers, and keys do not."""
+    """Return the types of the primary key: Spark compares -0.0 and 0.0 as equal, but they are different keys."""
     return [str(table.schema.field(name).type) for name in table.schema.primary_keys]
 
 
 def describe_target_read(spark: SparkSession, table: Table) -> str:
-    """Return in a few words who reads the rows that a statement changes, for EXPLAIN."""
+    """Describe in a few words, for EXPLAIN, how the rows that a statement changes are read."""
     snapshot = table.snapshot()
     if snapshot is None:
         return "there are no rows"

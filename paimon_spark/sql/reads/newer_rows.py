@@ -1,4 +1,4 @@
-"""The rows of a table with a primary key, from its base run, which Spark reads, and a few newer rows."""
+"""The rows of a primary key table, merged from the base run, which Spark reads, and a few newer rows."""
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -13,7 +13,7 @@ from paimon_spark.types import spark_schema
 
 
 def with_newer_rows(base: DataFrame, newer: pa.Table, schema: TableSchema) -> DataFrame:
-    """Return the rows of the base run whose keys no newer row has, and the newer rows that are no deletes.
+    """Return the base rows without a newer row of the same key, and the newer rows that are not deletes.
 
     Args:
         base: rows of the base run, of a classic session.

@@ -1,4 +1,4 @@
-"""A table by its path in a classic session: Spark's own scan reads the files that it would read in a catalog."""
+"""A table opened by its path in a classic session: Spark's own scan reads the same files as for a catalog table."""
 
 import logging
 import time
@@ -46,7 +46,7 @@ from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
 _OF_THE_DATA_SOURCE = READ_OPTIONS.keys() - {"columns"}
-"""Options that only the Python data source heeds."""
+"""Options that only the Python data source supports."""
 _OF_MOMENTS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
 
 
@@ -56,14 +56,14 @@ class PathReads(TableReads):
 
     request: ReadRequest
     given: Mapping[str, str]
-    """The options of the read by their canonical names."""
+    """The read options under their canonical names."""
 
     @classmethod
     def of(cls, spark: SparkSession, given: Mapping[str, str]) -> "PathReads":
         """Return the reads with these options."""
         request = batch_request(given)
         table = open_table(request)
-        jvm: Any = Jvm(spark) if is_classic(spark) else None  # which is not asked then
+        jvm: Any = Jvm(spark) if is_classic(spark) else None  # not used without a classic session
         return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(given))
 
     def whole(self) -> StructType:
@@ -71,7 +71,7 @@ class PathReads(TableReads):
         return spark_schema(project(self.schema, self.request.columns, metadata=True))
 
     def frame(self) -> DataFrame:
-        """Return the rows as a DataFrame, which decides for each query who reads."""
+        """Return the rows as a DataFrame, which chooses a reader for each query."""
         name = f"paimon {hide_secrets(str(self.table.location))}"
         handler = handler_of(self.jvm, self)
         table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), handler)
@@ -84,10 +84,10 @@ class PathReads(TableReads):
 
         Args:
             columns: the names of the columns; `None`: the columns of the options, or all.
-            filter: a further filter; `None`: none.
-            reason: why Spark's own scan does not read, if that is known.
-            listed: the number of splits, and of sections, to list.
-            runner: executes the read, which is measured; `None`: it is not executed.
+            filter: an additional filter; `None`: no filter.
+            reason: the reason why Spark's own scan does not read; `None`: no reason is known yet.
+            listed: the most splits, and the most sections, to list.
+            runner: runs and measures the read; `None`: do not run it.
         """
         fields = project(self.schema, columns or self.request.columns, metadata=True)
         known = self._read_schema().fields
@@ -114,15 +114,15 @@ class PathReads(TableReads):
         return replace(planned, batch_rows=self.request.batch_rows, min_tasks=self.request.min_tasks)
 
     def _strategy(self, planned: PlannedScan, reason: str | None) -> str:
-        """Return in words who reads a scan; `reason`: why Spark's own scan does not read, if that is known."""
+        """Describe the reader of a scan; `reason`: why Spark's own scan does not read, or `None`."""
         try:
             strategy = Tasks(reason) if reason else choose(planned, self.jvm, native=True)
-        except UnsupportedError as error:  # a JVM that takes no classes
+        except UnsupportedError as error:  # the JVM accepts no classes
             strategy = Tasks(str(error))
         return strategy.summary if isinstance(strategy, Divided) else strategy.description
 
     def _current(self) -> Table:
-        return open_table(self.request)  # a DataFrame has the rows of the moment when it runs
+        return open_table(self.request)  # a DataFrame reads the newest rows each time it runs
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         return self._moments()
@@ -135,7 +135,7 @@ class PathReads(TableReads):
 
 
 def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None:
-    """Return why no read with these options can be native; `None`: the files of its scans decide."""
+    """Return the reason why no read with these options can be native; `None`: it depends on the files."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
     if not native_reads(spark.conf.get(NATIVE_READS, None)):
@@ -147,26 +147,26 @@ def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None
 
 
 def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[str, str]) -> DataFrame | None:
-    """Return the rows of a table as a DataFrame that decides for each query who reads; `None`: the Python data source.
+    """Return a table's rows as a DataFrame that chooses a reader per query; `None`: use the Python data source.
 
     Args:
         spark: the session.
         given: the options that the user gave.
-        options: the options for the Python data source, if it reads.
+        options: the options for the Python data source, in case it reads.
     """
     try:
         if unsuitable_read(spark, given) is not None:
             return None
         return PathReads.of(spark, options).frame()
-    except (PaimonError, Py4JError) as error:  # the data source raises its errors, and needs no JVM that takes classes
+    except (PaimonError, Py4JError) as error:  # the data source will raise its own errors, and needs no Java classes
         _log.info("the Python data source reads: %s", error)
         return None
 
 
 def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, str]:
-    """Return the options that say where the table of a name is, as the session resolves it.
+    """Return the options that locate the table with a name that the session resolves.
 
-    Raises UnsupportedError for Spark Connect and for a table that is not Paimon's, Spark's error for an unknown one.
+    Raises UnsupportedError for Spark Connect and for a table of another format, Spark's error for an unknown table.
     """
     if not is_classic(spark):
         raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
@@ -187,17 +187,17 @@ def explain(
     analyze: bool = False,
     listed: int = DEFAULT_LISTED,
 ) -> Explanation:
-    """Return what a read would read, and who reads, with the text of `EXPLAIN` in SQL.
+    """Return the plan of a read and its reader, with the text of `EXPLAIN` in SQL.
 
     Raises UnsupportedError for a read of changes.
 
     Args:
         spark: the session.
         given: the options that the user gave.
-        columns: the names of the columns; `None`: all.
-        filter: as a read takes it; `None`: all rows.
-        analyze: True: tasks of Spark read the rows, drop them and measure.
-        listed: the number of splits, and of sections, that the text lists.
+        columns: the names of the columns; `None`: all columns.
+        filter: a filter as SQL text or as a predicate; `None`: all rows.
+        analyze: True: Spark tasks read the rows, discard them and measure the read.
+        listed: the most splits, and the most sections, that the text lists.
     """
     if is_about_changes(given):
         raise UnsupportedError("cannot explain a read of changes: leave the options that choose them out")

@@ -1,4 +1,4 @@
-"""A scan and its plan, which is made once: the strategy, the statistics, EXPLAIN and the tasks use the same plan."""
+"""A scan that is planned once: the strategy, the statistics, EXPLAIN and the tasks use the same plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,15 +26,15 @@ class PlannedScan:
     address: Mapping[str, str]
     """The options with which the Python data source opens the table."""
     mismatch: str | None = None
-    """A column of the request that the snapshot's schema does not have as Spark knows it, in words; `None`: none."""
+    """A description of a column that differs between Spark's schema and the snapshot's; `None`: no difference."""
     with_columns_of_now: bool = False
-    """True if an option chose a snapshot with other columns: its rows are read with the columns of now."""
+    """True if an option chose a snapshot with other columns: its rows are read with the table's current columns."""
     part: Plan | None = None
-    """A part of another scan's plan, which is the plan of this scan; `None`: the scan is planned."""
+    """The plan of this scan, if it is a part of another scan's plan; `None`: the scan plans itself."""
     batch_rows: int = DEFAULT_BATCH_ROWS
-    """The most rows of a batch that a task hands to Spark."""
+    """The most rows of a batch that a task passes to Spark."""
     min_tasks: int = DEFAULT_MIN_TASKS
-    """The number of tasks to divide the read into, if it has splits enough."""
+    """The least number of tasks of the read, if it has enough splits."""
 
     @property
     def reads_branches(self) -> bool:
@@ -48,7 +48,7 @@ class PlannedScan:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the scan; of two branches the splits of both."""
+        """The plan of the scan, with the splits of both branches if there are two."""
         if self.part is not None:
             return self.part
         if self.reads_branches:
@@ -60,7 +60,7 @@ class PlannedScan:
         return scan_statistics(self.scan, self.plan.splits)
 
     def narrowed(self, predicate: Predicate | None) -> "PlannedScan":
-        """Return the scan of the rows for which another bound predicate is true too; it has a plan of its own."""
+        """Return a scan with an additional bound predicate, which is planned again."""
         if predicate is None:
             return self
         request = replace(self.request, predicate=_both(self.request.predicate, predicate))
@@ -71,7 +71,7 @@ class PlannedScan:
         return replace(self, part=plan)
 
     def reader(self) -> DataSourceReader:
-        """Return the reader of the rows in tasks: it reads the plan unless the options choose more."""
+        """Return the reader for tasks; it reads the plan unless options do more than choose a snapshot."""
         return self.reader_of_options() if self.request.other_options else self.reader_of_plan()
 
     def reader_of_plan(self) -> PaimonReader:
@@ -111,5 +111,5 @@ class PlannedScan:
         return {**self.address, **others, "read.rows-of-snapshot": str(self.scan.snapshot.id)}
 
 
-def _both(one: Predicate | None, other: Predicate) -> Predicate | None:
-    return other if one is None else conjunction([one, other])
+def _both(first: Predicate | None, second: Predicate) -> Predicate | None:
+    return second if first is None else conjunction([first, second])

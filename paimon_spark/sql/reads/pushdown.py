@@ -1,8 +1,8 @@
-"""Filters of Spark as predicates of the engine.
+"""Translation of Spark's filters to predicates of the engine.
 
-A filter arrives as a tree of its connector expression (``Trees.java``); `None`: Spark has no such expression. Spark
-evaluates filters again, so a predicate may be true for more rows than its filter, and never for fewer. Under NOT a
-predicate must be equal to its filter.
+A filter arrives as the tree of its connector expression (``Trees.java``); `None`: Spark has no such expression. Spark
+evaluates filters again, so a predicate may accept more rows than its filter, but never fewer. Under NOT, a predicate
+must be equivalent to its filter.
 """
 
 import datetime as dt
@@ -32,17 +32,17 @@ _TYPES = {
     "float": {"FLOAT"}, "double": {"DOUBLE"}, "decimal": {"DECIMAL"}, "string": set(TEXT_ROOTS),
     "byte": set(INTEGER_ROOTS), "short": set(INTEGER_ROOTS), "integer": set(INTEGER_ROOTS), "long": set(INTEGER_ROOTS),
 }  # fmt: skip
-"""The types of columns that a literal of Spark's type may be compared with."""
+"""The column types with which a literal of a Spark type may be compared."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = dt.timedelta(days=1)
 
 
 class _Untranslatable(Exception):
-    """A filter, or a part of it, has no equal predicate."""
+    """A filter, or a part of it, without an equivalent predicate."""
 
 
 _FALSE_FOR_NULL = {"=", "!=", "<", "<=", ">", ">=", "in", *TEXT_TESTS}
-"""Tests that no NULL passes."""
+"""Tests that NULL never passes."""
 
 
 def predicates_of(trees: Sequence[Tree | None], schema: TableSchema) -> list[Predicate | None]:
@@ -56,19 +56,19 @@ def predicate_of(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate
 
 
 def exact_predicate(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
-    """Return a bound predicate that is equal to the AND of the filters for each row; `None`: no such predicate."""
+    """Return a bound predicate that is equivalent to the AND of the filters; `None`: there is no such predicate."""
     found = [_bound(tree, schema, exact=True) for tree in trees]
     return None if any(p is None for p in found) else conjunction([p for p in found if p is not None])
 
 
 def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
-    """Return True if the values of the partition columns decide the filter, exactly as the engine evaluates it."""
+    """Return True if partition values alone decide the filter, so that the engine evaluates it exactly."""
     found = _bound(tree, schema, exact=True)
     return found is not None and columns(found) <= set(schema.partition_keys)
 
 
 def without_implied(p: Predicate | None) -> Predicate | None:
-    """Return an equal predicate without the tests ``IS NOT NULL`` that Spark adds for columns which it compares."""
+    """Return an equivalent predicate without the ``IS NOT NULL`` tests that Spark adds for compared columns."""
     if not isinstance(p, And):
         return p
     compared = {part.column for part in p.children if isinstance(part, Leaf) and part.op in _FALSE_FOR_NULL}
@@ -96,7 +96,7 @@ class _Translation:
         self._fields, self._finer = fields, finer_than_spark(fields)
 
     def of(self, tree: Tree, *, exact: bool) -> Predicate:
-        """Return a predicate that is true for each row that passes the filter; ``exact``: with equal results."""
+        """Return a predicate that accepts each row that passes the filter; ``exact``: True: an equivalent predicate."""
         op, args = tree.get("op"), tree.get("args", [])
         if op == "AND":
             return self._and(args, exact=exact)
@@ -143,7 +143,7 @@ class _Translation:
         return Leaf(_COMPARISONS[op], *self._compared(left, [right], nulls=op == "<=>"))
 
     def _compared(self, column: Tree, literals: Sequence[Tree], *, nulls: bool) -> tuple[str, tuple[Any, ...]]:
-        """Return the name of a column and the values that it is compared with."""
+        """Return the name of a column and the values with which it is compared."""
         field = self._column(column)
         if field.name in self._finer or not all("value" in literal for literal in literals):
             raise _Untranslatable
@@ -153,7 +153,7 @@ class _Translation:
         return field.name, values
 
     def _column(self, tree: Tree, root: str | None = None) -> DataField:
-        """Return the column of the table that a reference names; a field inside of a column is untranslatable."""
+        """Return the table column that a reference names; a nested field is untranslatable."""
         path = tree.get("column", ())
         if len(path) != 1:
             raise _Untranslatable

@@ -30,16 +30,16 @@ class ScanHandler(ScanEndpoint):
 
     jvm: Jvm
     schema: TableSchema
-    """The schema of the table as Spark knows it."""
+    """The schema of the table as Spark sees it."""
     whole: StructType
-    """All columns that a query may ask for."""
+    """All columns that a query may read."""
     shown: str
-    """The table in plans."""
+    """The name of the table in plans."""
     planned: PlannedScan
     native: bool
     """True if the session allows reads without Python's tasks."""
     keep_alive: list[object] = field(default_factory=list)
-    """Objects of the sources that must live as long as Spark has this scan."""
+    """Objects of the sources that must live as long as Spark keeps this scan."""
 
     @property
     def request(self) -> ScanRequest:
@@ -48,11 +48,11 @@ class ScanHandler(ScanEndpoint):
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The choice of who reads the scan."""
+        """The strategy that reads the scan."""
         return choose(self.planned, self.jvm, native=self.native)
 
     def description(self) -> str:
-        """Return what Spark knows of the scan before it runs, as JSON."""
+        """Return the properties of the scan that Spark needs for planning, as JSON."""
         columns = self.request.columns
         return json.dumps(
             {
@@ -66,7 +66,7 @@ class ScanHandler(ScanEndpoint):
 
     @property
     def text(self) -> str:
-        """The text of the scan in a plan. Scans of one query with equal texts read equal rows."""
+        """The text of the scan in a plan. Within a query, scans with equal texts read equal rows."""
         request, snapshot = self.request, self.planned.scan.snapshot
         options = sorted(request.options.items())  # values are hashed: an option may be a secret
         digest = hashlib.sha256(repr(options).encode()).hexdigest()[:8]
@@ -85,7 +85,7 @@ class ScanHandler(ScanEndpoint):
         return self.explain_as(self.strategy.description)
 
     def explain_as(self, engine: str) -> str:
-        """Return the explanation, or the reason why there cannot be one; `engine`: the strategy in words."""
+        """Return the explanation, or the reason why the scan cannot be explained; `engine`: the strategy in words."""
         try:
             return str(explanation(self.planned, self.whole, engine))
         except PaimonError as error:
@@ -93,11 +93,11 @@ class ScanHandler(ScanEndpoint):
 
     @property
     def _takes_filters(self) -> bool:
-        """True if filters of a running join may leave out files."""
+        """True if runtime filters of a join may prune files."""
         return True
 
     def parts(self) -> Any:
-        """Return the scans of the files that Spark's own scan reads and of the rest; `None`: the scan stays whole."""
+        """Return one scan for Spark's own reader and one for the other files; `None`: the scan is not divided."""
         divided = self.strategy
         if not isinstance(divided, Divided) or not plans_reads():
             return None
@@ -112,7 +112,7 @@ class ScanHandler(ScanEndpoint):
         return part
 
     def source(self, trees: str) -> Any:
-        """Return the source of the rows, without files that filters of a running join exclude, as ``Tagged.java``."""
+        """Return the source of the rows as ``Tagged.java``, without files that runtime filters of a join exclude."""
         filters = json.loads(trees)
         planned, strategy = self.planned, self.strategy
         if filters:
@@ -124,7 +124,7 @@ class ScanHandler(ScanEndpoint):
         return source.to_java(self.jvm)
 
     def stream_source(self) -> Any:
-        """Return the scan of the Python data source, which has streams."""
+        """Return the scan of the Python data source, which supports streams."""
         return data_source_scan(self.jvm, self.request, self.planned.source_options())
 
     def statistics(self) -> str:
@@ -134,17 +134,17 @@ class ScanHandler(ScanEndpoint):
 
 @dataclass
 class ScanPart(ScanHandler):
-    """One of the two scans that take the place of a divided scan, see ``PaimonDivideRule.java``."""
+    """One of the two scans that replace a divided scan, see ``PaimonDivideRule.java``."""
 
     explained: ScanHandler | None = None
     """The divided scan, which one part explains; `None`: the other part explains it."""
 
     @property
     def _takes_filters(self) -> bool:
-        return False  # they would choose among all files again
+        return False  # they would select from all files of the divided scan
 
     def explain(self) -> str | None:
-        """Return the explanation of the divided scan; `None`: the other part does."""
+        """Return the explanation of the divided scan; `None`: the other part explains it."""
         divided = self.explained
         if divided is None or not isinstance(divided.strategy, Divided):
             return None

@@ -1,4 +1,4 @@
-"""The request of a scan of one table: the value from which every kind of scan is built."""
+"""The request for a scan of one table, from which every kind of scan is built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,38 +16,38 @@ _OPTION_OF = {"version": "scan.version", "timestamp": "scan.timestamp-millis"}
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """Columns, filters, limit, options and moment of a scan."""
+    """The columns, filter, limit, options and time travel of a scan."""
 
     columns: StructType
-    """The columns in the order of Spark, structs pruned to the fields that the query needs; metadata columns by name.
-    A query that needs no column, such as a count, asks for the cheapest column of the table."""
+    """The columns in Spark's order, with structs pruned to the fields that the query needs; metadata columns by name.
+    A query that needs no column, such as a count, reads the cheapest column of the table."""
     predicate: Predicate | None = None
-    """True for every row that the query needs, and bound to the table with timestamps in microseconds
-    (``FileStore.in_microseconds``). Of a condition on partition columns alone it is exact, and Spark does not evaluate
-    such a condition again."""
+    """A predicate that accepts every row the query needs, bound to the table with timestamps in microseconds
+    (``FileStore.in_microseconds``). For a condition on partition columns only it is exact, and Spark does not evaluate
+    the condition again."""
     limit: int | None = None
-    """This number of rows is enough, whichever rows they are; Spark cuts the rest. `None`: all rows are needed."""
+    """The number of rows that suffices, in any order; Spark drops extra rows. `None`: all rows are needed."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The options of the read, by the names that the user wrote."""
+    """The read options, under the names that the user wrote."""
     when: Mapping[str, Any] = field(default_factory=dict)
-    """The moment, as ``Table.scan`` takes it: ``version`` or ``timestamp`` in milliseconds; empty: the newest."""
+    """Time travel arguments of ``Table.scan``: ``version``, or ``timestamp`` (epoch ms); empty: the newest snapshot."""
 
     @property
     def moment(self) -> Mapping[str, Any]:
-        """The moment that `when` or an option names, as ``Table.scan`` takes it; empty: the newest.
+        """The time travel argument of ``Table.scan``, from `when` or an option; empty: the newest snapshot.
 
-        Raises InvalidInputError for two moments and for a `scan.mode` that needs one.
+        Raises InvalidInputError for two of them, and for a `scan.mode` that requires one.
         """
         chosen = self._sorted_options[0]
         if chosen and self.when:
             raise InvalidInputError(
-                f"{', '.join(chosen)}: an option and the statement each choose a moment: leave one of them out"
+                f"{', '.join(chosen)}: an option and the statement both choose a snapshot: leave one of them out"
             )
         return self.when or chosen
 
     @property
     def other_options(self) -> Mapping[str, str]:
-        """The options that do more than choose a moment."""
+        """The options that do more than choose a snapshot."""
         return self._sorted_options[1]
 
     @property

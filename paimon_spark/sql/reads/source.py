@@ -1,4 +1,4 @@
-"""The source of a scan's rows with its kind: ``PaimonScan.java`` makes Spark's scan of that kind."""
+"""The source of a scan's rows with its kind, from which ``PaimonScan.java`` creates Spark's scan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ class Source:
 
     kind: Kind
     data: Any
-    """Of native: a text, see `scan_text`; of rows: a Java Dataset; of tasks: bytes, see ``PlannedTasks.java``; of
-    source: a Java Scan."""
+    """By kind: "native": a text, see `scan_text`; "rows": a Java Dataset; "tasks": bytes, see ``PlannedTasks.java``;
+    "source": a Java Scan."""
     keep_alive: object = None
-    """An object that must live as long as Spark has the scan."""
+    """An object that must live as long as Spark keeps the scan."""
 
     def to_java(self, jvm: Jvm) -> Any:
         """Return the source as ``Tagged.java``."""
@@ -43,7 +43,7 @@ def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, o
         jvm: the JVM of the session.
         reader: the reader of the rows.
         request: the request of the query.
-        options: the options of the Python data source, for a Spark whose tasks cannot be planned here.
+        options: the options of the Python data source, for versions of Spark whose tasks cannot be planned here.
     """
     planned = planned_read(PaimonDataSource({}), request.columns, reader)
     if planned is not None:
@@ -52,7 +52,7 @@ def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, o
 
 
 def data_source_scan(jvm: Jvm, request: ScanRequest, options: Mapping[str, str]) -> Any:
-    """Return the scan of the Python data source for a request, which has streams, as a Java Scan."""
+    """Return the Python data source's scan of a request, which supports streams, as a Java Scan."""
     spark = jvm.active_session()
     given = request.with_filter_texts(options)
     relation = analyzed(spark.read.format("paimon").options(**given).schema(request.columns).load())

@@ -1,4 +1,4 @@
-"""Sizes of a scan for Spark's optimiser: of the files to read, and of the columns if the table was analysed."""
+"""Scan statistics for Spark's optimizer: of the files to read, and of the columns if the table was analyzed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _WITH_BOUNDS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}
 def scan_statistics(scan: TableScan, splits: Sequence[DataSplit]) -> str:
     """Return rows, bytes and columns of a scan as JSON, for ``PaimonScan.java``.
 
-    Rows of files that must be merged are counted once per file.
+    For files that must be merged, the number of rows is the sum over the files.
 
     Args:
         scan: the scan to measure.

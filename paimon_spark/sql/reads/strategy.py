@@ -1,4 +1,4 @@
-"""The strategy of a scan: who reads its rows, and why.
+"""The strategy of a scan: the reader of its rows, and the reason for the choice.
 
 To add a strategy: a class with `description` and `source`, a function of the type `Offer`, its entry in `OFFERS`, and
 its kind in ``PaimonScan.java``.
@@ -27,7 +27,7 @@ class Native:
 
     files: NativeFiles
     note: str = ""
-    """A remark about the files that it does not read."""
+    """A remark about files that this scan does not read."""
 
     @property
     def description(self) -> str:
@@ -43,10 +43,10 @@ class Native:
 
 @dataclass(frozen=True)
 class DriverRows:
-    """The driver reads the few rows, and one task gets them."""
+    """The driver reads the rows, which are few, and sends them to one task."""
 
     rows: str
-    """The rows in words."""
+    """A description of the rows."""
     reason: str
     """Why Spark's own scan does not read."""
 
@@ -64,7 +64,7 @@ class DriverRows:
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks of the Python data source read the rows."""
+    """Spark tasks of the Python data source read the rows."""
 
     reason: str
     """Why Spark's own scan does not read."""
@@ -81,7 +81,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Divided:
-    """Spark's own scan reads some files, tasks read the rest: a rule makes two scans of the scan where it can."""
+    """Spark's own scan reads some files, and tasks read the rest: an optimizer rule divides the scan if it can."""
 
     native: Native
     native_plan: Plan
@@ -92,7 +92,7 @@ class Divided:
 
     @property
     def description(self) -> str:
-        """The strategy of the scan as long as it is not divided."""
+        """The strategy of the scan while it is not divided."""
         return f"through Python: {self.reason}"
 
     @property
@@ -107,11 +107,11 @@ class Divided:
 
 Strategy: TypeAlias = Native | DriverRows | Tasks | Divided
 Offer: TypeAlias = Callable[[PlannedScan, Jvm, str], Strategy | None]
-"""A strategy for a scan that is not native for a reason; `None`: it does not fit."""
+"""A function that returns a strategy for a scan that cannot be native, given the reason; `None`: not applicable."""
 
 
 def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
-    """Choose who reads a scan.
+    """Choose the strategy of a scan.
 
     Args:
         planned: the scan.
@@ -131,7 +131,7 @@ def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
 
 
 def _unsuitable(planned: PlannedScan) -> str | None:
-    """Return why tasks must read the scan, with any files; `None`: the files decide."""
+    """Return the reason why tasks must read the scan regardless of its files; `None`: it depends on the files."""
     request, store = planned.request, planned.scan.store
     if request.other_options:
         return with_options(request.other_options)
@@ -159,4 +159,4 @@ def _divided(planned: PlannedScan, jvm: Jvm, reason: str) -> Divided | None:
 
 
 OFFERS: Sequence[Offer] = (_driver_rows, _divided)
-"""The strategies for a scan that is not native, the best first."""
+"""The strategies for a scan that cannot be native, best first."""

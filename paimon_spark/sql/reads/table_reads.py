@@ -1,4 +1,4 @@
-"""The scans of one table, which has a name in a catalog or only a path."""
+"""The scans of one table, opened by its name in a catalog or by its path."""
 
 import json
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
 
 _WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "DOUBLE", "TIMESTAMP", "TIMESTAMP_LTZ")
-"""Types of columns that are cheap to decode, the cheapest first."""
+"""Column types that are cheap to decode, cheapest first."""
 
 
 def cheapest_column(schema: TableSchema) -> str:
-    """Return the name of the column that costs least to read: of the partition, of the key, or the narrowest."""
+    """Return the cheapest column to read: a partition column, a key column, or the narrowest column."""
     known = [*schema.partition_keys, *schema.primary_keys]
     if known:
         return known[0]
@@ -48,7 +48,7 @@ class TableReads(ReadEndpoint):
     when: Mapping[str, Any]
 
     def decided_filters(self, trees: str) -> str:
-        """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
+        """Return a text with one digit per filter: '1' if partition values decide the filter, else '0'."""
         schema = self._read_schema()
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
@@ -71,9 +71,9 @@ class TableReads(ReadEndpoint):
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
 
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
-        """Return the scan of a request with its predicate, to be planned.
+        """Return the unplanned scan of a request, with its predicate.
 
-        If an option chooses the snapshot, its rows have the columns that the table has now, as Spark knows them.
+        If an option chooses the snapshot, its rows are read with the table's current columns, as Spark sees them.
 
         Args:
             table: the table.
@@ -91,7 +91,7 @@ class TableReads(ReadEndpoint):
         return PlannedScan(replace(scan, predicate=predicate), request, self._options(), mismatch, of_now)
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
-        """Return the request without rows that statistics know not to be among the first ones of an order."""
+        """Narrow the request to rows that, by statistics, may be among the first rows of an order."""
         if request.other_options or reads_branches(scan.store) or len(order["by"].get("column", ())) != 1:
             return request
         if scan.store.schema.fields != self._read_schema().fields:
@@ -102,28 +102,28 @@ class TableReads(ReadEndpoint):
         return replace(request, predicate=conjunction(parts))
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
-        """Return a scan of the moment that the request names, without its filter."""
+        """Return a scan of the snapshot that the request chooses, without its filter."""
         return table.with_store(table.store.in_microseconds()).scan(limit=request.limit, **request.moment)
 
     def _mismatch(self, scan: TableScan, request: ScanRequest) -> str | None:
-        """Return in words a column of the request that the schema of the scan does not have as Spark knows it."""
+        """Describe a requested column that differs between Spark's schema and the scan's; `None`: no difference."""
         known = {field.name: field for field in self._read_schema().fields}
         stored = {field.name: field for field in scan.store.schema.fields}
         names = {*request.columns.names, *(() if request.predicate is None else columns(request.predicate))}
         for name in sorted(names & known.keys()):
             if name not in stored or not is_same_field(known[name], stored[name]):
-                return f"column {name} is another one in schema {scan.store.schema.id}"
+                return f"column {name} differs in schema {scan.store.schema.id}"
         return None
 
     def _current(self) -> Table:
-        """Return the table for a scan that begins now."""
+        """Return the table for a new scan."""
         return self.table
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
-        """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
+        """Return the rows of an aggregation that metadata can answer, in the form of ``PaimonLocalScan.java``."""
         filters = json.loads(trees)
         request = ScanRequest(StructType(), options=self._read_options(options, json.loads(settings)), when=self.when)
-        if request.other_options or reads_branches(self.table.store):  # they may choose other rows
+        if request.other_options or reads_branches(self.table.store):  # they may change the rows
             return None
         schema = self._read_schema()
         if not all(decided_by_partitions(tree, schema) for tree in filters):
@@ -137,7 +137,7 @@ class TableReads(ReadEndpoint):
         )
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
-        """Return the options of a read; `options`: of the statement, as JSON; `settings`: of the session."""
+        """Return the read options, from the statement (`options`, as JSON) and the session (`settings`)."""
         given: dict[str, str] = json.loads(options)
         return given
 
@@ -146,7 +146,7 @@ class TableReads(ReadEndpoint):
         raise NotImplementedError
 
     def _read_schema(self) -> TableSchema:
-        """Return the schema that reads use: Spark's timestamps have microseconds."""
+        """Return the schema for reads, with timestamps in microseconds as in Spark."""
         return self.table.store.with_schema(self.schema).in_microseconds().schema
 
     def _columns(self, required: str | None) -> StructType:
@@ -162,5 +162,5 @@ class TableReads(ReadEndpoint):
         )
 
     def whole(self) -> StructType:
-        """Return the columns that Spark knows."""
+        """Return all columns that Spark sees."""
         return spark_schema(self.schema.fields)

@@ -1,1 +1,1 @@
-"""Statements of SQL: a parser for statements that only Paimon has, procedures, and DELETE, UPDATE and MERGE."""
+"""SQL statements: a parser for Paimon-specific statements, procedures, and DELETE, UPDATE and MERGE."""

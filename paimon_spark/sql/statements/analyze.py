@@ -1,4 +1,4 @@
-"""ANALYZE TABLE, which Spark refuses for the tables of other catalogs than its own."""
+"""ANALYZE TABLE, which Spark supports only for tables of its own catalog."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _TABLES = "TABLES"
 class AnalyzeStatement:
     """``ANALYZE TABLE t COMPUTE STATISTICS [FOR ALL COLUMNS | FOR COLUMNS a, b]``.
 
-    ``refused``: a part of the statement that Paimon does not have; `None`: there is none.
+    ``refused``: a part of the statement that Paimon does not support; `None`: all parts are supported.
     """
 
     table: tuple[str, ...]
@@ -36,12 +36,12 @@ class AnalyzeStatement:
         """Compute the statistics and commit them; return no row."""
         if self.refused == _TABLES:
             raise UnsupportedError(
-                "ANALYZE TABLES is not possible for Paimon tables: say ANALYZE TABLE for each of them"
+                "ANALYZE TABLES is not possible for Paimon tables: run ANALYZE TABLE for each of them"
             )
         opened, storage = open_table_and_storage(jvm, spark, self.table, "ANALYZE TABLE")
         if self.refused is not None:
             raise UnsupportedError(
-                f"ANALYZE TABLE ... {self.refused} is not possible for a Paimon table, whose statistics are of all its "
+                f"ANALYZE TABLE ... {self.refused} is not possible for a Paimon table, whose statistics cover all its "
                 "rows: leave it out"
             )
         table = only_table(opened)
@@ -50,7 +50,7 @@ class AnalyzeStatement:
 
 
 def parse_analyze(text: str) -> AnalyzeStatement | None:
-    """Parse ``ANALYZE TABLE`` and ``ANALYZE TABLES``, which is refused; `None`: another statement."""
+    """Parse ``ANALYZE TABLE``, and ``ANALYZE TABLES`` to refuse it; `None`: another statement."""
     cursor = Cursor(text)
     if cursor.accept("ANALYZE", "TABLES"):
         database = cursor.parts() if cursor.accept("IN") or cursor.accept("FROM") else ()

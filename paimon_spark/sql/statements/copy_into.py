@@ -31,7 +31,7 @@ _OPTIONS = {
     "JSON": (*_TEXTS, "allowComments", "allowSingleQuotes", "allowUnquotedFieldNames", "primitivesAsString"),
     "PARQUET": ("datetimeRebaseMode", "int96RebaseMode"),
 }
-"""The options of Spark's sources that FILE_FORMAT takes, by format; writes take ``compression``, too."""
+"""The options of Spark's sources that FILE_FORMAT accepts, by format; writes also accept ``compression``."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FileFormat:
     options: Mapping[str, str]
 
     def checked(self, *more: str) -> dict[str, str]:
-        """Return the options by Spark's names. InvalidInputError for another format or option."""
+        """Return the options under Spark's names. Raise InvalidInputError for an unknown format or option."""
         if self.name not in _OPTIONS:
             raise InvalidInputError(f"FILE_FORMAT TYPE is {self.name!r}: it must be one of {', '.join(_OPTIONS)}")
         known = {name.lower(): name for name in (*_OPTIONS[self.name], *more)}
@@ -74,11 +74,11 @@ class LoadStatement:
         """Insert the rows of the files in one commit; return the number of files."""
         open_table(jvm, spark, self.table, "COPY INTO")
         if self.settings.get("ON_ERROR", "ABORT_STATEMENT").upper() != "ABORT_STATEMENT":
-            raise UnsupportedError("ON_ERROR is possible as ABORT_STATEMENT only: a row that is wrong loads nothing")
+            raise UnsupportedError("ON_ERROR supports only ABORT_STATEMENT: one invalid row fails the whole statement")
         if self.settings.get("FORCE", "FALSE").upper() != "TRUE":
             raise UnsupportedError(
-                "COPY INTO without FORCE = TRUE is not possible: the table does not know which files it has loaded, so "
-                "each statement loads all of them. Say FORCE = TRUE, and choose the new files by PATTERN"
+                "COPY INTO without FORCE = TRUE is not possible: the table does not record which files it has loaded, "
+                "so each statement loads all of them. Set FORCE = TRUE, and select the new files with PATTERN"
             )
         options = self.format.checked()
         target = ".".join(_quoted(part) for part in self.table)
@@ -94,14 +94,16 @@ class LoadStatement:
         by_name = {field.name.lower(): field for field in schema}
         unknown = next((name for name in self.names if name.lower() not in by_name), None)
         if unknown is not None:
-            raise InvalidInputError(f"COPY INTO names {unknown!r}, the columns of the table are {schema.names}")
+            raise InvalidInputError(
+                f"COPY INTO names the column {unknown!r}, but the table has the columns {schema.names}"
+            )
         chosen = [by_name[name.lower()] for name in self.names] if self.names else list(schema)
         return [StructField(field.name, field.dataType) for field in chosen]
 
     def _read(
         self, spark: SparkSession, fields: list[StructField], files: list[str], options: Mapping[str, str]
     ) -> DataFrame:
-        """Return the columns of the files: of CSV by position (names of a header must be equal), of others by name."""
+        """Return the columns of the files, matched by position in CSV files, whose header must match, else by name."""
         reader = spark.read.format(self.format.name.lower()).options(**options).option("__globPaths__", "false")
         if self.format.name != "PARQUET":
             reader = reader.schema(StructType(fields)).option("mode", "FAILFAST").option("enforceSchema", "false")
@@ -109,7 +111,7 @@ class LoadStatement:
         return rows.select(*(_quoted(field.name) for field in fields))
 
     def _files(self, jvm: Jvm, spark: SparkSession) -> list[str]:
-        """Return the files under the path that PATTERN fits, without hidden ones. NotFoundError if there is none."""
+        """Return the visible files under the path that match PATTERN. Raise NotFoundError if no file matches."""
         pattern = re.compile(self.settings.get("PATTERN", ".*"))
         path = jvm.java.org.apache.hadoop.fs.Path(self.path)
         system = path.getFileSystem(session_state(spark).newHadoopConf())

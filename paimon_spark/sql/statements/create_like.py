@@ -1,4 +1,4 @@
-"""CREATE TABLE ... LIKE on Spark 4.1 and 4.2, where Spark has the statement for its own tables only."""
+"""CREATE TABLE ... LIKE on Spark 4.1 and 4.2, which support the statement only for Spark's own tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class LikeStatement:
         return f"Paimon CREATE TABLE {'.'.join(self.table)} LIKE {'.'.join(self.source)}"
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of the statement, under this name as Spark's TableInfo has them."""
+        """Return the properties of the statement; the method name is the same as in Spark's TableInfo."""
         return self.given
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
@@ -43,7 +43,7 @@ class LikeStatement:
 
 
 def parse_like(text: str) -> LikeStatement | None:
-    """Parse ``CREATE TABLE ... LIKE``; `None`: another statement, or a Spark that has this one."""
+    """Parse ``CREATE TABLE ... LIKE``; `None`: another statement, or a version of Spark that supports it."""
     cursor = Cursor(text)
     if _SPARK_HAS_IT or not cursor.accept("CREATE", "TABLE"):
         return None

@@ -1,4 +1,4 @@
-"""The parser and the rule that are laid over Spark's: row-level statements and the statements that only Paimon has."""
+"""The parser and rules that extend Spark's, for row-level statements and Paimon-specific statements."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ _PLAIN_STRINGS = "spark.sql.parser.escapedStringLiterals"
 def install_parser(jvm: Jvm) -> None:
     """Add the parser, the rules and the table functions to the session of `jvm`, and to later and cloned sessions.
 
-    A second call changes nothing. Raises UnsupportedError if this Spark keeps its parser or its rules elsewhere.
+    A second call changes nothing. Raises UnsupportedError if this version of Spark keeps its parser or rules elsewhere.
     """
     bridge = jvm.bridge
     jvm.check()
@@ -42,12 +42,12 @@ def install_parser(jvm: Jvm) -> None:
 
 @dataclass
 class StatementsHandler(StatementsEndpoint):
-    """The handler of the statements that only Paimon has, for ``PaimonParser.java``."""
+    """The handler of Paimon-specific statements, for ``PaimonParser.java``."""
 
     jvm: Jvm
 
     def parse(self, text: str) -> Any:
-        """Return title and columns of a statement as a Java array; `None`: the text is Spark's."""
+        """Return the title and the columns of a statement as a Java array; `None`: the text is for Spark's parser."""
         found = self._statement(text)
         return None if found is None else java_array(self.jvm, "java.lang.Object", [found.title, found.columns])
 
@@ -55,7 +55,7 @@ class StatementsHandler(StatementsEndpoint):
         """Run a statement and return its rows as a Java array of arrays."""
         statement = self._statement(text)
         if statement is None:
-            raise UnsupportedError(f"the table of this statement has no catalog of Paimon any more: {text}")
+            raise UnsupportedError(f"the table of this statement is no longer in a Paimon catalog: {text}")
         return row_arrays(self.jvm, statement.run(self.jvm, self.jvm.session(session)))
 
     def _statement(self, text: str) -> Statement | None:
@@ -76,7 +76,7 @@ def _is_ansi(spark: SparkSession) -> bool:
 
 
 def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
-    """Return True if the statement's table is named by a catalog of ours, or the current one is ours."""
+    """Return True if the statement's table name is in a Paimon catalog, also by the current catalog."""
     manager = session_state(spark).catalogManager()
     first = next(iter(statement.table), "")
     if len(statement.table) > 1 and manager.isCatalogRegistered(first):

@@ -1,4 +1,4 @@
-"""``CALL <catalog>.sys.<procedure>(...)`` and ``SHOW PROCEDURES``: procedures as Spark asks for them."""
+"""``CALL <catalog>.sys.<procedure>(...)`` and ``SHOW PROCEDURES``: procedures for Spark's catalog interface."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, identifier: Any) -> Any:
     """Return a procedure as Spark's UnboundProcedure.
 
-    A procedure that does not exist is returned too: its `bind` raises as `find_procedure`.
+    For a procedure that does not exist, the `bind` of the returned object raises the error of `find_procedure`.
     """
     namespace, name = list(identifier.namespace()), identifier.name()
     try:
@@ -48,14 +48,14 @@ def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, iden
 
 
 def _parameter(jvm: Jvm, parameter: Parameter) -> Any:
-    """Return a parameter as Spark's; one that is not required is NULL by default."""
+    """Return a parameter as Spark's ProcedureParameter; an optional parameter is NULL by default."""
     kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(parameter.type)
     builder = getattr(jvm.type(_PARAMETER), "in")(parameter.name, kind)
     return (builder if parameter.required else builder.defaultValue("NULL")).build()
 
 
 def list_procedures(jvm: Jvm, namespace: Any) -> Any:
-    """Return the identifiers of the procedures as a Java array, whatever the namespace: a catalog has one set."""
+    """Return the identifiers of all procedures as a Java array; every namespace has the same procedures."""
     identifier, names = jvm.type(_IDENTIFIER), java_array(jvm, "java.lang.String", [SYSTEM_DATABASE])
     return java_array(jvm, _IDENTIFIER, [identifier.of(names, name) for name in sorted(CALL_PROCEDURES)])
 
@@ -67,7 +67,7 @@ class MissingProcedure(MissingProcedureEndpoint):
     error: PaimonError
 
     def refuse(self) -> None:
-        """Raise the reason."""
+        """Raise the error that explains why the procedure is missing."""
         raise self.error
 
 
@@ -98,6 +98,6 @@ class ProcedureHandler(ProcedureEndpoint):
             raise analysis_error(self.jvm, "NoSuchTableException", identifier) from None
         except (PaimonError, PySparkException, Py4JError):
             raise
-        except Exception as error:  # of the storage, mostly; a bare trace of py4j says less
+        except Exception as error:  # mostly a storage error, which says more than the traceback of py4j
             raise illegal(self.jvm, f"{self.procedure.name}: {type(error).__name__}: {error}") from error
         return row_arrays(self.jvm, rows)

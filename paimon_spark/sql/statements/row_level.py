@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE INTO: Spark's analysed statements as columns and DataFrames."""
+"""DELETE, UPDATE and MERGE INTO: the conversion of Spark's analyzed statements to columns and DataFrames."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ from paimon_spark.sql.reads.pushdown import Tree, exact_predicate
 from paimon_spark.sql.writes.target_access import DriverAccess
 
 _INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")
-"""Types of columns that Spark compares otherwise than the engine: with blanks at the end, or by the sign of zero."""
+"""Column types that Spark and the engine compare differently, because of trailing blanks or the sign of zero."""
 
 Counts = Sequence[Sequence[int | None]]
-"""One row: affected rows; of MERGE INTO also updated, deleted and inserted rows."""
+"""One row with the number of affected rows, and for MERGE INTO of updated, deleted and inserted rows."""
 
 
 @dataclass(frozen=True)
 class RowLevelStatement:
-    """A statement of a session: its table, the options to read it, and what ``RowLevelPlan.java`` knows of it.
+    """A statement in a session: its table, its read options, and its plan as ``RowLevelPlan.java``.
 
-    ``commit``: options of its commit.
+    ``commit``: the options of its commit.
     """
 
     jvm: Jvm
@@ -87,13 +87,13 @@ class RowLevelStatement:
         )
 
     def bind(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of the target so that the statement's columns refer to them."""
+        """Bind the statement's columns to the rows of the target."""
         return frame_of(self.jvm, self.plan.bind(self.session, java_rows(rows)))
 
 
 @dataclass(frozen=True)
 class _StatedValues(NewValues):
-    """The new values of a clause of a statement: Spark has cast them to the types of the columns."""
+    """The new values in a clause of a SQL statement, which Spark has cast to the types of the columns."""
 
     typed: ClassVar[bool] = True
     statement: RowLevelStatement
@@ -118,7 +118,7 @@ class _StatedValues(NewValues):
 
 
 def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | None:
-    """Return a predicate on partition columns that is equal to the AND of filters of Spark; `None`: there is none."""
+    """Return a predicate on partition columns equivalent to the AND of Spark's filters; `None`: no such predicate."""
     schema = table.store.in_microseconds().schema
     found = exact_predicate(trees, schema)
     if found is None:

@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: a statement that creates the same table, also where Spark's columns hide a part of a type."""
+"""SHOW CREATE TABLE: a statement that creates the same table, including type details that Spark's columns lack."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _SECRETS = {
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key",
     "spark.sql.redaction.options.regex": "(?i)url",
 }
-"""Settings by which Spark finds options whose values it hides, with their defaults."""
+"""Settings, with their defaults, by which Spark recognizes options whose values it redacts."""
 _HIDDEN = "*********(redacted)"
 
 
@@ -67,13 +67,13 @@ def parse_show_create(text: str) -> ShowCreateStatement | None:
 
 
 def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, location: str) -> str:
-    """Return a CREATE TABLE; comments at its end name what SQL cannot say. Secrets are hidden as Spark hides them.
+    """Return a CREATE TABLE statement. Comments at its end list what SQL cannot declare. Secrets are redacted.
 
     Args:
-        jvm: of the session, which reads types again.
-        name: of the table, in parts.
-        schema: of the table.
-        location: its directory.
+        jvm: the JVM of the session, which parses types.
+        name: the parts of the table's name.
+        schema: the schema of the table.
+        location: the directory of the table.
     """
     properties = spark_properties(schema, location)
     secret = [re.compile(str(jvm.spark.conf.get(key, usual))) for key, usual in _SECRETS.items()]
@@ -112,7 +112,7 @@ def _comment(field: DataField) -> str:
 
 
 def type_sql(kind: DataType) -> str:
-    """Return a type as SQL declares it, without NOT NULL; the nearest type if SQL has no equal one."""
+    """Return a type in SQL syntax, without NOT NULL; the closest type if SQL has no equivalent."""
     match kind:
         case ArrayType():
             return f"ARRAY<{type_sql(kind.element)}>"

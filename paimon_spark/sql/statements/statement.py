@@ -1,4 +1,4 @@
-"""What a statement of ours is, and the list of their families."""
+"""The interface of Paimon-specific statements, and their families."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Statement(Protocol):
 
     @property
     def table(self) -> tuple[str, ...]:
-        """The parts of the name of the table; empty: the statement names none and is of the current catalog."""
+        """The parts of the table's name; empty: the statement names no table and belongs to the current catalog."""
         ...
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
@@ -39,10 +39,10 @@ class Statement(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """Statements that begin with the first of two words and hold the second.
+    """Statements that start with the first of two words and contain the second.
 
-    ``parse`` returns `None` for a text that is none of the family, and raises SyntaxMismatch for one that begins as a
-    statement of the family and goes on otherwise.
+    ``parse`` returns `None` for a text outside the family, and raises SyntaxMismatch for a text that starts like a
+    statement of the family but continues differently.
     """
 
     keywords: tuple[str, str]

@@ -1,4 +1,4 @@
-"""The words of a SQL text: names, strings, numbers and signs with their positions, without blanks and comments."""
+"""The tokens of a SQL text: names, strings, numbers and signs with their positions, without blanks and comments."""
 
 import re
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", 
 
 
 class SyntaxMismatch(Exception):
-    """A text that begins as one of our statements and goes on otherwise, with the place where it does.
+    """A text that starts like a Paimon-specific statement but continues differently, with the position.
 
-    ``near == ""``: at the end of the text.
+    ``near == ""``: the end of the text.
     """
 
     def __init__(self, line: int, column: int, near: str) -> None:
@@ -30,7 +30,7 @@ class SyntaxMismatch(Exception):
 
 @dataclass(frozen=True)
 class Token:
-    """A word: its kind (string, quoted, number, name, sign or end), its text as written, and its position."""
+    """A token: its kind (string, quoted, number, name, sign or end), its text as written, and its position."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Token:
 
     @property
     def value(self) -> str:
-        """The content of a string or a quoted name; the text of another word."""
+        """The content of a string or a quoted name; the text of any other token."""
         if self.kind == "quoted":
             return self.text[1:-1].replace("``", "`")
         if self.kind != "string":
@@ -50,7 +50,7 @@ class Token:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return the character that an escape means; "": it is none."""
+    """Return the text of an escape sequence; "": the sequence encodes no character."""
     short, long, octal, other = match.groups()
     if octal is not None:
         return chr(int(octal, 8))
@@ -60,10 +60,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def with_settings(text: str, *, double_quoted_names: bool, plain_strings: bool) -> str:
-    """Return a text that means by default what another text means under settings of Spark.
+    """Rewrite a text so that its meaning under Spark's default settings equals its meaning under other settings.
 
     Args:
-        text: as written.
+        text: the text as written.
         double_quoted_names: True if a text between double quotes is a name.
         plain_strings: True if a backslash in a string is a backslash.
     """
@@ -83,7 +83,7 @@ def with_settings(text: str, *, double_quoted_names: bool, plain_strings: bool) 
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Return the words of a text and a last one of kind ``end``. A semicolon at the end is left out."""
+    """Return the tokens of a text, followed by a token of kind ``end``. A final semicolon is dropped."""
     found, at = [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -110,7 +110,7 @@ def _after_comment(text: str, start: int) -> int:
 
 
 class Cursor:
-    """A position in the words of a text, and the checks of what comes next."""
+    """A position in the tokens of a text, with methods to consume the next tokens."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,11 +119,11 @@ class Cursor:
 
     @property
     def next(self) -> Token:
-        """The next word."""
+        """The next token."""
         return self._tokens[self._at]
 
     def accept(self, *keywords: str) -> bool:
-        """Take the words if they come next, in any case; else take none and return False."""
+        """Consume the keywords if they come next, in any case; else consume nothing and return False."""
         found = self._tokens[self._at : self._at + len(keywords)]
         same = len(found) == len(keywords) and all(
             token.kind in ("name", "sign") and token.text.upper() == word
@@ -133,7 +133,7 @@ class Cursor:
         return same
 
     def expect(self, *keywords: str) -> None:
-        """Take the words one after the other. Raises SyntaxMismatch at the first that does not come."""
+        """Consume the keywords in order. Raise SyntaxMismatch at the first keyword that is missing."""
         for word in keywords:
             if not self.accept(word):
                 raise self.mismatch()
@@ -151,13 +151,13 @@ class Cursor:
         return self._take("string")
 
     def skip(self) -> None:
-        """Take any word. Raises SyntaxMismatch at the end."""
+        """Consume any token. Raise SyntaxMismatch at the end."""
         if self.next.kind == "end":
             raise self.mismatch()
         self._at += 1
 
     def parenthesised(self) -> str:
-        """Take a parenthesis and return the text in it. Raises SyntaxMismatch if none comes, or if it stays open."""
+        """Consume text in parentheses and return it. Raise SyntaxMismatch without an opening or closing one."""
         self.expect("(")
         start, depth = self.next.start, 1
         while depth:
@@ -178,12 +178,12 @@ class Cursor:
         return tuple(found)
 
     def end(self) -> None:
-        """Check that the text ends here."""
+        """Raise SyntaxMismatch unless the text ends here."""
         if self.next.kind != "end":
             raise self.mismatch()
 
     def mismatch(self) -> SyntaxMismatch:
-        """Return the error that the next word does not fit."""
+        """Return the error for an unexpected next token."""
         before = self._text[: self.next.start]
         return SyntaxMismatch(before.count("\n") + 1, len(before) - before.rfind("\n") - 1, self.next.text)
 

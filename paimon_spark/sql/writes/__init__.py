@@ -1,1 +1,1 @@
-"""Writes by SQL: rows of a statement that become one commit."""
+"""SQL writes: the rows of a statement become one commit."""

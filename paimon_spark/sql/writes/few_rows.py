@@ -1,4 +1,4 @@
-"""The rows that a statement changes, handed to the driver where they are few."""
+"""The rows that a statement changes, collected by the driver if they are few."""
 
 import logging
 
@@ -15,14 +15,14 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 _log = logging.getLogger(__name__)
 MOST_CHANGES = 1 << 16
-"""So many changed rows the driver writes itself: without a shuffle, and without Python workers of Spark."""
-_LITTLE_WORK = 256 << 20  # bytes of files that are read in vain if more rows change
+"""The driver writes up to this many changed rows itself, without a shuffle and without Python workers."""
+_LITTLE_WORK = 256 << 20  # the most bytes of files to read in vain if too many rows change
 
 
 def few_changes(frame: DataFrame) -> pa.Table | None:
-    """Return the rows of a DataFrame; `None`: they are many, finding that out is much work, or over Spark Connect.
+    """Return the rows of a DataFrame; `None`: too many rows, too much work to count them, or a Connect session.
 
-    Raises Spark's errors of the query.
+    Raises the errors of the Spark query.
     """
     spark = frame.sparkSession
     if not is_classic(spark):
@@ -30,7 +30,7 @@ def few_changes(frame: DataFrame) -> pa.Table | None:
     try:
         jvm = Jvm(spark)
         limited = jvm.own("FewRows").of(java_session(spark), java_rows(frame), MOST_CHANGES + 1, _LITTLE_WORK)
-    except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
+    except (UnsupportedError, Py4JError) as error:  # for example, the JVM accepts no classes
         _log.info("tasks write the changed rows: %s", error)
         return None
     if limited is None:
@@ -38,7 +38,7 @@ def few_changes(frame: DataFrame) -> pa.Table | None:
     check_interrupted()
     try:
         rows = collected(frame_of(jvm, limited))
-    except Exception as error:  # a class of Spark
+    except Exception as error:  # the class is Spark's
         if is_too_large(error):
             return None
         raise

@@ -1,4 +1,4 @@
-"""Overwrites by a condition on rows: what matches is deleted and new rows are added, in one commit."""
+"""Overwrites by a condition on rows, which delete the matching rows and add new rows in one commit."""
 
 import uuid
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class _Matching:
         self._positions = column_positions(self._names, table.schema)
 
     def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches. InvalidInputError for a new row that does not match."""
+        """Yield the batches. Raise InvalidInputError for a new row that does not match."""
         for batch in batches:
             rows = batch
             if ROW_KIND.name in batch.schema.names:
@@ -54,8 +54,8 @@ class _Matching:
             if not pc.all(matches, min_count=0).as_py():
                 wrong = aligned.filter(pc.invert(matches)).slice(0, 1).to_pylist()[0]
                 raise InvalidInputError(
-                    f"the statement replaces the rows where {self._predicate}, and the new row {wrong} is none of "
-                    "them: leave it out, or insert it with a statement of its own"
+                    f"the statement replaces the rows where {self._predicate}, and the new row {wrong} does not "
+                    "match: leave it out, or insert it with a separate statement"
                 )
             yield batch
 
@@ -64,14 +64,19 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
     """Delete the rows of a table that match, and write the rows of a DataFrame, in one commit.
 
     Args:
-        frame: the new rows. InvalidInputError if one of them does not match.
-        table: the table. UnsupportedError if a row with a primary key cannot be replaced by any other.
-        request: of the write.
-        predicate: bound to the table's columns.
+        frame: the new rows.
+        table: the table to write.
+        request: the write options.
+        predicate: the rows to replace, bound to the table's columns.
+
+    Raises InvalidInputError if a new row does not match, UnsupportedError if the table has sequence fields, so that new
+    rows might not replace old rows.
     """
     check_deletes(table.schema)
     if request.version is not None or request.row_kind_column is not None:
-        raise UnsupportedError("options 'txnVersion' and 'row-kind-column' do not go with a condition: leave them out")
+        raise UnsupportedError(
+            "options 'txnVersion' and 'row-kind-column' cannot be combined with a condition: leave them out"
+        )
     if table.schema.primary_keys:
         _replace_keyed(frame, table, request, predicate)
         return
@@ -96,7 +101,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
 
 
 def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predicate: Predicate) -> None:
-    """Write a row of kind -D for every row that matches, before the new rows of its bucket."""
+    """Write a row of kind -D for every matching row, before the new rows of its bucket."""
     check_added_names(table, ROW_KIND)
     sequence = table.schema.options.value(SEQUENCE_FIELD)
     if sequence:

@@ -1,7 +1,7 @@
 """INSERT and the other writes of rows into a table of a catalog.
 
-Spark hands over the rows as a DataFrame. One job writes them, and this process commits. Streams are writes of the
-Python data source, because Spark has no such hand-over for them.
+Spark passes the rows as a DataFrame. One job writes them, and this process commits. Streams are writes of the Python
+data source, because Spark passes no DataFrame for them.
 """
 
 import json
@@ -36,10 +36,10 @@ class TableWrites:
     """The writes of one table.
 
     Args:
-        jvm: of the session.
-        name: catalog, database and table.
-        table: the table.
-        location: the options that say where the table is.
+        jvm: the JVM of the session.
+        name: the catalog, database and table.
+        table: the table to write.
+        location: the options that locate the table.
     """
 
     jvm: Jvm
@@ -56,10 +56,10 @@ class TableWrites:
         """Write the rows of a Java Dataset in one commit.
 
         Args:
-            rows: as Spark has cast them to the columns of the table.
-            mode: append, overwrite, or dynamic: the partitions of the rows are replaced.
-            trees: of an overwrite, the filters whose rows are replaced (``Trees.java``).
-            options: of the statement, as JSON.
+            rows: the rows, which Spark has cast to the columns of the table.
+            mode: append, overwrite, or dynamic, which replaces the partitions of the rows.
+            trees: for an overwrite, the filters of the rows to replace (``Trees.java``).
+            options: the options of the statement, as JSON.
         """
         frame = frame_of(self.jvm, rows)
         request = replace(self._request(options), dynamic=mode == "dynamic")
@@ -89,11 +89,11 @@ class TableWrites:
         return (builder if mode == "append" else builder.truncate()).build()
 
     def own_request(self, options: str) -> WriteRequest:
-        """Return the request of the statement's options alone, without those of the session."""
+        """Return the request of the statement's options, without the session's options."""
         return self._parsed(canonical(json.loads(options)))
 
     def _given(self, options: str) -> dict[str, str]:
-        """Return the options of the session and of the statement, without those that name the table."""
+        """Return the options of the session and the statement, without options that locate the table."""
         session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
@@ -112,7 +112,7 @@ class TableWrites:
                 "spark.sql.sources.partitionOverwriteMode, or call writeTo(...).overwritePartitions()"
             )
         request = write_request({**given, **self.location}, [field.name for field in self.table.schema.fields])
-        return replace(request, merge_rules=None)  # the table has the columns of the statement already
+        return replace(request, merge_rules=None)  # the table already has the columns of the statement
 
     def _replaced(self, mode: str, trees: str) -> Predicate | None:
         """Return the bound predicate of the rows that an overwrite replaces; `None`: every row, or no row."""
@@ -131,18 +131,17 @@ class TableWrites:
 def _by_driver(table: Table, request: WriteRequest) -> bool:
     """Return True if this process may write few rows.
 
-    Not to a table whose new rows need an index of all its keys, and not for a numbered commit: only the tasks know the
-    streaming query whose batch it is.
+    The driver does not write a table whose new rows need an index of all its keys, or an idempotent commit: only tasks
+    know the streaming query of a batch.
     """
     return request.version is None and bucket_mode(table.schema) is not BucketMode.KEY_DYNAMIC
 
 
 def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
-    """Return the frame with the rows of a bucket in one task, and True if it has one task.
+    """Shuffle the rows of each bucket to one task; return the DataFrame, and True if it has only one task.
 
-    A table without buckets is written by the tasks of the query. If it has partitions, Spark moves the rows of a
-    partition together, up to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; with adaptive execution
-    turned off, to one task.
+    The tasks of the query write a table without buckets. If it has partitions, Spark groups the rows of a partition, up
+    to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; without adaptive execution, in one task.
     """
     if _is_small(frame):
         return frame.coalesce(1), True
@@ -158,5 +157,5 @@ def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
 
 
 def _is_small(frame: DataFrame) -> bool:
-    """Return True if the rows are literals, and few."""
+    """Return True if the rows are a few literals."""
     return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)

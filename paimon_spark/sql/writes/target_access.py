@@ -16,7 +16,7 @@ from paimon_spark.sql.writes.few_rows import few_changes
 
 
 class DriverAccess(RowAccess):
-    """Spark's own scan reads what it can, and the driver reads and writes what is little."""
+    """Access through Spark's own scan where it can read the rows; the driver handles small reads and writes."""
 
     def stored(
         self, spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]

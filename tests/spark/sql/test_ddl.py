@@ -185,7 +185,7 @@ REFUSED = {
     "CREATE TABLE n (a INT) CLUSTER BY (a)": "'clustering.columns'",
     "CREATE TABLE n (a STRING COLLATE UTF8_LCASE)": "COLLATE UTF8_LCASE",
     "CREATE TABLE n (a INTERVAL DAY TO SECOND)": "no type",
-    "CREATE TABLE n (a DATE DEFAULT current_date())": "another value each time",
+    "CREATE TABLE n (a DATE DEFAULT current_date())": "varies, and a Paimon default",
     "CREATE TABLE n (a INT, g INT GENERATED ALWAYS AS (a + 1))": "generated columns",
     "CREATE TABLE n (_KEY_a INT)": "reserved",
     "CREATE TABLE `n$x` (a INT)": "branch or system table",

@@ -462,7 +462,7 @@ def test_options_that_only_choose_snapshot_leave_way_open(sql):
     with pytest.raises(Exception, match="leave one of them out"):
         sql("SELECT id FROM t VERSION AS OF 2 WITH ('scan.snapshot-id' = '1')")
     sql("ALTER TABLE t ALTER COLUMN v TYPE BIGINT")
-    assert way(sql, "SELECT v FROM t WITH ('scan.snapshot-id' = '1')") == "column v is another one in schema 0"
+    assert way(sql, "SELECT v FROM t WITH ('scan.snapshot-id' = '1')") == "column v differs in schema 0"
     assert way(sql, old) == "native"
 
 

@@ -103,7 +103,7 @@ def test_clauses_without_effect_are_refused_or_warned_about(sql, caplog):
     location = sql.spark.sql(f"DESCRIBE DATABASE {sql.database}").where("info_name = 'Location'").collect()[0][1]
     with pytest.raises(Exception, match="EXTERNAL is not possible"):
         sql(f"CREATE EXTERNAL TABLE t (id INT) LOCATION '{location}/t'")
-    with pytest.raises(Exception, match=r"'option\.bucket' would have no effect: name the option 'bucket'"):
+    with pytest.raises(Exception, match=r"'option\.bucket' has no effect: set the property 'bucket'"):
         sql("CREATE TABLE t (id INT) TBLPROPERTIES ('option.bucket' = '2')")
     sql("CREATE TABLE t (id INT) OPTIONS ('target-file-size' = '1 mb')")
     with caplog.at_level(logging.WARNING):

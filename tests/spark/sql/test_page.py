@@ -36,7 +36,7 @@ WAYS_OUT = (
     None,  # AS JSON
     "leave it out",
     None,  # REPLACE USING
-    "Say FORCE = TRUE",
+    "Set FORCE = TRUE",
     "leave it out",
     "delete the rows and insert new ones",
     "rename them",

@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * The Python handlers of the installed catalogs, by catalog name, and the call of a method of a handler.
  *
  * Each class of this package implements interfaces of Spark and passes their calls on to one PythonHandler. A method
- * that has a default in Spark's interface keeps it, so the classes fit every Spark that has these interfaces. Janino
- * compiles them on the driver: no lambdas, no inference of type arguments.
+ * with a default in Spark's interface keeps it, so the classes work with every version of Spark that has these
+ * interfaces. Janino compiles them on the driver: no lambdas, no inference of type arguments.
  */
 public class Bridge {
   public static final ConcurrentHashMap HANDLERS = new ConcurrentHashMap();
@@ -33,7 +33,7 @@ public class Bridge {
     return handler.call(method, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
   }
 
-  /** Two handlers as an array: py4j cannot put a handler into an array that exists. */
+  /** Return two handlers as an array: py4j cannot store a handler in an existing array. */
   public static Object[] pair(Object first, Object second) {
     return new Object[] {first, second};
   }

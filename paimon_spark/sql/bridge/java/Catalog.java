@@ -49,7 +49,7 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   public Set capabilities() {
     Set found = new java.util.HashSet();
     found.add(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
-    found.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);  // so that our refusal of one names the way out
+    found.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);  // so that our error names an alternative
     return found;
   }
 
@@ -73,7 +73,7 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
     return loaded(table, null, Long.valueOf(microseconds));
   }
 
-  /** Python gets no object of Java, which would cost a call for each of its parts. */
+  /** Python gets no Java object, because each access to its parts would cost a call. */
   private Table loaded(Identifier table, String version, Long microseconds) {
     return (Table) call("load_table", new Object[] {Trees.parts(table), version, microseconds});
   }

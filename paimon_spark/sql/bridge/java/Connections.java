@@ -6,11 +6,11 @@ import py4j.GatewayServer;
 import py4j.PythonClient;
 
 /**
- * The connections over which threads of Java call Python.
+ * The connections over which Java threads call Python.
  *
- * py4j gives each thread a connection of its own, and Python a thread for each connection. Neither ends with the thread
- * of Java, and Spark has new threads for each query. So the connection of such a thread is closed after its call.
- * Threads of py4j itself, which serve the calls of Python, keep theirs.
+ * py4j opens one connection per Java thread, and Python one thread per connection. Neither ends with the Java thread,
+ * and Spark starts new threads for each query. So the connection of such a thread is closed after its call. Threads of
+ * py4j itself, which serve calls from Python, keep their connections.
  */
 public class Connections {
   private static final ThreadLocal CALLS = new ThreadLocal();
@@ -19,7 +19,7 @@ public class Connections {
 
   private Connections() {}
 
-  /** Let threads close their connections to this server's Python. */
+  /** Let threads close their connections to the Python process of this server. */
   public static void use(GatewayServer given) throws Exception {
     Method method = PythonClient.class.getDeclaredMethod("getConnection", new Class[0]);
     method.setAccessible(true);
@@ -51,7 +51,7 @@ public class Connections {
       return;
     }
     try {
-      taking.invoke(client, new Object[0]);  // or the client would hold the closed connection for ever
+      taking.invoke(client, new Object[0]);  // or the client would keep the closed connection forever
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException(error);
     }
@@ -59,8 +59,8 @@ public class Connections {
   }
 
   /**
-   * Return true if a call of Python is on the stack of this thread, or a call to Python that is not ours, such as that
-   * of foreachBatch: its connection is in use.
+   * Return true if this thread serves a call from Python, or is in a call to Python that is not ours, for example of
+   * foreachBatch: then its connection is in use.
    */
   private static boolean servesPython() {
     StackTraceElement[] frames = Thread.currentThread().getStackTrace();

@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What Spark asks about a table that is no row of it, out of one text: a call from Python for each part takes longer. */
+/** The metadata of a table for Spark, parsed from one text, because a call to Python for each part takes longer. */
 class Description {
-  /** By its text: a query names a table again and again, and to parse the text takes longer than to send it. */
+  /** The cache, by text: a query loads a table several times, and parsing the text takes longer than sending it. */
   private static final LinkedHashMap KNOWN = new LinkedHashMap();
   private static final int MOST_KNOWN = 256;
 
@@ -66,7 +66,7 @@ class Description {
     return found;
   }
 
-  /** Janino calls no static method of an interface. */
+  /** Janino cannot call a static method of an interface. */
   private static Column column(StructField field, String comment, ColumnDefaultValue value) {
     Class[] types =
         new Class[] {String.class, DataType.class, boolean.class, String.class, ColumnDefaultValue.class, String.class};

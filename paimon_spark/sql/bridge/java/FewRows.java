@@ -16,13 +16,13 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Iterator;
 
-/** The first rows of each task of a DataFrame, where they are little work. */
+/** The first rows of each task of a DataFrame, if they are cheap to compute. */
 public class FewRows {
   private FewRows() {}
 
   /**
-   * Return the DataFrame with at most so many rows of each task; null: its sources have more bytes than that, or Spark
-   * does not know without work how many they have.
+   * Return the DataFrame with at most this many rows of each task; null: its sources exceed the byte limit, or Spark
+   * does not know their size in advance.
    */
   public static Dataset of(SparkSession session, Dataset rows, int most, long bytes) {
     LogicalPlan plan = rows.queryExecution().analyzed();

@@ -31,7 +31,7 @@ import scala.collection.immutable.Seq;
 import scala.collection.mutable.LinkedHashMap;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Spark's own scans of the files of a table. Executors get only classes of Spark. */
+/** Spark's own scans of the files of a table. Executors receive only Spark's own classes. */
 public class NativeFiles {
   /** 1582-10-15, in days since 1970. */
   private static final int FIRST_GREGORIAN_DAY = -141427;
@@ -75,7 +75,7 @@ public class NativeFiles {
         CollectionConverters.asScala(options));
   }
 
-  /** The readers take -0.0 and 0.0 for different numbers when it leaves out row groups. */
+  /** The readers treat -0.0 and 0.0 as different numbers when they prune row groups. */
   private static boolean namesFloats(Expression filter) {
     scala.collection.Iterator columns = filter.references().iterator();
     while (columns.hasNext()) {
@@ -88,8 +88,8 @@ public class NativeFiles {
   }
 
   /**
-   * Spark turns a moment of a filter into one of Java's old calendar and back, which moves the days from 1582-10-05 to
-   * 1582-10-14, and times that zones of old dates have twice: row groups would be left out that have such rows.
+   * Spark converts a time in a filter to Java's old calendar and back. This shifts the days from 1582-10-05 to
+   * 1582-10-14, and ambiguous times in the zones of old dates, so row groups with matching rows would be pruned.
    */
   private static boolean hasOldMoment(Expression filter) {
     List values = values(filter);

@@ -24,7 +24,7 @@ public class NativeRows {
   private NativeRows() {}
 
   /**
-   * Spark's rows of these files; its column _metadata has file_path and row_index.
+   * Return the rows of these files, read by Spark; the column _metadata has file_path and row_index.
    *
    * @param files a JSON object: bytes by path
    * @param columns the columns of the rows
@@ -52,7 +52,7 @@ public class NativeRows {
   }
 }
 
-/** The files of a table, of which the filters of a query leave some out. */
+/** The files of a table, pruned by the filters of a query. */
 class MatchingFiles extends KnownFiles {
   private final Object handler;
 

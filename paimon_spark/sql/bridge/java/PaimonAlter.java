@@ -23,10 +23,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * ALTER COLUMN ... TYPE with STRING, CHAR or VARCHAR on a Paimon table. To Spark such a column is STRING, whatever its
- * length: it takes a change to STRING for none, and refuses others. The engine knows the length, and decides.
+ * ALTER COLUMN ... TYPE with STRING, CHAR or VARCHAR on a Paimon table. Spark sees these columns as STRING of any
+ * length: it ignores a change to STRING and refuses other changes. The engine knows the length and decides.
  *
- * SetTableProperties is a small command of Spark that alters a table; only its plumbing is inherited.
+ * SetTableProperties is a small Spark command that alters a table; only its infrastructure is inherited.
  */
 public class PaimonAlter extends SetTableProperties {
   private static final DataType LONGEST = DataType.fromJson("\"varchar(" + Integer.MAX_VALUE + ")\"");
@@ -85,9 +85,9 @@ public class PaimonAlter extends SetTableProperties {
       Option type = ((AlterColumnSpec) specs.get(i)).newDataType();
       texts |= type.isDefined() && (type.get() instanceof VarcharType || type.get() instanceof CharType);
     }
-    if (texts && specs.size() > 1) {  // of the others Spark would no longer check that they lose no value
+    if (texts && specs.size() > 1) {  // Spark would no longer check the other changes for loss of values
       throw new UnsupportedOperationException(
-          "ALTER COLUMN with STRING, CHAR or VARCHAR changes one column of a Paimon table: write a statement for each");
+          "ALTER COLUMN with STRING, CHAR or VARCHAR changes one column of a Paimon table: use one statement per column");
     }
     return texts ? new PaimonAlter(table, plan.changes()) : plan;
   }

@@ -17,7 +17,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * A statement that Python runs, once, in the session that executes it. EXPLAIN shows it and runs nothing.
  *
- * ResetCommand is a small command of Spark of which no rule takes notice; only its plumbing is inherited.
+ * ResetCommand is a small Spark command that no rule transforms; only its infrastructure is inherited.
  */
 public class PaimonCommand extends ResetCommand {
   private final String title;

@@ -18,10 +18,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Makes two scans of one whose files are merged in part only: Spark's own scan reads those that need no merge.
+ * Divides a scan if only some files need a merge: Spark's own scan reads the other files.
  *
- * It runs last in the optimizer, when columns and filters of a scan are known. A scan with a filter that a running join
- * may bring stays whole, because that filter leaves out partitions. Without the rule a scan is right as well.
+ * The rule runs last in the optimizer, when the columns and filters of a scan are known. A scan with a runtime filter
+ * of a join is not divided, because the filter prunes partitions. The rule does not affect the result of a scan.
  */
 class PaimonDivideRule extends Rule {
   /** Add the rule to a session, and with it to the sessions that are cloned of it. A second call changes nothing, nor does null. */

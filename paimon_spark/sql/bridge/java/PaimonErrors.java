@@ -9,9 +9,9 @@ import org.apache.spark.sql.catalyst.trees.Origin;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Exceptions of Spark that take Scala's collections. */
+/** Spark exceptions whose constructors need Scala collections. */
 public class PaimonErrors {
-  /** Return the error of a text that does not go on as its statement does. */
+  /** Return the syntax error for a text. */
   public static ParseException syntax(String text, int line, int column, String near) {
     HashMap parameters = new HashMap();
     parameters.put("error", near);
@@ -21,7 +21,7 @@ public class PaimonErrors {
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
   }
 
-  /** Return the error of a table that is missing, which unlike NoSuchTableException ends Spark's search for it. */
+  /** Return the error for a missing table, which, unlike NoSuchTableException, ends Spark's search for it. */
   public static AnalysisException noTable(String name, String current) {
     HashMap parameters = new HashMap();
     parameters.put("relationName", name);
@@ -31,7 +31,7 @@ public class PaimonErrors {
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
   }
 
-  /** Return the error of a statement on a view that only tables take. */
+  /** Return the error for a view in a statement that supports only tables. */
   public static AnalysisException noView(String operation, String view) {
     HashMap parameters = new HashMap();
     parameters.put("operation", operation);

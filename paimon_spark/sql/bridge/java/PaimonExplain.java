@@ -15,13 +15,13 @@ import scala.Function1;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** EXPLAIN of a statement of Spark: behind its plan stand the explanations of the Paimon scans in it. */
+/** EXPLAIN of a Spark statement, which appends the explanations of Paimon scans to the plan. */
 public class PaimonExplain extends ExplainCommand {
   public PaimonExplain(LogicalPlan plan, ExplainMode mode) {
     super(plan, mode);
   }
 
-  /** Return an EXPLAIN of Spark as ours, and any other statement as it is. */
+  /** Replace Spark's EXPLAIN with ours; return any other statement unchanged. */
   static LogicalPlan of(LogicalPlan plan) {
     if (!plan.getClass().equals(ExplainCommand.class)) {
       return plan;
@@ -44,7 +44,7 @@ public class PaimonExplain extends ExplainCommand {
       text = execution.explainString(mode());
       optimized = execution.optimizedPlan();
     } catch (Exception error) {
-      return super.run(session);  // whose rows tell the error
+      return super.run(session);  // the rows report the error
     }
     LinkedHashSet explained = new LinkedHashSet();
     collect(optimized, explained);

@@ -18,8 +18,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
- * Adds our parser, rules and table functions to a session that exists, by its fields, and by Spark's extensions to the sessions that are
- * made or cloned later. A second call changes nothing.
+ * Adds our parser, rules and table functions to a session that exists, by its fields, and by Spark's extensions to the
+ * sessions that are made or cloned later. A second call changes nothing.
  */
 public class PaimonExtensions {
   private static final Set KNOWN = Collections.newSetFromMap(new WeakHashMap());

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** A function of the catalog while Spark analyses a query. Nobody evaluates it: PaimonFunctionRule replaces it. */
+/** A function of the catalog while Spark analyses a query. It is never evaluated: PaimonFunctionRule replaces it. */
 public class PaimonFunction implements UnboundFunction, ScalarFunction {
   private final String name;
   private final DataType[] arguments;

@@ -83,7 +83,7 @@ class Replacements extends AbstractPartialFunction {
   }
 }
 
-/** Makes a relation of a call: one with options of a read, or the rows of one tag that another tag does not have. */
+/** Replaces a call with a relation: a read with options, or the rows of one tag that another tag lacks. */
 class PaimonTableFunction extends AbstractFunction1 {
   private final String name;
 
@@ -114,7 +114,7 @@ class PaimonTableFunction extends AbstractFunction1 {
   }
 }
 
-/** Replaces calls of the catalog's functions by expressions of Spark, which Python builds. */
+/** Replaces calls of the catalog's functions with Spark expressions, which Python builds. */
 class PaimonFunctionRule extends Rule {
   public TreeNode apply(TreeNode plan) {
     return ((LogicalPlan) plan).resolveExpressions(new PaimonCalls());

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Rows that Python has computed from metadata; times are the numbers that Spark uses inside. */
+/** Rows that Python has computed from metadata; times are Spark's internal numbers. */
 class PaimonLocalScan implements LocalScan {
   private final StructType schema;
   private final InternalRow[] rows;

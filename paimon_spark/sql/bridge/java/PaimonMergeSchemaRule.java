@@ -36,10 +36,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Gives a write that may change the schema the table as it will be: with the columns of its rows.
+ * Plans a write that may change the schema against the changed table, which has the columns of the rows.
  *
- * It runs before Spark compares columns. Spark then matches, casts and completes the rows for that table. The table
- * itself changes when the write runs, and not under EXPLAIN.
+ * The rule runs before Spark compares columns. Spark then matches, casts and completes the rows for the changed table.
+ * The stored schema changes when the write runs, but not under EXPLAIN.
  */
 class PaimonMergeSchemaRule extends Rule {
   private final SparkSession session;
@@ -128,7 +128,7 @@ class PaimonMergeSchemaRule extends Rule {
         false);
   }
 
-  /** Return True if options or the session may say that the schema changes; Python knows. */
+  /** Return True if options or the session may allow a schema change; Python decides. */
   private boolean wanted(Map options) {
     return mentions(options.keySet().iterator())
         || mentions(CollectionConverters.asJava(session.sessionState().conf().getAllConfs()).keySet().iterator());
@@ -144,7 +144,7 @@ class PaimonMergeSchemaRule extends Rule {
     return false;
   }
 
-  /** Return the relation as it will be, itself if it stays; null: its schema must not change. */
+  /** Return the relation with its future schema, or itself if the schema stays; null: the schema must not change. */
   private DataSourceV2Relation merged(
       DataSourceV2Relation relation, StructType columns, Map options, boolean demanded, boolean byName) {
     PaimonTable table = (PaimonTable) relation.table();
@@ -170,7 +170,7 @@ class PaimonMergeSchemaRule extends Rule {
         : session.sessionState().executePlan(plan, CommandExecutionMode.SKIP()).analyzed();
   }
 
-  /** Return the relation of a Paimon table under its aliases; null: it is none. */
+  /** Return the relation of a Paimon table under its aliases; null: not a Paimon table. */
   private static DataSourceV2Relation relation(LogicalPlan plan) {
     LogicalPlan found = plan;
     while (found instanceof SubqueryAlias) {

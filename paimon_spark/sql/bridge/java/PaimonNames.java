@@ -2,9 +2,9 @@ package paimon.python;
 
 import java.lang.reflect.Method;
 
-/** Finds names inside of Spark that Python touches. */
+/** Checks the names of Spark's internals that Python uses. */
 public class PaimonNames {
-  /** Return the class, or the first of its methods, that this Spark lacks; null: it has them all. */
+  /** Return the class, or its first method, that this version of Spark lacks; null: it lacks none. */
   public static String missing(String owner, String methods) {
     Class type;
     try {

@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A parser laid over Spark's: it hands Python the texts that begin with the first word of one of our statements and
- * hold its second word, and passes everything else on unchanged.
+ * A parser in front of Spark's. Python parses texts that start with the first word of a Paimon-specific statement and
+ * contain its second word; Spark's parser gets all other texts unchanged.
  */
 public class PaimonParser implements ParserInterface {
   /** The handler of the statements: "parse" of a text returns null or {title, schema}, "run" runs one. */
@@ -20,7 +20,7 @@ public class PaimonParser implements ParserInterface {
   /** Pairs of words, in upper case. */
   private static final CopyOnWriteArrayList WORDS = new CopyOnWriteArrayList();
 
-  /** The modes of EXPLAIN, which show the same of a command. */
+  /** The modes of EXPLAIN, which all show the same for a command. */
   private static final String[] MODES = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
 
   private final ParserInterface spark;
@@ -76,7 +76,7 @@ public class PaimonParser implements ParserInterface {
     return new PaimonCommand((String) found[0], handler, "run", text, schema, null);
   }
 
-  /** Return the position behind EXPLAIN and its mode; 0: the text does not begin with this word. */
+  /** Return the position after EXPLAIN and its mode; 0: the text does not start with EXPLAIN. */
   private static int afterExplain(String text) {
     int at = skipBlanks(text);
     if (!isWord(text, at, "EXPLAIN")) {
@@ -132,7 +132,7 @@ public class PaimonParser implements ParserInterface {
         at += closes ? 2 : 1;
       } else if (text.startsWith("--", at)) {
         while (at < text.length() && text.charAt(at) != '\r' && text.charAt(at) != '\n') {
-          at += text.startsWith("\\\n", at) ? 2 : 1;  // Spark's comments go on behind a backslash
+          at += text.startsWith("\\\n", at) ? 2 : 1;  // a backslash continues a comment of Spark
         }
       } else if (Character.isWhitespace(text.charAt(at))) {
         at++;

@@ -38,7 +38,7 @@ public class PaimonProcedure implements UnboundProcedure, BoundProcedure {
     return description;
   }
 
-  /** Binds, or fails with the reason of Python: Spark would hide the reason of a procedure that cannot be loaded. */
+  /** Bind, or throw Python's error: Spark would hide the reason why a procedure cannot be loaded. */
   public BoundProcedure bind(StructType arguments) {
     if (parameters == null) {
       Bridge.call(handler, "refuse", new Object[0]);
@@ -76,7 +76,7 @@ public class PaimonProcedure implements UnboundProcedure, BoundProcedure {
       if (value instanceof String) {
         value = UTF8String.fromString((String) value);
       } else if (value instanceof Number && fields[i].dataType().equals(DataTypes.LongType)) {
-        value = Long.valueOf(((Number) value).longValue());  // py4j makes an Integer of a small number
+        value = Long.valueOf(((Number) value).longValue());  // py4j converts small numbers to Integer
       }
       found[i] = value;
     }

@@ -28,7 +28,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Makes a command of Python out of DELETE, UPDATE and MERGE INTO on a Paimon table, when Spark has analysed it.
+ * Replaces an analyzed DELETE, UPDATE or MERGE INTO on a Paimon table with a command that Python runs.
  *
  * By then Spark has resolved columns, sub-queries and defaults, and cast and completed (aligned) the assignments. The
  * statement is checked here, since Spark's check sees the command only.
@@ -62,7 +62,7 @@ class PaimonRowLevelRule extends Rule {
     return plan instanceof OverwritePartitionsDynamic ? overwrite((OverwritePartitionsDynamic) plan) : plan;
   }
 
-  /** Throw an exception for a constraint on a table of ours, before Spark reads its rows to check them. */
+  /** Throw an exception for a constraint on a Paimon table, before Spark reads rows to check it. */
   private static void checkNoConstraint(AddCheckConstraint plan) {
     List leaves = CollectionConverters.asJava(plan.collectLeaves());  // Spark reads the rows that violate it
     if (leaves.size() == 1 && isOurs(leaves.get(0))) {
@@ -77,9 +77,9 @@ class PaimonRowLevelRule extends Rule {
   }
 
   /**
-   * Throw EXPECT_TABLE_NOT_VIEW for a view unless other sources than ours may know what to do with it.
+   * Throw EXPECT_TABLE_NOT_VIEW for a view, unless another source may support it.
    *
-   * Spark would end in an internal error; or empty the table for a DELETE that has no condition.
+   * Spark would raise an internal error, or empty the table for a DELETE without a condition.
    */
   private static void checkNoView(String verb, View view) {
     List leaves = CollectionConverters.asJava(view.collectLeaves());
@@ -92,7 +92,7 @@ class PaimonRowLevelRule extends Rule {
     Bridge.sneak(PaimonErrors.noView(verb, view.desc().identifier().unquotedString()));
   }
 
-  /** Return the command of a dynamic overwrite, for which Spark has no hand-over of a DataFrame. */
+  /** Return the command of a dynamic overwrite, for which Spark passes no DataFrame. */
   private TreeNode overwrite(OverwritePartitionsDynamic plan) {
     LogicalPlan found = (LogicalPlan) ((V2WriteCommand) plan).table();
     if (!plan.resolved()
@@ -123,7 +123,7 @@ class PaimonRowLevelRule extends Rule {
     DataSourceV2Relation relation = (DataSourceV2Relation) found;
     LogicalPlan uncast = (LogicalPlan) plan.transformExpressions(new WithoutInsertedCasts());
     if (!uncast.resolved() || uncast.missingInput().nonEmpty()) {
-      return plan;  // what is missing are metadata columns, with which Spark has yet to read the table
+      return plan;  // Spark has not yet added the metadata columns
     }
     RowLevelPlan.checkAssigned(plan);
     LogicalPlan complete = complete(uncast);
@@ -185,9 +185,10 @@ class PaimonRowLevelRule extends Rule {
 }
 
 /**
- * Takes out the casts that Spark added without a check, so that completing adds them with one.
+ * Removes the casts that Spark added without a check, so that alignment adds checked casts.
  *
- * Spark casts structs by position, and cannot resolve a cast of fields that are in another order; completing goes by name.
+ * Spark casts structs by position, and cannot resolve a cast of fields that are in another order; completing goes by
+ * name.
  */
 class WithoutInsertedCasts extends AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {

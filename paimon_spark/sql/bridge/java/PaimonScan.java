@@ -30,10 +30,10 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamReaderFactor
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
+ * A scan that reports its rows and bytes before it runs, and whose files the runtime filters of a join prune.
  *
- * The rows come from another scan, made of the source that Python returns when they are needed, by its kind. The rows of
- * a stream come from the Python data source.
+ * The rows come from an inner scan, which is created when needed from the source that Python returns. The rows of a
+ * stream come from the Python data source.
  */
 class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final Object handler;
@@ -92,7 +92,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     return description;
   }
 
-  /** Two scans that together have the rows of this one; null: it stays whole. See PaimonDivideRule. */
+  /** Two scans that together return the rows of this scan; null: it is not divided. See PaimonDivideRule. */
   PaimonScan[] parts() {
     if (!divided) {
       return null;
@@ -103,12 +103,12 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
         : new PaimonScan[] {new PaimonScan(parts[0], filters), new PaimonScan(parts[1], filters)};
   }
 
-  /** The explanation of the scan, for EXPLAIN; null: there is none. */
+  /** The explanation of the scan, for EXPLAIN; null: no explanation. */
   public String explained() {
     return (String) Bridge.call(handler, "explain", new Object[0]);
   }
 
-  /** The same batch for every copy that Spark makes of the node of a plan. */
+  /** The same batch for every copy of a plan node. */
   public synchronized Batch toBatch() {
     if (batch == null) {
       batch = new PaimonBatch(source().toBatch(), description + trees);
@@ -216,7 +216,7 @@ class PaimonBatch implements Batch {
     return partitions;
   }
 
-  /** Asked several times for a query, and Spark's own scans of files broadcast settings for each factory. */
+  /** Cached, because Spark calls this several times per query, and each factory of a file scan broadcasts settings. */
   public synchronized PartitionReaderFactory createReaderFactory() {
     if (factory == null) {
       factory = source.createReaderFactory();

@@ -20,7 +20,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark pushes into a scan, until Python builds the scan of it.
+ * The pushdowns of a scan, from which Python builds the scan.
  *
  * Filters arrive as Spark's own expressions, which a native scan takes as they are; Python gets them as trees. Spark
  * evaluates a filter again, unless Python says that partitions alone decide it.
@@ -72,7 +72,7 @@ class PaimonScanBuilder
     return CollectionConverters.asScala(remaining).toSeq();
   }
 
-  /** Filters of Spark as trees; null for one that has none. */
+  /** Spark's filters as trees; null for a filter without a tree. */
   static String trees(List filters) {
     ArrayList described = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
@@ -117,7 +117,7 @@ class PaimonScanBuilder
     return true;
   }
 
-  /** Spark sorts the rows itself: the first order leaves out files that have none of the first rows. */
+  /** Spark sorts the rows itself; the first order prunes files without any of the first rows. */
   public boolean pushTopN(SortOrder[] orders, int rows) {
     order = orders.length == 0 ? null : Trees.json(Trees.of(orders[0], rows));
     return order != null;

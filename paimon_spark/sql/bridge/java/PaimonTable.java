@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A table of the catalog: its description is made once in Python, its scans and writes are made by calls of Python. */
+/** A table of the catalog. Python describes it once, and builds its scans and writes on request. */
 public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
   private final Description description;
   private final Set capabilities;
@@ -88,7 +88,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
     return handler;
   }
 
-  /** Return this table, which from now on can do what the other one can. */
+  /** Add the capabilities of another table to this table, and return it. */
   PaimonTable as(PaimonTable other) {
     capabilities.addAll(other.capabilities);
     return this;
@@ -100,7 +100,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
   }
 }
 
-/** A column that a query has to name: a star does not show it. */
+/** A column that a query must name, because a star does not include it. */
 class PaimonMetadataColumn implements MetadataColumn {
   private final String name;
   private final DataType type;

@@ -35,9 +35,10 @@ import scala.runtime.AbstractFunction1;
 /**
  * Tags the conditions at which Spark's translation of aggregates and orders for a scan would fail.
  *
- * Spark translates both before it asks the scan. AND, OR and NOT end in an assertion if a part of them has a form but is
- * no predicate: a NULL, as Spark makes of a comparison with a number that the column cannot hold, or a cast to BOOLEAN.
- * Spark has no form for a tagged expression, so it evaluates the aggregate or the order itself. A tag changes no value.
+ * Spark translates both before it calls the scan. AND, OR and NOT fail an assertion if an operand translates but is not
+ * a predicate: a NULL, into which Spark rewrites a comparison with a number that the column cannot contain, or a cast
+ * to BOOLEAN. Spark cannot translate a tagged expression, so it evaluates the aggregate or the order itself. A tag
+ * changes no value.
  */
 class PaimonTranslationRule extends Rule {
   private static final Set KNOWN = Collections.newSetFromMap(new WeakHashMap());

@@ -16,7 +16,7 @@ import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A write in the making: Python gets the DataFrame to insert and what it replaces. */
+/** A builder of a write, which passes the DataFrame and the rows to replace to Python. */
 class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
   private final Object handler;
   private final LogicalWriteInfo info;
@@ -54,7 +54,7 @@ class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
   }
 }
 
-/** What Spark tells a source about a write, with other options. */
+/** Spark's information about a write, with other options. */
 public class PaimonWriteInfo implements LogicalWriteInfo {
   private final LogicalWriteInfo given;
   private final CaseInsensitiveStringMap options;

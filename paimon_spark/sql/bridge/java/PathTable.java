@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 
-/** A table by its path, which is in no catalog and can only be read. */
+/** A read-only table opened by its path, outside of any catalog. */
 public class PathTable implements SupportsRead {
   private final String name;
   private final StructType schema;

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Some;
 
-/** A read of the Python data source whose tasks the driver has planned. Executors get only classes of Spark. */
+/** A read of the Python data source whose tasks the driver has planned. Executors receive only Spark's own classes. */
 class PlannedTasks implements Scan, Batch {
   private final org.apache.spark.sql.classic.SparkSession session;
   private final UserDefinedPythonDataSource source;

@@ -1,9 +1,9 @@
 package paimon.python;
 
 /**
- * An object of Python whose methods Java calls by their names.
+ * A Python object whose methods Java calls by name.
  *
- * Texts and numbers reach Python in the call itself. An array would cost a call back for each of its items.
+ * Texts and numbers are sent with the call. An array would cost one call back per item.
  */
 public interface PythonHandler {
   int MOST = 8;

@@ -127,8 +127,9 @@ public class RowLevelPlan {
   /**
    * Return the clauses of MERGE INTO, in their order, as a JSON list.
    *
-   * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert"), the
-   * names of the columns that get a value, null: none, and of those whose value is a column of the source its position.
+   * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert"),
+   * the names of the columns that get a value, null: none, and of those whose value is a column of the source its
+   * position.
    */
   public String clauses() {
     MergeIntoTable merge = (MergeIntoTable) plan;
