@@ -186,7 +186,7 @@ def test_statements_that_would_not_show_or_are_wrong_are_refused(spark, warehous
         (lambda: changed.update(None, {"w": "1"}), InvalidInputError, "'w'"),
         (lambda: changed.update("id = 1", {"n": "3000000000"}), Exception, "cannot hold 3000000000"),
         (lambda: changed.update("id = 5", {"n": "4"}), Exception, "sequence field n is older"),
-        (lambda: merge.execute(), InvalidInputError, "add a clause"),
+        (lambda: merge.execute(), InvalidInputError, "has no clause"),
         (lambda: merge.whenMatchedUpdateAll().execute(), Exception, "several source rows match"),
         (lambda: other_key.execute(), Exception, "cannot change key id"),
         (
