@@ -247,9 +247,9 @@ def test_renamed_table_has_one_name(place: Place):
 @on("flat memory")
 def test_rename_without_atomic_renames_is_refused(place: Place):
     table = fill(place)
-    with pytest.raises(PaimonError, match=r"cannot rename a directory in one step.*clone"):
+    with pytest.raises(PaimonError, match=r"cannot rename a directory atomically.*clone"):
         place.catalog().rename_table("db.t", "db.u")
-    with pytest.raises(PaimonError, match="cannot rename a directory in one step"):
+    with pytest.raises(PaimonError, match="cannot rename a directory atomically"):
         table.branches.rename("b", "c")
     assert place.catalog().list_tables("db") == ["t"]
 
