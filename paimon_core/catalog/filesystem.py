@@ -298,7 +298,7 @@ class FileSystemCatalog:
         """Move a table to another name or database, in one step.
 
         Raises NotFoundError if ``source`` does not exist, AlreadyExistsError if ``target`` exists, UnsupportedError for
-        a store that cannot rename a directory in one step, such as an object store.
+        a store that cannot rename a directory atomically, such as an object store.
         """
         old, new = _plain(source, "renamed"), _plain(target, "a new name")
         if not self.table_exists(old):

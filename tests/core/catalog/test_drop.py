@@ -180,7 +180,7 @@ def test_drop_rename_and_replace_on_s3():
         table = catalog.create_table("db.t", KEYED)
         table.write(orders((1, "a", 1)))
         table.tags.create("kept", 1)
-        with pytest.raises(UnsupportedError, match="cannot rename a directory in one step"):
+        with pytest.raises(UnsupportedError, match="cannot rename a directory atomically"):
             catalog.rename_table("db.t", "db.u")
         staged = catalog.stage_table("db.t", OTHER, replace_existing=True)
         staged.table.write(pa.table({"w": ["new"]}))
