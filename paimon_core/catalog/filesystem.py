@@ -312,8 +312,8 @@ class FileSystemCatalog:
         if not self._io.renames_atomically:
             raise UnsupportedError(
                 f"{str(old)!r} cannot be renamed to {str(new)!r}: the store of {self.warehouse} cannot rename a "
-                "directory in one step, so readers could see half a table, and a crash could leave it; clone the table "
-                "to the new name, then drop it"
+                "directory atomically, so a reader or a crash could meet half a table; clone the table to the new "
+                "name, then drop it"
             )
         iceberg = self._iceberg_directory(old, Schemas(self._io, self.location(old)).latest())
         try:

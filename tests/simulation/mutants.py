@@ -246,7 +246,7 @@ MUTANTS = [
         [
             Edit(
                 "paimon_core.operations.history.orphan_files:remove_orphan_files",
-                "listed = listed.filter(pa.array(~np.isin(hashes, names.read())))",
+                "old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))",
                 "pass",
             )
         ],
