@@ -10,7 +10,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-FEW = "append_to_a_keyed"
+FEW = "append_to_keyed"
 
 
 @pytest.mark.spark
