@@ -386,6 +386,18 @@ MUTANTS = [
         ],
         _profile({"write": 3, "rollback": 3, "tag": 1, "overwrite": 1}, ("append", "keys")),
     ),
+    Mutant(
+        "columns of rows with deletion vectors stay",
+        [
+            Edit(
+                "paimon_core.operations.row_changes.data_evolution:_check_no_vectors",
+                "if with_vectors:",
+                "if False:",
+            )
+        ],
+        _profile({"write": 2, "delete": 2, "update_columns": 3}, ("evolution, vectors",), faults=NO_FAULTS),
+        quick=True,
+    ),
 ]
 
 

@@ -30,6 +30,7 @@ PROFILES = {
     "places": Profile({**PLACES, "write": 4, "write_late": 2, "write_stale": 2, "sink": 1, **READS}, KINDS),
     "partitions": Profile({**ROWS, **PARTITIONS, **FILES, **READS, "rollback": 1, "alter": 1}, PARTITIONED),
     "columns": Profile({**EVOLUTION, **FILES, **READS}, ("evolution",)),
+    "columns, vectors": Profile({"write": 3, "delete": 2, "update_columns": 3, **FILES}, ("evolution, vectors",)),
 }
 _TABLE_OF = {
     "update_columns": "evolution",
@@ -37,8 +38,8 @@ _TABLE_OF = {
     "drop_partition": "partitions",
     "overwrite_partition": "partitions",
 }
-SHARD = 4_200
-"""Steps of a test: six in `make test`, a hundred thousand with those marked more."""
+SHARD = 3_600
+"""Steps of a test: seven in `make test`, a hundred thousand with those marked more."""
 _SEEDS = 100_000  # of a shard
 
 
