@@ -113,7 +113,7 @@ class PaimonTable:
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """Return the table in the directory `path`; `options`: read options and storage options."""
+        """Return the table in the directory `path`, for `spark`; `options`: read options and storage options."""
         read_options = in_session_zone({**options, "path": path}, lambda: spark)
         return cls(spark, read_request(read_options).address, read_options)
 

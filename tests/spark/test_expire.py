@@ -43,7 +43,7 @@ def test_rollback_and_restore_by_id_and_time(spark, warehouse):
     assert [row.id for row in opened.toDF().collect()] == [0]
     assert opened.truncate() is not None
     assert opened.toDF().collect() == []
-    with pytest.raises(InvalidInputError, match="only the present can be restored"):
+    with pytest.raises(InvalidInputError, match="only its newest snapshot can be restored"):
         paimon_spark.PaimonTable.forPath(spark, path, **{"snapshot-id": "1"}).restore(1)
 
 

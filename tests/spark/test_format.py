@@ -409,7 +409,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"primary-key": "id,id"}, "names a column twice"),
         ({"partitionOverwriteMode": "some"}, "one of static, dynamic"),
         ({"overwriteSchema": "true"}, "replacing the schema while writing is not supported yet"),
-        ({"scan.snapshot-id": "1"}, "is about reading"),
+        ({"scan.snapshot-id": "1"}, "is for reads"),
         ({"row-kind-column": "nope"}, "'nope' does not exist"),
         ({"pk-clustering-override": "true", "primary-key": "id", "bucket": "1"}, "pk-clustering-override"),
     ],

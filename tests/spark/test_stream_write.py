@@ -215,7 +215,7 @@ def test_upsert_batch_writes_each_batch_of_update_mode_once(stream, warehouse):
     batches()
     assert rows(warehouse) == sums(20, 3)
     assert commits_of_batches(warehouse) == {0: 1, 1: 1}
-    with pytest.raises(StreamingQueryException, match="give it another app_id"):
+    with pytest.raises(StreamingQueryException, match="use another app_id"):
         batches(checkpoint="d")
 
 

@@ -420,7 +420,7 @@ def test_orc_files_are_read_alike_or_by_engine(sql):
     for condition in (*conditions, *lists, "i8 = 12345678901", "d3 > 0", "d1 <=> 1.5", "s > 'a'"):
         assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
     for name, kind in NOT_FROM_ORC.items():
-        assert way(sql, f"SELECT {name} FROM t") == f"Spark reads a column of type {kind} otherwise from ORC files"
+        assert way(sql, f"SELECT {name} FROM t") == f"Spark reads type {kind} differently from ORC files"
     sql("ALTER TABLE t ADD COLUMN _col1 INT")
     assert "by position" in way(sql, "SELECT _col1 FROM t")
     sql("ALTER TABLE t ADD COLUMN c INT")

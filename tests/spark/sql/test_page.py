@@ -26,7 +26,7 @@ WAYS_OUT = (
     "set the properties 'bucket' and 'bucket-key'",
     "set the property 'clustering.columns'",
     "add a column with this value",
-    "name the file format with the property 'file.format'",
+    "set the file format with the property 'file.format'",
     "name a table elsewhere by its path",
     "did you mean 'bucket'?",
     "copy the rows into a new table without it",

@@ -106,7 +106,7 @@ def test_writes_are_refused_by_name(sql, table, statement):
 def test_names_and_moments_that_do_not_fit(sql, table):
     with pytest.raises(Exception, match=r"no system table '\$file'; did you mean '\$files'"):
         sql("SELECT * FROM `t$file`")
-    with pytest.raises(Exception, match="has no past"):
+    with pytest.raises(Exception, match="has no history"):
         sql("SELECT * FROM `t$snapshots` VERSION AS OF 1")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql("SELECT * FROM `absent$files`")
