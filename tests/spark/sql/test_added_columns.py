@@ -64,7 +64,9 @@ def test_a_column_that_hides_what_a_statement_adds_is_refused(sql, name):
     sql(f"CREATE TABLE t (id INT, `{name}` STRING)")
     sql("INSERT INTO t VALUES (1, 'a')")
     for statement in ("UPDATE t SET id = 2", "DELETE FROM t WHERE id + 1 = 2"):
-        with pytest.raises(UnsupportedOperationException, match=f"its columns {name} have the names of metadata columns"):
+        with pytest.raises(
+            UnsupportedOperationException, match=f"its columns {name} have the names of metadata columns"
+        ):
             sql(statement)
 
 

@@ -71,9 +71,8 @@ def stream(spark, rows, path, scratch):
 
 
 @pytest.mark.usefixtures("time_type")
-@pytest.mark.parametrize(
-    "name", ["fixed", *(pytest.param(name, marks=pytest.mark.more) for name in ("append", "cross-partition"))]
-)
+@pytest.mark.more
+@pytest.mark.parametrize("name", ["fixed", "append", "cross-partition"])
 def test_nulls_through_every_interface(sql, name, tmp_path, monkeypatch):
     spark = sql.spark
     location = spark.sql(f"DESCRIBE DATABASE {sql.database}").where("info_name = 'Location'").collect()[0][1]
