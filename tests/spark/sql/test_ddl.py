@@ -170,7 +170,7 @@ def test_table_by_its_path(sql, tmp_path):
     assert sql(f"SELECT * FROM pm.`{path}` ORDER BY a") == [(1, None), (2, None)]
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql(f"SELECT * FROM pm.`{tmp_path}/nope`")
-    with pytest.raises(UnsupportedOperationException, match="table by its path"):
+    with pytest.raises(UnsupportedOperationException, match="the path of a table"):
         sql(f"CREATE TABLE pm.`{path}x` (a INT)")
 
 
