@@ -84,7 +84,7 @@ def test_wrong_arguments(sql, files):
     for call, message in [
         (f"migrate_table('parquet', '{files}')", "needs the argument 'target_table'"),
         (f"migrate_table('csv', '{files}', target_table => 't')", "one of parquet, orc, avro, hive"),
-        (f"migrate_table('orc', '{files}', target_table => 't')", "is no orc file"),
+        (f"migrate_table('orc', '{files}', target_table => 't')", "is not in format orc"),
         ("migrate_database('parquet', 'x')", "source types hive, spark"),
         (f"migrate_table('parquet', '{files}', parallelism => 4, target_table => 't')", "parallelism"),
     ]:

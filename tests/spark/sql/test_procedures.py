@@ -155,7 +155,7 @@ def test_compaction_and_expiry(sql):
     for statement, message in [
         ("CALL sys.compact('t', partitions => 'p=x')", "argument 'partitions' of compact: 'x' is not a value"),
         ("CALL sys.compact('t', partitions => 'p')", "column=value"),
-        ("CALL sys.compact('t', partitions => 'p=0', where => 'p = 0')", "give one of them"),
+        ("CALL sys.compact('t', partitions => 'p=0', where => 'p = 0')", "use one of them"),
         ("CALL sys.compact('t', where => 'id = 0')", "no partition column"),
         ("CALL sys.compact('t', compact_strategy => 'fast')", "one of .*'full', 'minor'"),
         ("CALL sys.compact('t', options => 'read.batch-siz=1')", "did you mean 'read.batch-size'"),
