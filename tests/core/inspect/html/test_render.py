@@ -146,5 +146,5 @@ def test_wheel_holds_templates(tmp_path):
     command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", str(tmp_path), str(copied)]
     subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
     (wheel,) = tmp_path.glob("*.whl")
-    held = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/page/templates/" in name}
+    held = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/html/templates/" in name}
     assert held == {path.name for path in (ROOT / "paimon_core" / "inspect" / "html" / "templates").iterdir()}
