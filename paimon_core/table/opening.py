@@ -8,7 +8,7 @@ from paimon_core.table.system_table import SystemTable, system_table_of
 from paimon_core.table.table import Table
 
 AnyTable: TypeAlias = Table | SystemTable
-"""What a path or a name of a catalog can name."""
+"""The kinds of tables that a path or a catalog name can open."""
 
 
 def open_any(

@@ -144,7 +144,7 @@ def _protected_batches(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBa
 
 
 def _parallel_batches(scan: TableScan, read: TableRead) -> Sequence[pa.RecordBatch]:
-    """Return the rows of a scan, read by several threads, and protect its snapshot meanwhile."""
+    """Return the rows of a scan, read by several threads, and protect its snapshot until the end."""
     with protected_read(scan.store, scan.snapshot):
         parts = parallel_map(lambda split: list(read.to_batches(split)), scan.plan().splits, threads=READERS)
         return [batch for part in parts for batch in part]

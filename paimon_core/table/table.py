@@ -166,7 +166,7 @@ class Table(StoredTable):
             row_kinds: "+I" "-U" "+U" "-D", one for each row; not for streams. `None`: all inserts.
 
         Raises InvalidInputError naming column and row for data that the table cannot hold, CommitConflictError if
-        others wrote the same new keys meanwhile: data in memory is tried five times, a stream once.
+        others wrote the same new keys first: data in memory is tried five times, a stream once.
         """
         data = arrow_data(data)
         return write_rows(self._store_for(data), data, row_kinds)
@@ -190,7 +190,7 @@ class Table(StoredTable):
     def add_files(
         self, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
     ) -> AddedFiles:
-        """Add Parquet, ORC or Avro files of other tools, and those of directories, in one commit, as they are.
+        """Add Parquet, ORC or Avro files of other tools, or all files of directories, in one commit.
 
         Only for tables without a primary key, buckets and row ids. Each file is copied; with ``move`` its original is
         deleted after the commit. A file that is in the table already is left out, as long as no compaction has replaced
@@ -229,7 +229,7 @@ class Table(StoredTable):
         For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
         It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay. Raises
         InvalidInputError for ids that the table does not have, UnsupportedError if it has deletion vectors,
-        CommitConflictError if others changed the same columns of the same files meanwhile.
+        CommitConflictError if others changed the same columns of the same files first.
         """
         return expired_after(self._store, update_columns(self._writable(), arrow_table(data)))
 
