@@ -99,19 +99,21 @@ def _check_base(
     ids = store.snapshots.ids()
     if base is not None and any(number <= base.id for number in ids):
         # Snapshots expire oldest first, so the base was removed by a rollback, not by expiry.
-        return _withdraw(store, ours, started)
+        return withdraw(store, ours, started)
     if any(number > ours.id for number in ids):
         return _follows(store, ours, added)
     if is_same_table(store):
         return Published()  # the base has expired since, if there was one
-    return _withdraw(store, ours, started)
+    return withdraw(store, ours, started)
 
 
-def _withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
+def withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
     """Delete a snapshot that does not follow its base; return Lost if nothing can have been built on it.
 
     Its file is deleted only if it is still ours and has no successor. If the file no longer exists, another process has
     moved or dropped the table with our snapshot in it, or has rolled it back.
+
+    ``started``: when the creation of its file began, or earlier (monotonic seconds).
     """
     existing = store.snapshots.find(ours.id)
     if existing is None:

@@ -4,7 +4,9 @@ Before each storage call of an operation another process runs to its end: it rol
 again, renames or replaces it. Afterwards the operation is in the table as a whole, or not at all and it said so.
 """
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -334,6 +336,45 @@ def test_expiry_during_rollback_keeps_its_target(target):
         assert shown(store) == rows_of(orders((target, "v", target)) if done else orders((4, "v", 4))), at
         assert open_table(store).verify().faults == (), at
         assert open_table(store).tags.list() == [], at
+
+
+def roll_back_to(io: FileIO, target: int) -> bool:
+    """Roll back; return False if the call said that it could not."""
+    try:
+        open_table(io).rollback_to(target)
+    except (CommitConflictError, OutOfRangeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("target", [2, 3, 4])
+def test_two_rollbacks_leave_one_history(target):
+    """A rollback that finds its target removed by an older one does not bring it back without its predecessors."""
+    dry = FaultyIO(line())
+    roll_back_to(dry, target)
+    calls = range(1, dry.calls)
+    for newer_at, older_at in points([(i, j) for i in calls for j in calls]):
+        store, reached, resume = line(), threading.Event(), threading.Event()
+
+        def pause(_: MemoryIO, reached=reached, resume=resume) -> None:
+            reached.set()
+            resume.wait()
+
+        with ThreadPoolExecutor(1) as pool:
+            newer = pool.submit(roll_back_to, Interrupted(store, newer_at, pause), target)
+            newer.add_done_callback(lambda _, reached=reached: reached.set())
+            reached.wait()
+
+            def finish(_: MemoryIO | None, newer=newer, resume=resume) -> None:
+                resume.set()
+                newer.exception()
+
+            done = {1: roll_back_to(Interrupted(store, older_at, finish), 1)}
+            finish(None)
+            done[target] = newer.result()
+        assert shown(store) in [rows_of(orders((n, "v", n))) for n in done if done[n]], (newer_at, older_at)
+        assert open_table(store).verify().faults == (), (newer_at, older_at)
+        assert open_table(store).tags.list() == [], (newer_at, older_at)
 
 
 def test_restore_does_not_lose_columns_added_since(tmp_path):

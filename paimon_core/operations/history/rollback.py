@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from paimon_core.commit.best_effort import best_effort
+from paimon_core.commit.publish import withdraw
 from paimon_core.commit.publisher import ORPHAN_SECONDS
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.iceberg.sync import sync_after_change
@@ -146,20 +147,37 @@ def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
 
     ``replaces``: True to replace a snapshot of another history with the same id.
 
-    Raises CommitConflictError if another rollback has removed the target and its tag.
+    Raises CommitConflictError if another rollback has removed the target, with its tag or with the snapshots before it.
     """
-    path = store.snapshots.path(target.id)
     if is_in_timeline(store, target):
         return
-    if not any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list()):
-        raise CommitConflictError(
-            f"{store.branch_root} cannot be rolled back to snapshot {target.id}: another rollback has removed it"
-        )
-    if replaces:
-        store.io.write(path, target.to_json())
-    else:
-        store.io.create_exclusive(path, target.to_json())
-    store.sync([path])
+    started, path = time.monotonic(), store.snapshots.path(target.id)
+    tagged = any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list())
+    if tagged and _follows(store, target):
+        if replaces:
+            store.io.write(path, target.to_json())
+        elif not store.io.create_exclusive(path, target.to_json()) and not is_in_timeline(store, target):
+            raise _removed(store, target)  # another commit has its id
+        store.sync([path])
+        if _follows(store, target):
+            return
+        withdraw(store, target, started)
+    raise _removed(store, target)
+
+
+def _removed(store: FileStore, target: Snapshot) -> CommitConflictError:
+    return CommitConflictError(
+        f"{store.branch_root} cannot be rolled back to snapshot {target.id}: another rollback has removed it"
+    )
+
+
+def _follows(store: FileStore, target: Snapshot) -> bool:
+    """Return True if the target was built on the snapshot before it, or all snapshots before it have expired.
+
+    Snapshots expire oldest first, so a rollback must have removed the one before it if older ones exist.
+    """
+    older = [number for number in store.snapshots.ids() if number < target.id]
+    return not older or (older[-1] == target.id - 1 and target.was_built_on(store.snapshots.find(older[-1])))
 
 
 def _delete_snapshots(store: FileStore, ids: Sequence[int]) -> None:
