@@ -16,7 +16,8 @@ decides by a seed and notes each event; a `Listed` repeats a list. Time is count
 import errno
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeVar
 
@@ -120,6 +121,7 @@ class Client:
     operation: int = -1
     at: int = 0
     dead: bool = False
+    uninterrupted: bool = False
     faults: int = 0
 
 
@@ -179,6 +181,9 @@ class Scheduler:
             raise Killed(verb, path)
         if self.error is not None:
             raise Stopped
+        if client.uninterrupted:
+            self.time += 1
+            return act()
         if any(other.delayed and other.wake <= self.time for other in self.clients):
             client.wake = self.time
             self._switch(client)
@@ -220,10 +225,24 @@ class Scheduler:
             self._switch(client)
             client.waits_for = None
 
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Let the steps of the current client be one: no other runs in between, and nothing fails."""
+        client = self._current
+        assert client is not None
+        client.uninterrupted = True
+        try:
+            yield
+        finally:
+            client.uninterrupted = False
+
     def wait(self, steps: int) -> None:
         """Let the others go on for so many steps."""
         client = self._current
         assert client is not None
+        if client.uninterrupted:
+            self.time += steps
+            return
         if client.dead:
             raise Killed("wait")
         client.wake, client.delayed = self.time + steps, True
