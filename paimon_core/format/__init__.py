@@ -1,7 +1,7 @@
 """File formats: bytes in, Arrow batches out, and back.
 
-`FORMATS` holds by name the formats whose files describe their own columns. A text format is made for the columns of
-its files. Every other list of formats derives from these two.
+`FORMATS` maps names to the formats whose files describe their own columns. A text format is instantiated with the
+columns of its files. Every other list of formats derives from these two.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ TEXT_FORMATS: Final[dict[str, type[CsvFormat] | type[JsonFormat]]] = {f.name: f 
 WRITABLE_FORMATS: Final = tuple(f.name for f in (*FORMATS.values(), *TEXT_FORMATS.values()) if f.writable)
 """The names of the formats that the option ``file.format`` may have."""
 DESCRIBED_FORMATS: Final = {name: f for name, f in FORMATS.items() if f.magic}
-"""The formats of other tools' files that can be added to tables: such a file is recognised by its first bytes."""
+"""The formats in which files of other tools can be added to tables. Their first bytes identify them."""
 _TEXTS: Final = (*TEXT_FORMATS, "text")
 _NO_OPTIONS: Final = Options({})
 
 
 def format_named(name: str, columns: Sequence[DataField], options: Options) -> FileFormat:
-    """Return the format with this name for files that hold ``columns``, of a table with these options.
+    """Return the format with this name, for files with ``columns`` in a table with ``options``.
 
-    REQUIRES: the name is known.
+    REQUIRES: the name is a key of `FORMATS` or `TEXT_FORMATS`, or `BLOB`.
     """
     if name == BLOB:
         return BlobFormat(tuple(columns))

@@ -1,4 +1,4 @@
-"""Many Avro blocks of one schema, decoded side by side with numpy.
+"""Decode many Avro blocks of one schema in parallel with numpy.
 
 Avro records have no fixed width, so a block can only be read from its beginning, byte after byte. But blocks are
 independent: with one cursor per block, one numpy step advances all cursors over the same field of the same record
@@ -29,19 +29,20 @@ _ONE, _TOP, _GROUP = np.uint64(1), np.uint64(56), np.uint64(0x7F)
 
 Schema = Any
 Step = Callable[[np.ndarray], np.ndarray]
-"""A function from cursors (int64, byte positions of some blocks) to the cursors behind one value."""
+"""A function that moves cursors (int64, one byte position per block) past one value."""
 
 
 class NotVectorizableError(Exception):
-    """An error of blocks that cannot be decoded in parallel, because they are damaged or unusual."""
+    """The blocks cannot be decoded in parallel, because they are damaged or unusual."""
 
 
 @dataclass(slots=True)
 class FieldColumn:
     """A requested field and its decoded values: one array for each step, one item for each block in the step.
 
-    ``kind`` says what ``first`` and ``second`` hold: "number" the value and 1 if it is not null, "bytes" start and
-    end of the content (start -1 for null), "raw" start and end of the whole encoding.
+    ``kind`` defines ``first`` and ``second``. For "number" they are the value, and 1 if it is not null. For "bytes"
+    they are the start and the end of the content (start -1: null). For "raw" they are the start and the end of the
+    whole encoding.
     """
 
     kind: str
@@ -202,7 +203,7 @@ class _BlockCursors:
     def _nullable(self, schema: Sequence[Schema], column: FieldColumn) -> Step:
         """Return a step over values of a union with null."""
         if len(schema) != 2 or "null" not in schema:
-            raise NotVectorizableError(f"a union of {schema}")
+            raise NotVectorizableError(f"unsupported union {schema}")
         null = schema.index("null")
         read = self._reader(schema[1 - null], column.kind)
         absent = -1 if column.kind == "bytes" else 0
@@ -245,7 +246,7 @@ class _BlockCursors:
         raise NotVectorizableError(f"{kind} expected, the schema says {name}")
 
     def over(self, schema: Schema) -> Step:
-        """Return a step over a value that is not requested."""
+        """Return a step that skips a value that is not requested."""
         if isinstance(schema, list):
             return self._over_union([self.over(branch) for branch in schema])
         name = _name(schema)
@@ -259,7 +260,7 @@ class _BlockCursors:
             return self._over_array(self.over(schema["items"]))
         if name == "record" and isinstance(schema, dict):
             return self.record(schema, {}, ())
-        raise NotVectorizableError(f"no way to pass over {name}")
+        raise NotVectorizableError(f"cannot skip a value of type {name}")
 
     def _over_union(self, branches: Sequence[Step]) -> Step:
         def step(cursors: np.ndarray) -> np.ndarray:
@@ -288,15 +289,15 @@ class _BlockCursors:
             remaining = remaining[running]
             while running.size:
                 if (remaining < 0).any():
-                    raise NotVectorizableError("an array that gives its size in bytes")
+                    raise NotVectorizableError("an array block with a size in bytes")
                 after = item(cursors[running])
                 remaining = remaining - 1
-                if not remaining.all():  # some runs of items end; the next run begins, which is mostly an empty one
+                if not remaining.all():  # some runs of items end; the run that follows is usually empty
                     ended = np.flatnonzero(remaining == 0)
                     remaining[ended], after[ended] = self.number(after[ended])
                 cursors[running] = after
                 if (after > self.end).any():
-                    raise NotVectorizableError("an array reaches beyond the data")
+                    raise NotVectorizableError("an array extends beyond the data")
                 if not remaining.all():
                     running, remaining = running[remaining != 0], remaining[remaining != 0]
             return cursors

@@ -50,7 +50,7 @@ class Header:
 
 @dataclass(slots=True)
 class _Bytes:
-    """Exact reads from a file, which is fetched in large chunks."""
+    """A reader of an exact number of bytes at a time from a file, which it fetches in large chunks."""
 
     source: Any
     buffer: bytes = b""
@@ -158,11 +158,11 @@ class BlockDecoder:
         if count == 0:
             return []
         if count > len(data):
-            raise ValueError(f"a block of {count} records in {len(data)} bytes")
+            raise ValueError(f"a block claims {count} records in {len(data)} bytes")
         framed = io.BytesIO(b"".join((encode_long(count), data, b"\0")))
         records = fastavro.schemaless_reader(framed, self._items, None)
         if framed.read(1) or len(records) != count:
-            raise ValueError(f"a block does not hold exactly the {count} records it promises")
+            raise ValueError(f"a block does not hold exactly the {count} records that it declares")
         return list(records)
 
 
@@ -254,7 +254,7 @@ def _uncompressed(packed: bytes, max_bytes: int) -> bytes:
 def _check_size(packed: bytes, size: int, max_bytes: int) -> None:
     """Raise ValueError if the block ``packed``, of ``size`` bytes when decompressed, exceeds ``max_bytes``."""
     if size > max_bytes:
-        raise ValueError(f"{len(packed)} compressed bytes become more than the {max_bytes} bytes that are allowed")
+        raise ValueError(f"{len(packed)} compressed bytes decompress to more than the allowed {max_bytes} bytes")
 
 
 def _in_streams(begin: Callable[[], Any], *, first_only: bool = False) -> Callable[[bytes, int], bytes]:
@@ -273,7 +273,7 @@ def _in_streams(begin: Callable[[], Any], *, first_only: bool = False) -> Callab
             part = stream.decompress(rest, min(remaining + 1, sys.maxsize))
             _check_size(packed, len(part), remaining)
             if not stream.eof:
-                raise EOFError("a compressed block is cut")
+                raise EOFError("a compressed block is truncated")
             remaining -= len(part)
             parts.append(part)
             rest = b"" if first_only else stream.unused_data

@@ -1,4 +1,4 @@
-"""Avro data files (format 7.6), which store row by row and are slow for that reason.
+"""Avro data files (format 7.6). They store rows one after another, so they are slow to read and write.
 
 fastavro decodes the records of a block without their logical types, as plain integers and bytes. They become columns,
 and every later step is vectorised.
@@ -104,7 +104,7 @@ class AvroFileWriter(FormatWriter):
 
 
 def _record(container: Container, path: str) -> dict[str, Any]:
-    """Return the record type of the rows, which the file's schema is or has in a union with null.
+    """Return the record type of the rows: the file's schema, or the record in its union with null.
 
     Raises CorruptedError for a schema of another kind.
     """
@@ -117,20 +117,20 @@ def _record(container: Container, path: str) -> dict[str, Any]:
 
 
 class _BatchSize:
-    """The rows of the next batch: few at first, then by the longest rows so far."""
+    """The number of rows of the next batch: small at first, then derived from the longest rows so far."""
 
     def __init__(self, request: ReadRequest) -> None:
         self._request, self._row_bytes = request, 0.0
         self.rows = request.batch_rows if request.batch_bytes is None else min(request.batch_rows, PROBE_ROWS)
 
     def learn(self, batch: pa.RecordBatch) -> None:
-        """Set the rows of the next batch by the bytes that the rows of this one take."""
+        """Set the number of rows of the next batch from the bytes of this batch."""
         self._row_bytes = max(self._row_bytes, batch.nbytes / max(1, batch.num_rows))
         self.rows = rows_within(self._request.batch_rows, self._request.batch_bytes, self._row_bytes)
 
 
 def _sized(blocks: Iterator[list[Any]], size: _BatchSize) -> Iterator[list[Any]]:
-    """Yield the records of the blocks in lists of at most ``size.rows``, which changes between lists."""
+    """Yield the records of the blocks in lists of at most ``size.rows``, which may change after each list."""
     held: list[Any] = []
     for block in blocks:
         held += block

@@ -112,7 +112,7 @@ def _required(name: str, t: DataType, used: set[str]) -> Schema:
 
 
 def _map(name: str, key: DataType, value: Schema, used: set[str]) -> Schema:
-    """Return an Avro map, or for other keys than text an array of records (key, value) called ``name``."""
+    """Return an Avro map; for keys other than text, an array of records (key, value) called ``name``."""
     if _text_key(key):
         return {"type": "map", "values": value}
     pair = {

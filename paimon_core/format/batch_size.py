@@ -1,7 +1,7 @@
-"""The number of rows in a batch of a given number of bytes, from a file's metadata and its first rows.
+"""Estimate how many rows fit a batch of limited bytes, from a file's metadata and its first rows.
 
-The bytes on storage are not enough: a text that repeats in every row takes almost none there, and its full length in
-every row of a batch.
+The encoded size alone is misleading: a text that repeats in every row takes almost no space in the file, but its full
+length in every row of a batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,12 +33,11 @@ def probed(batches: Iterator[pa.RecordBatch]) -> float:
 
 
 def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], max_bytes: int) -> float:
-    """Return the decoded bytes of a row of a Parquet file, the largest of a few row groups.
+    """Return the decoded bytes of a row of a Parquet file: the largest value among a few row groups.
 
-    Numbers have a fixed width. Bytes and lists are measured, because a dictionary may hide how long they are: a few
-    rows are decoded. A single row group is not measured if a batch of its rows stays below ``max_bytes`` even with the
-    whole row group in every row. The footer's sizes of column chunks are not used: a damaged one ends the process
-    inside Arrow.
+    Numbers have a fixed width. For bytes and lists a few rows are decoded, because a dictionary may hide their length.
+    A single row group is not measured if its rows cannot exceed ``max_bytes``, even if each row had the size of the row
+    group. The decoded sizes in the footer are not used: a corrupt one crashes the process inside Arrow.
 
     Args:
         file: the open file.
@@ -82,7 +81,7 @@ def _leaves(metadata: Any, columns: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def encoded_bytes(metadata: Any, groups: Sequence[int], columns: Sequence[str]) -> int:
-    """Return the bytes that these columns take in these row groups of a Parquet file, by its footer."""
+    """Return the encoded bytes of these columns in these row groups, as recorded in the footer."""
     leaves = [i for i, _ in _leaves(metadata, columns)]
     return sum(metadata.row_group(g).column(i).total_compressed_size for g in groups for i in leaves)
 

@@ -1,4 +1,4 @@
-"""Blob files (format 7.7): the values of one BLOB column, each a record with a checksum, then an index of the lengths.
+"""Blob files (format 7.7): a record with a checksum for each value of one BLOB column, then an index of the lengths.
 
 Written by hand: the format is Paimon's own.
 """
@@ -34,7 +34,7 @@ _MAGIC_CHECKSUM: Final = zlib.crc32(_MAGIC)
 
 @dataclass(frozen=True, slots=True)
 class BlobFormat(FileFormat):
-    """Blob files. REQUIRES: ``columns`` has one column, the only one of the file."""
+    """Blob files. REQUIRES: ``columns`` is the only column of the file."""
 
     name = BLOB
     title = "blob"
@@ -230,7 +230,7 @@ def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[
         end = start + length
         size, checksum = struct.unpack("<qI", data[end - 12 : end])
         if data[start : start + 4] != _MAGIC or size != length or zlib.crc32(data[start : end - 4]) != checksum:
-            raise CorruptedError(f"{path} is damaged: the blob at byte {offset + start} is not what was written")
+            raise CorruptedError(f"{path} is damaged: the blob at byte {offset + start} has a wrong frame or checksum")
         values.append(bytes(data[start + 4 : end - 12]))
         start = end
     return values, offset + start

@@ -2,7 +2,7 @@
 
 Writers use different physical types for one column type (format 7.4-7.6): narrow integers in wide ones, strings without
 annotation, decimals in fixed bytes, times as integers, other names of list elements. A conversion without loss is done
-here, any other stored type is refused. A column of the canonical type costs nothing.
+here; any other stored type is refused. A column of the canonical type costs nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
     """Return the columns of ``fields``, found by name, in canonical types; a missing column is all null.
 
     Args:
-        batch: as stored.
+        batch: the rows with the stored types.
         fields: the columns of the result.
         path: the file's name in messages.
 
@@ -153,7 +153,7 @@ def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(array.type):
         raise TypeError("it is not a row")
     if array.type.get_field_index("typed_value") >= 0 and [field.name for field in target] == _VARIANT:
-        raise UnsupportedError("its variants are shredded over several columns, which is not read yet")
+        raise UnsupportedError("its variants are shredded over several columns, which this engine does not read yet")
     children = []
     for field in target:
         index = array.type.get_field_index(field.name)

@@ -1,4 +1,4 @@
-"""Distinction of damaged files from errors of the storage."""
+"""Distinguish errors of damaged files from errors of the storage."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _DECODER_ERRORS = (
 
 @contextmanager
 def as_corrupted(path: str) -> Iterator[None]:
-    """Turn errors of a decoder in the block into CorruptedError naming the file; errors of the storage pass.
+    """Turn a decoder's errors in the block into a CorruptedError that names the file; storage errors pass unchanged.
 
     A decoder reports damage as ArrowInvalid, or as an OSError without an error number. Errors of the operating system
     have one, sometimes only in the message.
@@ -49,7 +49,7 @@ def as_corrupted(path: str) -> Iterator[None]:
 
 
 def decoded(batches: Iterator[T], path: str) -> Iterator[T]:
-    """Yield the items of a decoder's iterator; its errors are turned as in `as_corrupted`."""
+    """Yield the items of a decoder's iterator and convert its errors as `as_corrupted` does."""
     while True:
         with as_corrupted(path):
             try:

@@ -1,7 +1,8 @@
-"""CSV data files (format 7.7): one row a line, the columns in the order they were written, values as texts.
+"""CSV data files (format 7.7): one row per line, the columns in the order in which they were written, values as texts.
 
-A header is skipped, so the reader must know the columns. Escape characters and quotes follow the Java engine: they
-are read as it reads them, and written so that it reads them correctly. A value that it could not read back is refused.
+A header is skipped, so the reader must know the columns. Escape characters and quotes follow the Java engine. Reads
+interpret them as the Java engine does, and writes produce lines that it reads correctly. A value that it could not read
+back is refused.
 
 Lines with escape characters are parsed by hand, because no library knows the Java engine's dialect; `pyarrow.csv`
 parses all other lines.
@@ -32,7 +33,7 @@ _BLANK = r"^[\s\pZ]*$"
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """The delimiters and the null literal of lines: the options ``csv.*``."""
+    """The delimiters and the null literal of a CSV file: the options ``csv.*``."""
 
     delimiter: str = ","
     quote: str = '"'
@@ -42,13 +43,13 @@ class CsvLayout:
 
     @staticmethod
     def of(options: Options) -> "CsvLayout":
-        """Return the layout that the options of a table ask for.
+        """Return the layout in the options of a table.
 
         Raises InvalidInputError if a reader could confuse two of the characters, and for other line delimiters than a
         line feed.
         """
         if options.get("csv.line-delimiter", "\n") != "\n":
-            raise InvalidInputError("option 'csv.line-delimiter' must be a line feed: other ends of lines are not read")
+            raise InvalidInputError("option 'csv.line-delimiter' must be a line feed: no other line end is supported")
         layout = CsvLayout(
             options.get("csv.field-delimiter", ","),
             options.get("csv.quote-character", '"'),
@@ -63,7 +64,7 @@ class CsvLayout:
                 f"different ASCII characters, not {special}"
             )
         if any(c in layout.null for c in (*special, "\r", "\n")):
-            raise InvalidInputError(f"option 'csv.null-literal' is {layout.null!r}, but must hold none of {special}")
+            raise InvalidInputError(f"option 'csv.null-literal' is {layout.null!r}, but must contain none of {special}")
         return layout
 
     @property
@@ -112,7 +113,7 @@ class CsvFormat(FileFormat):
         return sum(texts.num_rows for texts in self._texts(source, [], path))
 
     def _texts(self, source: Any, names: list[str], path: str) -> Iterator[pa.Table]:
-        """Yield the rows of the file with the columns ``names`` as texts; with any columns if ``names`` is empty."""
+        """Yield the rows of the file with the columns ``names`` as texts; any columns if ``names`` is empty."""
         skip, layout = int(self.layout.header), self.layout
         escape = layout.escape.encode()
         for block in line_blocks(source, path, layout.quote.encode()):
@@ -205,7 +206,7 @@ class CsvFileWriter(LineWriter):
         """Return the values as they appear in lines. Raises InvalidInputError for a text that readers would change."""
         texts, null = to_text(column, field.type), self._layout.null
         self._refuse(pc.equal(texts, null), field, f"is {null!r}, the 'csv.null-literal' that stands for NULL")
-        self._refuse(pc.match_substring_regex(texts, "[\r\n]"), field, "holds a line break, which no reader takes back")
+        self._refuse(pc.match_substring_regex(texts, "[\r\n]"), field, "has a line break, which no reader restores")
         return pc.fill_null(self._quoted(texts), null)
 
     def _refuse(self, bad: pa.Array, field: DataField, reason: str) -> None:
@@ -224,9 +225,9 @@ class CsvFileWriter(LineWriter):
 
 
 def _joined(values: Sequence[pa.Array], delimiter: str) -> bytes:
-    """Return lines of the values, given by column.
+    """Return the lines of a batch, given its columns as texts.
 
-    The data buffer of Arrow's array of lines already is the text of the file.
+    The data buffer of the returned array is the text of the file.
     """
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*values, delimiter), "", "\n")
     _, offsets, data = lines.buffers()

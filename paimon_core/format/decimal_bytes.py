@@ -20,7 +20,7 @@ def to_bytes(decimals: pa.Array) -> pa.Array:
     differs = big != sign
     first = np.where(differs.any(axis=1), differs.argmax(axis=1), _WIDTH - 1)  # the first byte needed
     first_byte = np.take_along_axis(big, first[:, None], axis=1)
-    lengths = _WIDTH - first + ((first_byte ^ sign) >= 0x80).ravel()  # one byte more if its top bit is not the sign
+    lengths = _WIDTH - first + ((first_byte ^ sign) >= 0x80).ravel()  # one more byte if its top bit is not the sign
     lengths = np.where(valid, lengths, 0)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     flat = np.ascontiguousarray(big[_WIDTH - lengths[:, None] <= _BYTE_INDEX])

@@ -1,4 +1,4 @@
-"""The description of a data file that another tool wrote: columns, rows and statistics from its footer."""
+"""The description of a data file of another tool: its columns, rows and statistics, from its footer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class FileDescription:
     """The columns, all nullable and without field ids, with the types that every engine reads from this file."""
     row_count: int
     bounds: Mapping[str, ColumnBounds] = field(default_factory=dict)
-    """The statistics of columns, where they are known and use the engine's sort order."""
+    """Statistics by column, only for columns with statistics in the engine's sort order."""
     required: frozenset[str] = frozenset()
     """The columns that cannot hold NULL."""
 
@@ -32,7 +32,7 @@ class FileDescription:
 
 @dataclass(frozen=True, slots=True)
 class ColumnInFile:
-    """A column of a file, or a part of a nested column, for messages."""
+    """The name of a column, or of a part of a nested column, and its file, for messages."""
 
     path: str
     column: str
@@ -42,7 +42,7 @@ class ColumnInFile:
         return ColumnInFile(self.path, f"{self.column}.{name}")
 
     def refuse(self, form: str, why: str) -> UnsupportedError:
-        """Return the error for a column that some engines misread."""
+        """Return the error for a column that some engines misread. ``form``: how it is stored; ``why``: the reason."""
         return UnsupportedError(
             f"column {self.column!r} of {self.path} is stored as {form}, {why}: the file is not added; {REWRITE}"
         )

@@ -48,11 +48,11 @@ class ReadRequest:
     batch_rows: int
     """The maximum rows of a batch."""
     batch_bytes: int | None = None
-    """About the maximum bytes of a decoded batch. `None`: no limit."""
+    """The approximate maximum bytes of a decoded batch. `None`: no limit."""
     predicate: Predicate | None = None
-    """Bound to ``fields``. Parts of the file without a match may be skipped; no other rows are left out."""
+    """Bound to ``fields``. Parts of the file without a match may be skipped; all other rows are returned."""
     row_mask: Mask | None = None
-    """A bool for each row of the file. Parts of the file where all are False may be skipped, and nothing else."""
+    """A boolean for each row of the file. Only parts of the file in which all are False may be skipped."""
     part: range | None = None
     """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
     row_count: int | None = None
@@ -60,7 +60,7 @@ class ReadRequest:
     path: str = ""
     """The file's name in messages."""
     count_bytes: Callable[[int], None] | None = None
-    """Called by a format that skips parts of a file, with the encoded bytes of the parts that it decodes."""
+    """A format that skips parts of a file calls it with the encoded bytes of the parts that it decodes."""
 
 
 class FileFormat(ABC):
@@ -116,18 +116,16 @@ class FileFormat(ABC):
             source: the open file; it stays open.
             path: the file's name in messages.
 
-        Raises UnsupportedError for a format whose files do not describe themselves, and naming a column that not every
+        Raises UnsupportedError for a format whose files do not describe themselves, and for a column that not every
         engine reads right; CorruptedError for a damaged file.
         """
-        raise UnsupportedError(
-            f"{path} cannot be added: files of format {self.name} do not say which columns they have"
-        )
+        raise UnsupportedError(f"{path} cannot be added: files of format {self.name} do not describe their columns")
 
 
 def check_columns(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the batch as a table with exactly the columns of ``schema``, in its order.
 
-    Raises InvalidInputError if a column is missing, doubled, of another type, or null against its NOT NULL.
+    Raises InvalidInputError for a missing column, a duplicate column, another type, or NULL in a NOT NULL column.
     """
     columns = []
     for field in schema:

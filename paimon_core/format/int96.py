@@ -1,4 +1,4 @@
-"""Decoding of INT96 timestamps of Parquet, exact over their whole range.
+"""Exact decoding of Parquet's INT96 timestamps over their whole range.
 
 Arrow converts INT96 to nanoseconds that wrap silently outside the years 1677 to 2262. Its conversion to coarser units
 is wrong for negative nanoseconds of the day, which other engines write for times before 1970. So this module changes

@@ -1,6 +1,6 @@
-"""JSON data files (format 7.7): one object a line, its members named as the columns.
+"""JSON data files (format 7.7): one object per line, with a member for each column.
 
-All values but booleans, lists and objects are texts. Rows are decoded one by one into texts, and every later step is
+All values except booleans, lists and objects are texts. Rows are decoded one by one into texts, and every later step is
 vectorised.
 """
 
@@ -34,9 +34,9 @@ class JsonFormat(FileFormat):
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":
-        """Return the format of files of a table with these options. The files name their columns themselves."""
+        """Return the format of a table with ``options``. ``columns`` is not used: the files name their columns."""
         if options.get("json.line-delimiter", "\n") != "\n":
-            raise InvalidInputError("option 'json.line-delimiter' must be a line feed: no other end of lines is read")
+            raise InvalidInputError("option 'json.line-delimiter' must be a line feed: no other line end is supported")
         return JsonFormat()
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> 
 
 
 def _texts(value: Any, t: DataType) -> Any:
-    """Return a decoded member in the form of `text_type`: booleans become texts, objects of maps lists of pairs."""
+    """Return a decoded member in the form of `text_type`: booleans as texts, objects of maps as lists of pairs."""
     if value is None:
         return None
     match t:

@@ -3,9 +3,9 @@
 Timestamps with local time zone (LTZ) are stored as instants. An engine with ``orc.timestamp-ltz.legacy.type`` shifts
 them by its own time zone, so it reads and writes these files correctly only in UTC.
 
-ORC has no nanosecond limit, but Arrow's reader has one. Columns with years outside 1677 to 2262 are read a second time,
-row by row, from the first row of the batch that failed. Before pyarrow 25 that reader wraps such values silently; there
-the statistics of the file decide which reader is used.
+ORC timestamps have no nanosecond limit, but Arrow's reader has one: the years 1677 to 2262. Columns with other years
+are read a second time, row by row, from the first row of the batch that failed. Before pyarrow 25, Arrow's reader wraps
+these values silently, so there the statistics of the file decide which reader is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType,
 from paimon_core.types.map_entries import map_entries
 
 _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
-_BATCHES_HELD = 4  # batches in memory at once: the returned batch, and batches in the scanner and decoder
+_BATCHES_HELD = 4  # batches in memory at once: the returned batch, and the batches of scanner and decoder
 
 
 class OrcFormat(FileFormat):
@@ -85,11 +85,11 @@ class OrcFormat(FileFormat):
 def _batches(
     source: Any, fields: Sequence[DataField], rows: int, batch_rows: int, path: str
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows of the file as stored, for columns that the file has.
+    """Return the rows of the file with their stored types.
 
     Args:
         source: the file.
-        fields: the columns.
+        fields: the columns to read, all of them stored in the file.
         rows: the number of rows in the file.
         batch_rows: the largest number of rows in a batch.
         path: the file's name in messages.
@@ -115,14 +115,14 @@ def _batches(
 def _has_ambiguous_name(fields: Sequence[DataField], stored: Sequence[str]) -> bool:
     """Return True if Arrow may take the name of a column for the path of a nested field.
 
-    Arrow finds columns by their names, with dots between the names of nested fields: `a.b` may be a column, and the
-    field `b` of the column `a`. Arrow decodes the field, and returns NULL for the column.
+    Arrow joins the names of nested fields with dots, so `a.b` may be a column, or the field `b` of the column `a`.
+    Arrow then decodes the field, and returns NULL for the column.
     """
     return any(f.name.startswith(f"{other}.") for f in fields if "." in f.name for other in stored)
 
 
 def _whole_stripes(file: Any, fields: Sequence[DataField], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows as stored, decoding all columns of each stripe. Memory: a decoded stripe."""
+    """Yield the rows with their stored types, decoding all columns of each stripe. Memory: a decoded stripe."""
     names = [f.name for f in fields]
     for number in range(file.nstripes):
         stripe = file.read_stripe(number).select(names)

@@ -59,7 +59,7 @@ def describe_orc(source: Any, path: str) -> FileDescription:
 
 
 def _type(stored: Any, column: ColumnInFile, *, spark: bool) -> DataType:
-    """Return the type of a stored ORC type. ``spark``: the writer's timestamps have microseconds at most."""
+    """Return the column type of an ORC type. ``spark``: True if the writer's timestamps end at microseconds."""
     kind = stored.kind
     if kind in _PLAIN:
         return _PLAIN[kind]

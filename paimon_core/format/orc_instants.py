@@ -1,6 +1,6 @@
-"""ORC timestamps outside the years 1677 to 2262, which Arrow's ORC reader with its nanoseconds cannot read.
+"""ORC timestamps outside the years 1677 to 2262, which Arrow's ORC reader cannot hold as nanoseconds.
 
-pyorc reads such columns, as integers of microseconds.
+pyorc reads these columns as integers of microseconds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _SAFE_MICROS = (1 << 63) // 1000 - 86_400_000_000
 
 
 def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
-    """Return the timestamp columns, one of which holds a value that nanoseconds cannot hold.
+    """Return the timestamp columns of a file in which at least one holds a value beyond 64-bit nanoseconds.
 
     Raises UnsupportedError if the value may be in a column of nanoseconds or inside a nested column.
     """
@@ -34,7 +34,7 @@ def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
 def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
     """Return True if these columns may hold timestamps, at any depth, that do not fit nanoseconds since 1970.
 
-    The statistics of the file decide, with a day to spare for time zones. Columns without statistics may hold anything.
+    The statistics of the file decide, with a margin of a day for time zones. Without statistics, any value is possible.
     """
     source.seek(0)
     reader = pyorc.Reader(source, converters=_CONVERTERS)
@@ -48,7 +48,7 @@ def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
 def _column_beyond(reader: Any, first: int, end: int | None) -> bool:
     """Return True if a column with ``first <= id < end`` may hold a timestamp outside the range of nanoseconds.
 
-    ``end`` `None`: all columns from ``first`` on.
+    end: `None`: all columns from ``first`` on.
     """
     column_id = first
     while end is None or column_id < end:
@@ -93,10 +93,10 @@ def resume(
     """Yield the rows from ``start`` on with all columns.
 
     Args:
-        others: all rows, without the columns of ``micros``.
+        others: all rows, with the other columns.
         columns: the fields of ``micros``.
         micros: their values from row ``start`` on.
-        start: a row number.
+        start: the position of the first row to yield.
     """
     end = -start  # counted from row `start`
     for batch in others:

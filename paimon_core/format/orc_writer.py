@@ -22,7 +22,7 @@ _STRIPE_BYTES = 64 << 20
 class OrcFileWriter(FormatWriter):
     """A writer of an ORC file. Memory: up to a stripe, in the encoder.
 
-    `flush` does nothing: the encoder ends a stripe when it is full, and not before.
+    `flush` does nothing: the encoder cannot end a stripe before it is full.
     """
 
     def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
@@ -69,12 +69,12 @@ class OrcFileWriter(FormatWriter):
         writer.close()
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
-        """Return rows of canonical types in the types for the encoder."""
+        """Return rows of canonical types, cast to the types that the encoder needs."""
         columns = [_compact(c.cast(f.type)) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
-        """Return the bytes of a file of these rows."""
+        """Return the size in bytes of a file with these rows."""
         trial = pa.BufferOutputStream()
         with paorc.ORCWriter(trial, **self._how) as writer:
             writer.write(sample)
@@ -109,7 +109,7 @@ def _check_fractions(column: str, array: pa.Array) -> None:
 
 
 def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without slice offsets: the encoder ignores the offset into the nulls of a sliced struct."""
+    """Return the column without slice offsets, because the encoder ignores the null offset of a sliced struct."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.chunked_array([pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks], column.type)

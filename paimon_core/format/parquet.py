@@ -52,7 +52,7 @@ class ParquetFormat(FileFormat):
             file = _open(source)
             rows = file.metadata.num_rows
             if request.row_count not in (None, rows):
-                raise CorruptedError(f"{path} holds {rows} rows where its manifest entry promises {request.row_count}")
+                raise CorruptedError(f"{path} holds {rows} rows, but its manifest entry says {request.row_count}")
             groups = row_groups_to_read(file.metadata, request)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
         batches = _batches(source, file, groups, replace(request, fields=stored))
@@ -81,7 +81,7 @@ class ParquetFormat(FileFormat):
 def _batches(
     source: Any, file: pq.ParquetFile, groups: Sequence[int], request: ReadRequest
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of these row groups. Raises CorruptedError if their number is not the one in the footer."""
+    """Yield the rows of these row groups. Raises CorruptedError if the footer has another number of rows."""
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
     stored = set(metadata.schema.to_arrow_schema().names)
@@ -116,11 +116,11 @@ def _batches(
         if batch.num_rows:
             yield conform_batch(batch, fields, path)
     if rows_read != rows:
-        raise CorruptedError(f"{path} holds {rows_read} rows where its footer promises {rows}")
+        raise CorruptedError(f"{path} holds {rows_read} rows, but its footer says {rows}")
 
 
 def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:
-    """Return the row groups, in order, in runs of at most ``max_bytes``; a larger row group is a run of its own.
+    """Divide row groups, in order, into runs of at most ``max_bytes``; a larger row group becomes a separate run.
 
     Args:
         groups: numbers of row groups.

@@ -1,8 +1,8 @@
 """Removal of the bounds of Parquet column chunks that hold NaN.
 
-Arrow's encoder ignores NaN in the bounds of row groups and pages. To Spark and Paimon NaN is the largest number, so a
-reader that skips by such bounds loses rows of ``v > 1.0``. Like Java's writer, this module stores neither bounds nor a
-column index for such column chunks.
+Arrow's encoder ignores NaN in the bounds of row groups and pages. In Spark and Paimon, NaN is the largest number, so a
+reader that skips row groups by these bounds loses rows of ``v > 1.0``. Like Java's writer, this module stores neither
+bounds nor a column index for column chunks with NaN.
 """
 
 from collections.abc import Iterator
@@ -46,8 +46,8 @@ class BoundsSink:
 
     The encoder writes to `buffered`, because each call from Arrow into Python waits for the interpreter's lock.
 
-    Memory: the buffer, and a few integers for each row group with NaN; page indexes and footer of such a file while it
-    is closed.
+    Memory: the buffer, and a few integers for each row group with NaN. While a file with NaN is closed, also its page
+    indexes and its footer.
     """
 
     closed = False
@@ -55,7 +55,7 @@ class BoundsSink:
     def __init__(self, sink: Any, schema: pa.Schema) -> None:
         self._sink = sink
         self._held: bytearray | None = None
-        self._first_leaves: dict[int, int] = {}  # of the columns with floats: number of their first stored column
+        self._first_leaves: dict[int, int] = {}  # position of a column with floats -> number of its first stored column
         leaves = 0
         for i, field in enumerate(schema):
             if holds_floats(field.type):
@@ -66,7 +66,7 @@ class BoundsSink:
         self.buffered = pa.BufferedOutputStream(pa.PythonFile(self, "w"), _BUFFER_BYTES)
 
     def write(self, data: Any, /) -> int:
-        """Append bytes, and return how many they are."""
+        """Append bytes and return their number."""
         if self._held is None:
             self._sink.write(data)
         else:
@@ -84,7 +84,7 @@ class BoundsSink:
         """Do nothing: the owner of the sink closes it."""
 
     def note(self, rows: pa.Table, group_rows: int) -> None:
-        """Record which row groups of ``group_rows`` rows, of the rows written next, hold NaN."""
+        """Record which row groups hold NaN when ``rows`` are written next, in row groups of ``group_rows`` rows."""
         for i, first in self._first_leaves.items():
             column = rows.column(i)
             if not _leaves_with_nan(column):
@@ -96,7 +96,7 @@ class BoundsSink:
         self._rows += rows.num_rows
 
     def finish(self, encoder: Any) -> None:
-        """Close the encoder, and correct the footer that it writes if the file has NaN."""
+        """Close the encoder; if the file has NaN, correct the footer that the encoder writes."""
         if not self._with_nan:
             encoder.close()
             self.buffered.flush()

@@ -30,18 +30,18 @@ from paimon_core.types.datatype import (
 from paimon_core.types.sorted_values import run_starts
 from paimon_core.types.system_fields import SEQUENCE_NUMBER
 
-_ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: enough to encode well; every open file holds as many
-_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; later ones double up to the limit
+_ROW_GROUP_BYTES = 32 << 20  # Arrow memory per open file; enough for an efficient encoding
+_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; sizes double up to the limit
 _ROW_GROUP_ROWS = 1 << 20
-_SORTED_GROUP_ROWS = 1 << 14  # of sorted files, so that a read of a key range skips most rows
-_SORTED_GROUP_BYTES = 1 << 19  # of Arrow memory, at least, so that the fixed cost of a row group is small
+_SORTED_GROUP_ROWS = 1 << 14  # in sorted files, so that a read of a key range skips most rows
+_SORTED_GROUP_BYTES = 1 << 19  # least Arrow memory, so that the fixed cost of a row group is small
 _PAGE_BYTES = 64 << 10  # several pages in a row group, so that readers with page indexes skip parts of it
-_MAX_REPEATED = 0.01  # share of a row group's bytes that it may repeat of others, such as dictionaries
+_MAX_REPEATED = 0.01  # largest share of a row group's bytes that other row groups repeat, such as dictionaries
 _COLUMN_BYTES = 170  # fixed cost of a column in a row group: page headers, entry in the footer, page index
-_PLAIN_BITS = 12  # of a value without dictionary, at least: most values differ
+_PLAIN_BITS = 12  # least bits of a value without dictionary: most values differ
 _DICTIONARY_BYTES = 1 << 19  # limit of a dictionary; a column with more distinct values gains nothing from one
-_SAMPLES, _SAMPLE_ROWS = 8, 512  # of the rows, to find out if the values of a column repeat
-_MOSTLY_DISTINCT = 0.9  # share of distinct values from which a column gets no dictionary
+_SAMPLES, _SAMPLE_ROWS = 8, 512  # samples of the rows that show if the values of a column repeat
+_MOSTLY_DISTINCT = 0.9  # share of distinct values at which a column gets no dictionary
 _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _LONG_DECIMAL = 18  # digits of a decimal that is stored as an integer
 _VARIANT = ("value", "metadata")
@@ -150,12 +150,12 @@ class ParquetFileWriter(FormatWriter):
         return [path for path in self._allowed if path not in distinct]
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
-        """Return rows of canonical types in the types for the encoder."""
+        """Return rows of canonical types, cast to the types that the encoder needs."""
         columns = [_without_absent_elements(c).cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
-        """Return the bytes of a file of these rows."""
+        """Return the size in bytes of a file with these rows."""
         trial = pa.BufferOutputStream()
         rows = self._as_stored(sample)
         with self._open(trial, self._chosen_dictionaries(rows)) as writer:
@@ -164,10 +164,10 @@ class ParquetFileWriter(FormatWriter):
 
 
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
-    """Return the number of rows of a row group in a sorted file: few, but enough to keep the file small.
+    """Return the number of rows per row group in a sorted file: few, but enough to keep the file small.
 
-    A row group from the middle of the rows is the sample. Row groups grow until they repeat only a small part of their
-    bytes in each other. Cost: one sort of each column with a dictionary, and a second one if row groups have to grow.
+    The function measures a row group from the middle of the rows. Row groups grow until only a small share of their
+    bytes repeats in other row groups. Cost: one sort of each column with a dictionary, or two if row groups must grow.
 
     Args:
         rows: the rows of several row groups.
@@ -186,9 +186,9 @@ def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
 
 
 def _necessary_growth(rows: pa.Table, dictionaries: Set[str]) -> float:
-    """Return the least factor by which a row group of these rows must grow; at most 1: it is large enough.
+    """Return the growth factor that makes a row group of these rows large enough; 1 or less: it is large enough.
 
-    A dictionary of twice as many rows has at least the same size, so it takes at least half the share of the bytes.
+    A dictionary does not shrink when a row group doubles, so its share of the bytes is at best halved.
     """
     columns = bits = values = 0.0
     for path, leaf in _stored_leaves(rows):
@@ -223,7 +223,7 @@ def _mostly_distinct(rows: pa.Table) -> set[str]:
 
 
 def _distinct(column: pa.Array) -> int:
-    """Return the number of distinct values. Numbers are sorted, which takes a tenth of the time of a hash table."""
+    """Return the number of distinct values. For numbers, sorting takes a tenth of the time of a hash table."""
     kind = column.type
     if column.null_count or not pa.types.is_primitive(kind) or pa.types.is_boolean(kind):
         return len(column.unique())
@@ -304,8 +304,8 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
         t: the type to store.
         column: the id of its column or field of a row.
         depth: the number of arrays, maps and multisets around it, within the column.
-        int96: True if pyarrow writes all timestamps of the file as INT96, which nanoseconds need. Some readers refuse
-            INT96 for other timestamps, so these are written as integers.
+        int96: True if pyarrow writes all timestamps of the file as INT96, which nanoseconds need. Other timestamps are
+            then written as integers, because some readers refuse INT96 for them.
     """
     deeper = depth + 1
     element_id, key_id = _NESTED_ID + column * _ID_STRIDE + deeper, _NESTED_ID - column * _ID_STRIDE - deeper

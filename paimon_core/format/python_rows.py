@@ -30,7 +30,7 @@ def _with_dicts(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_map(kind):
         items = {key: _with_dicts(item, kind.item_type) for key, item in value}
         if len(items) != len(value):
-            raise KeyError(f"a map holds a key twice: {[key for key, _ in value]}")
+            raise KeyError(f"a map has a key twice: {[key for key, _ in value]}")
         return items
     if pa.types.is_struct(kind):
         return {name: _with_dicts(item, kind.field(name).type) for name, item in value.items()}

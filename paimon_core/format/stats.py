@@ -1,7 +1,7 @@
 """Bounds and null counts of a file's columns, collected batch by batch (format 5.7, 5.8).
 
-Bounds may be wider than the values, because of truncation, but never narrower; columns with NaN have none. Cost: the
-minimum and maximum of each batch, a few percent of encoding it.
+Bounds may be wider than the values, because of truncation, but never narrower. Columns with NaN have no bounds. Cost:
+the minimum and maximum of each batch, a few percent of the cost of encoding it.
 """
 
 import re
@@ -24,7 +24,7 @@ _SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
 
 @dataclass(frozen=True, slots=True)
 class StatsMode:
-    """The statistics of a column: ``none``, ``counts`` of nulls, bounds in ``full`` or ``truncate`` to ``length``."""
+    """The statistics of a column: ``none``, ``counts`` of nulls, ``full`` bounds, or ``truncate`` to ``length``."""
 
     kind: str
     length: int = 0  # characters or bytes
@@ -119,7 +119,7 @@ def in_mode(exact: ColumnBounds, mode: StatsMode) -> ColumnBounds:
 
 
 def has_bounds(t: DataType) -> bool:
-    """Return True for types with bounds: all but nested ones and bytes, which the Java engine compares wrongly."""
+    """Return True for types with bounds: not nested types, and not bytes, which the Java engine compares wrongly."""
     return isinstance(t, AtomicType) and t.root not in _UNBOUNDED
 
 
@@ -129,10 +129,10 @@ def truncate_min(value: Any, length: int) -> Any:
 
 
 def truncate_max(value: Any, length: int) -> Any:
-    """Return text or bytes of at most ``length`` that are not below the value, or `None`.
+    """Return a text or bytes of at most ``length`` that are not below the value; `None` if none exists.
 
-    A longer value is cut to ``length``; then its last character or byte with a successor is replaced by the successor,
-    and the rest is removed. Surrogates are not characters, so a successor is never one.
+    A longer value is cut to ``length``. Then its last character or byte that has a successor is replaced by the
+    successor, and the rest is removed. A successor is never a surrogate.
     """
     if len(value) <= length:
         return value

@@ -59,15 +59,15 @@ def line_blocks(source: Any, path: str, quote: bytes = b"") -> Iterator[bytes]:
     Args:
         source: a seekable file.
         path: its name; the extension gives the compression.
-        quote: a block ends only after an even number of these bytes. Empty: lines have no quotes.
+        quote: the quote character; a block ends only after an even number of quotes. Empty: lines have no quotes.
 
-    Raises CorruptedError if the file does not decompress, UnsupportedError for a compression that is not read.
+    Raises CorruptedError if the file does not decompress, UnsupportedError for an unsupported compression.
     """
     source.seek(0)
     suffix = path.rsplit(".", 1)[-1].lower()
     codec = _STREAMS.get(suffix)
     if codec is None and suffix in ("deflate", "snappy", "lz4"):
-        raise UnsupportedError(f"{path} is compressed as {suffix}, which text files are not read in")
+        raise UnsupportedError(f"{path} is compressed as {suffix}, which is not supported for text files")
     stream = source if codec is None else pa.CompressedInputStream(source, codec)
     held = b""
     while data := _read(stream, path):
@@ -99,7 +99,7 @@ def count_lines(source: Any, path: str) -> int:
 
 
 class LineWriter(FormatWriter):
-    """A base of writers of compressed lines. `tell` leaves out the bytes in the compressor."""
+    """The base class of writers of compressed lines. `tell` omits the bytes that the compressor still holds."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], codec: str) -> None:
         self._sink, self._compressor = sink, _COMPRESSORS[compression_suffix(codec)]()

@@ -1,6 +1,6 @@
 """Conversion of values to the texts in CSV and JSON files, and back (format 7.7).
 
-A text is the value cast to STRING; bytes are in base 64.
+A text is the value cast to STRING; bytes are encoded in base 64.
 """
 
 import base64
@@ -82,7 +82,7 @@ def to_text(array: ArrowArray, t: DataType) -> ArrowArray:
 
 
 def from_text(array: ArrowArray, t: DataType, column: str, path: str) -> ArrowArray:
-    """Return canonical values, given with their leaves as texts: the inverse of `to_text`.
+    """Return canonical values for values whose leaves are texts: the inverse of `to_text`.
 
     Args:
         array: the texts.
@@ -108,7 +108,7 @@ def _leaves(array: ArrowArray, t: DataType, leaf: Callable[[ArrowArray, AtomicTy
         case MapType(key, value):
             return rebuilt_map(array, _leaves(array.keys, key, leaf), _leaves(array.items, value, leaf))
         case RowType(fields):
-            children = array.flatten()  # the fields of a null row become null: their contents are no values
+            children = array.flatten()  # the fields of a null row become null: their contents are undefined
             return rebuilt_struct(array, [_leaves(c, f.type, leaf) for c, f in zip(children, fields, strict=True)])
     raise UnsupportedError(f"values of type {t} have no text")
 

@@ -1,10 +1,10 @@
-"""Thrift's compact protocol, as far as it is needed to change a few integers in a Parquet footer.
+"""The part of Thrift's compact protocol that is needed to change a few integers in a Parquet footer.
 
 Values keep their encoded form: integers are raw variable-length numbers, so an unchanged value is written as it was
 read. See the protocol's own specification for the codes.
 
-Written by hand: a Thrift library decodes by a schema and drops every field that the schema does not know, while a
-footer must keep fields of later Parquet versions.
+Written by hand: a Thrift library decodes by a schema and drops every field that is not in the schema, but a footer must
+keep the fields of later Parquet versions.
 """
 
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class _Reader:
     def _raw(self, size: int) -> bytes:
         self._offset += size
         if self._offset > len(self._data):
-            raise ValueError("a Thrift value reaches beyond the end")
+            raise ValueError("a Thrift value extends beyond the end")
         return self._data[self._offset - size : self._offset]
 
     def _number(self) -> int:

@@ -102,7 +102,7 @@ def test_total_record_count(tmp_path):
 def test_row_count_of_file(tmp_path):
     for count in (LARGEST, 2**62, 3):
         table = edit_entries(written(append_table(tmp_path / str(count))), _ROW_COUNT=count)
-        with pytest.raises(CorruptedError, match=f"holds 2 rows where its manifest entry promises {count}"):
+        with pytest.raises(CorruptedError, match=f"holds 2 rows, but its manifest entry says {count}"):
             table.to_arrow()
 
 

@@ -152,7 +152,7 @@ def test_part_with_wrong_row_count_is_refused(tmp_path, columns):
     for promised in (93, 101):
         wrong = replace(split, files=(replace(split.files[0], row_count=promised),))
         for part in cut_split(wrong, split.size // 3):
-            with pytest.raises(CorruptedError, match=f"holds 100 rows where its manifest entry promises {promised}"):
+            with pytest.raises(CorruptedError, match=f"holds 100 rows, but its manifest entry says {promised}"):
                 read(table, [part], columns, None)
 
 
