@@ -1,7 +1,7 @@
 """The registry of all options, and the checks for misspelt keys.
 
-:func:`check_known` refuses unknown keys that a user gives. Unknown keys of a stored schema are preserved and ignored;
-:func:`warn_of_strays` warns of keys that begin like a family.
+:func:`check_known` refuses unknown keys that a user sets. Unknown keys of a stored schema are preserved and ignored;
+:func:`warn_of_strays` warns about unknown keys that begin like a family.
 """
 
 import warnings
@@ -33,7 +33,7 @@ ALL_OPTIONS: Final[dict[str, Option[Any]]] = {
     for option in vars(module).values()
     if isinstance(option, Option)
 }
-"""Declarations by key."""
+"""The declarations of all options by key."""
 
 REMOVED: Final = frozenset(
     {
@@ -41,14 +41,14 @@ REMOVED: Final = frozenset(
         "streaming-read-mode", "upsert-key", "write-manifest-cache",
     }
 )  # fmt: skip
-"""Keys of older releases: accepted and without effect."""
+"""Keys of older releases, which are accepted but have no effect."""
 
 _DECLARED: Final = frozenset(ALL_OPTIONS).union(*(option.old_keys for option in ALL_OPTIONS.values()))
 _CASES: Final = {key.lower(): key for key in _DECLARED if key != key.lower()}
 
 
 def is_known(key: str) -> bool:
-    """Return True if a key is declared, an old name, a removed option or a name of a family."""
+    """Return True for a declared key, its old name, a removed key, or a name in a family."""
     if key.startswith(families.DEFAULTS_PREFIX):
         return is_known(key.removeprefix(families.DEFAULTS_PREFIX))
     return key in _DECLARED or key in REMOVED or families.is_named(key)
@@ -72,9 +72,13 @@ def spelled(key: str) -> str:
 
 
 def check_known(given: Iterable[str], where: str) -> None:
-    """Refuse unknown keys, and warn once of each key without effect, unless a mapping gives it its default value.
+    """Refuse unknown keys, and warn once about each key without effect.
 
-    ``where`` names the receiver of the options in messages. Raises InvalidInputError.
+    Args:
+        given: the keys, or a mapping from keys to values; a key with its default value causes no warning.
+        where: the receiver of the options, for messages.
+
+    Raises InvalidInputError for an unknown key.
     """
     for key in given:
         if not is_known(key):
@@ -87,7 +91,7 @@ def check_known(given: Iterable[str], where: str) -> None:
 
 
 def _without_effect(key: str, text: str | None) -> str | None:
-    """Return the reason why an option has no effect; `None` if it has one, is refused later, or is the default."""
+    """Return the reason why an option has no effect; `None`: it has an effect, is refused later, or is the default."""
     if families.is_elsewhere(key):
         return "has no effect here: only other engines use it"
     option = ALL_OPTIONS.get(key)
@@ -103,7 +107,7 @@ def _without_effect(key: str, text: str | None) -> str | None:
 
 
 def warn_of_strays(keys: Iterable[str], where: str) -> None:
-    """Warn once of each unknown key that begins like a family; ``where`` names its table in the warning."""
+    """Warn once about each unknown key that begins like a family. ``where``: the table, for the warning."""
     for key in keys:
         if families.is_of_family(key) and not is_known(key):
             close = nearest(key)

@@ -1,6 +1,6 @@
-"""Families of options: names with a common beginning, which have no declarations.
+"""Families of options: names with a common prefix, which are listed here instead of declared one by one.
 
-In a known name, ``<...>`` stands for one or more characters, such as the name of a column.
+In a name, ``<...>`` stands for one or more characters, such as the name of a column.
 """
 
 import re
@@ -100,14 +100,14 @@ ELSEWHERE: Final = (
 """Names that only other engines use, for the same tables or to encode the same file formats."""
 
 DEFAULTS_PREFIX: Final = "table-default."
-"""The prefix of an option that a catalog gives to new tables."""
+"""The prefix of a catalog option that sets an option of new tables."""
 
 PREFIXES: Final = (
     "avro.", "chain-table.", "csv.", "fields.", "file-index.", "format-table.", "global-index.", "json.", "lookup.",
     "manifest-sort.", "metadata.iceberg.", "metastore.", "orc.", "parquet.", "read.", "scan.", "sink.",
     "sort-compaction.", "table-default.", "variant.", "write.",
 )  # fmt: skip
-"""Beginnings of the keys of families: an unknown key with one of them is misspelt, or of a newer release."""
+"""The prefixes of families: an unknown key with one of these prefixes is misspelt or belongs to a newer release."""
 
 _HOLE = re.compile(r"<[a-z-]+>")
 

@@ -25,12 +25,12 @@ _STORED_ELSEWHERE = refused("the values of these columns are stored elsewhere")
 _NO_METASTORE = without_effect("there is no metastore")
 
 PATH = Option("path", text, None, "directory of the table; set by the catalog, never altered")
-BRANCH = Option("branch", text, "main", "branch the table is opened on")
+BRANCH = Option("branch", text, "main", "branch on which the table is opened")
 TYPE = Option(
     "type",
     enum("table", "format-table", "materialized-table", "object-table", "lance-table", "iceberg-table"),
     "table",
-    "kind of the table; only 'table' is a table of this engine",
+    "kind of the table; this engine supports only 'table'",
 )
 AUTO_CREATE = Option(
     "auto-create",
@@ -39,8 +39,12 @@ AUTO_CREATE = Option(
     "create the storage on first access; not with a catalog",
     mark=refused("a table is created before it is used"),
 )
-PRIMARY_KEY = Option("primary-key", comma_list, NOTHING, "key columns, unless named when the table is created")
-PARTITION = Option("partition", comma_list, NOTHING, "partition columns, unless named when the table is created")
+PRIMARY_KEY = Option(
+    "primary-key", comma_list, NOTHING, "primary key columns, if not declared in another way when the table is created"
+)
+PARTITION = Option(
+    "partition", comma_list, NOTHING, "partition columns, if not declared in another way when the table is created"
+)
 PRIMARY_KEY_NULLABLE = Option(
     "primary-key.nullable",
     boolean,
@@ -52,27 +56,27 @@ PRIMARY_KEY_NULLABLE = Option(
 DATA_FILE_PATH_DIRECTORY = Option(
     "data-file.path-directory", path_within, None, "sub-directory of the table for data files"
 )
-DATA_FILE_PREFIX = Option("data-file.prefix", name_part, "data-", "start of data file names")
-CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", name_part, "changelog-", "start of changelog file names")
+DATA_FILE_PREFIX = Option("data-file.prefix", name_part, "data-", "prefix of data file names")
+CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", name_part, "changelog-", "prefix of changelog file names")
 DATA_FILE_THIN_MODE = Option("data-file.thin-mode", boolean, False, "do not store key columns a second time")
 DATA_FILE_EXTERNAL_PATHS = Option(
     "data-file.external-paths",
     comma_list,
     NOTHING,
-    "roots outside of the table for new data files",
+    "directories outside the table for new data files",
     mark=refused("files are written below the table only"),
 )
 DATA_FILE_EXTERNAL_PATHS_ALLOWED = Option(
     "data-file.external-paths.allowed",
     comma_list,
     NOTHING,
-    "roots outside of the table below which its files may be read and deleted; never stored with a table",
+    "directories outside the table whose files may be read and deleted; never stored with a table",
 )
 DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
     "data-file.external-paths.strategy",
     enum("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
     "none",
-    "how an external root is chosen",
+    "strategy for choosing an external root",
     mark=_INSIDE_ONLY,
 )
 DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS = Option(
@@ -101,38 +105,47 @@ INDEX_FILE_IN_DATA_FILE_DIR = Option(
 )
 
 FILE_FORMAT = Option("file.format", lower_text, "parquet", "format of data files: parquet, orc, avro ...")
-FILE_FORMAT_PER_LEVEL = Option("file.format.per.level", level_map, NO_LEVELS, "format by level: '0:avro,3:parquet'")
+FILE_FORMAT_PER_LEVEL = Option(
+    "file.format.per.level", level_map, NO_LEVELS, "file format by level, such as '0:avro,3:parquet'"
+)
 FILE_COMPRESSION = Option("file.compression", text, "zstd", "codec of data files")
-FILE_COMPRESSION_ZSTD_LEVEL = Option("file.compression.zstd-level", number(), 1, "level of zstd, manifests included")
-FILE_COMPRESSION_PER_LEVEL = Option("file.compression.per.level", level_map, NO_LEVELS, "codec by level")
+FILE_COMPRESSION_ZSTD_LEVEL = Option(
+    "file.compression.zstd-level", number(), 1, "level of zstd in data files and manifests"
+)
+FILE_COMPRESSION_PER_LEVEL = Option("file.compression.per.level", level_map, NO_LEVELS, "codec of data files by level")
 FILE_SUFFIX_INCLUDE_COMPRESSION = Option(
-    "file.suffix.include.compression", boolean, False, "put the codec into the file name"
+    "file.suffix.include.compression", boolean, False, "include the codec in the names of data files"
 )
 FILE_BLOCK_SIZE = Option(
-    "file.block-size", memory_size, None, "bytes of a parquet row group (128 mb) or an orc stripe (64 mb)"
+    "file.block-size", memory_size, None, "size of a Parquet row group (default: 128 mb) or an ORC stripe (64 mb)"
 )
-CHANGELOG_FILE_FORMAT = Option("changelog-file.format", lower_text, None, "format of changelog files, else file.format")
+CHANGELOG_FILE_FORMAT = Option(
+    "changelog-file.format", lower_text, None, "format of changelog files; by default file.format"
+)
 CHANGELOG_FILE_COMPRESSION = Option(
-    "changelog-file.compression", text, None, "codec of changelog files, else file.compression"
+    "changelog-file.compression", text, None, "codec of changelog files; by default file.compression"
 )
 CHANGELOG_FILE_STATS_MODE = Option(
-    "changelog-file.stats-mode", text, None, "statistics of changelog files, else metadata.stats-mode"
+    "changelog-file.stats-mode", text, None, "statistics of changelog files; by default metadata.stats-mode"
 )
 
 TARGET_FILE_SIZE = Option(
-    "target-file-size", memory_size, None, "bytes at which a new file begins: 128 mb with a primary key, else 256 mb"
+    "target-file-size",
+    memory_size,
+    None,
+    "size at which a new file begins; by default 128 mb with a primary key, else 256 mb",
 )
 BLOB_TARGET_FILE_SIZE = Option(
-    "blob.target-file-size", memory_size, None, "bytes at which a new file of blobs begins, else target-file-size"
+    "blob.target-file-size", memory_size, None, "size at which a new blob file begins; by default target-file-size"
 )
 BLOB_SPLIT_BY_FILE_SIZE = Option(
     "blob.split-by-file-size",
     boolean,
     None,
-    "files of blobs count when files are packed into splits",
-    mark=not_yet("splits are packed without regard to it"),
+    "count the size of blob files when files are packed into splits",
+    mark=not_yet("splits are packed without regard to blob files"),
 )
-TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
+TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "number of rows at which a new file begins")
 ASYNC_FILE_WRITE = Option(
     "async-file-write",
     boolean,
@@ -144,14 +157,16 @@ FILE_OPERATION_THREAD_NUM = Option(
     "file-operation.thread-num",
     number(1),
     None,
-    "threads that list and delete files in expiry and in the search for orphan files; 4 per processor by default",
+    "number of threads that list and delete files in expiry and orphan removal; by default 4 per processor",
     ("delete-file.thread-num",),
 )
 
 METADATA_STATS_MODE = Option(
     "metadata.stats-mode", text, "truncate(16)", "statistics of columns: none, counts, truncate(n) or full"
 )
-METADATA_STATS_MODE_PER_LEVEL = Option("metadata.stats-mode.per.level", level_map, NO_LEVELS, "statistics by level")
+METADATA_STATS_MODE_PER_LEVEL = Option(
+    "metadata.stats-mode.per.level", level_map, NO_LEVELS, "statistics of columns by level"
+)
 METADATA_STATS_KEEP_FIRST_N_COLUMNS = Option(
     "metadata.stats-keep-first-n-columns", number(-1), -1, "only the first n columns get statistics; -1: all"
 )
@@ -159,14 +174,19 @@ METADATA_STATS_DENSE_STORE = Option(
     "metadata.stats-dense-store", boolean, True, "omit columns without statistics from the metadata"
 )
 FILE_INDEX_IN_MANIFEST_THRESHOLD = Option(
-    "file-index.in-manifest-threshold", memory_size, 500, "bytes up to which an index is embedded in the manifest"
+    "file-index.in-manifest-threshold",
+    memory_size,
+    500,
+    "maximum size of a file index that is embedded in the manifest",
 )
 
-ROW_TRACKING_ENABLED = Option("row-tracking.enabled", boolean, False, "rows get permanent ids")
+ROW_TRACKING_ENABLED = Option("row-tracking.enabled", boolean, False, "assign permanent ids to rows")
 ROW_TRACKING_PARTITION_GROUP_ON_COMMIT = Option(
-    "row-tracking.partition-group-on-commit", boolean, True, "row ids are contiguous in a partition"
+    "row-tracking.partition-group-on-commit", boolean, True, "assign contiguous row ids within a partition"
 )
-DATA_EVOLUTION_ENABLED = Option("data-evolution.enabled", boolean, False, "files of some columns, joined by row id")
+DATA_EVOLUTION_ENABLED = Option(
+    "data-evolution.enabled", boolean, False, "store columns in several files, joined by row id"
+)
 
 DISABLE_EXPLICIT_TYPE_CASTING = Option(
     "disable-explicit-type-casting", boolean, False, "column types change by implicit casts only"
@@ -177,7 +197,9 @@ ALTER_COLUMN_NULL_TO_NOT_NULL_DISABLED = Option(
 ADD_COLUMN_BEFORE_PARTITION = Option(
     "add-column-before-partition", boolean, False, "new columns go before the first partition column"
 )
-BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns of bytes that become BLOB when the table is created")
+BLOB_FIELD = Option(
+    "blob-field", comma_list, NOTHING, "columns of bytes that become BLOB columns when the table is created"
+)
 BLOB_DESCRIPTOR_FIELD = Option(
     "blob-descriptor-field",
     comma_list,
@@ -204,7 +226,7 @@ BLOB_EXTERNAL_STORAGE_PATH = Option(
     "blob-external-storage-path",
     text,
     None,
-    "directory of those values",
+    "directory of the values of blob-external-storage-field",
     mark=not_yet("blobs are written below the table only"),
 )
 BLOB_VIEW_FIELD = Option(
@@ -229,7 +251,11 @@ METASTORE_PARTITIONED_TABLE = Option(
     "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore", mark=_NO_METASTORE
 )
 METASTORE_TAG_TO_PARTITION = Option(
-    "metastore.tag-to-partition", text, None, "tags appear as partitions of this name", mark=_NO_METASTORE
+    "metastore.tag-to-partition",
+    text,
+    None,
+    "partition column under which tags appear as partitions",
+    mark=_NO_METASTORE,
 )
 METASTORE_TAG_TO_PARTITION_PREVIEW = Option(
     "metastore.tag-to-partition.preview",
@@ -242,6 +268,6 @@ QUERY_AUTH_ENABLED = Option(
     "query-auth.enabled",
     boolean,
     False,
-    "the catalog grants rows and columns",
+    "the catalog decides which rows and columns a user may read",
     mark=refused("a server decides which rows and columns may be seen"),
 )

@@ -15,7 +15,7 @@ KIND_OPTIONS = {
     "bsi": (),
     "range-bitmap": ("chunk-size",),
 }
-"""The options of an index, by its kind."""
+"""The options of each kind of index."""
 
 
 def split_index_option(key: str) -> str | None:
@@ -52,7 +52,7 @@ def index_options(options: Mapping[str, str], kind: str, item: str) -> dict[str,
 
 
 def stray_option(options: Mapping[str, str]) -> str | None:
-    """Return the first key ``file-index.<kind>.<item>.<option>`` without this index, or `None`."""
+    """Return the first key ``file-index.<kind>.<item>.<option>`` whose index is not declared; `None`: no such key."""
     known = {(kind, target) for kind, item in indexed(options) for target in (index_column(item), item)}
     strays = (f"{_PREFIX}{k}.{item}.{name}" for k, item, name, _ in _settings(options) if (k, item) not in known)
     return next(strays, None)

@@ -28,7 +28,7 @@ METADATA_ICEBERG_FORMAT_VERSION = Option(
     "metadata.iceberg.format-version", number(), 2, "version of the Iceberg format; 3 is refused"
 )
 METADATA_ICEBERG_COMPACTION_MIN_FILE_NUM = Option(
-    "metadata.iceberg.compaction.min.file-num", number(1), 10, "fewer small Iceberg manifests are never merged"
+    "metadata.iceberg.compaction.min.file-num", number(1), 10, "fewest small Iceberg manifests that are merged"
 )
 METADATA_ICEBERG_COMPACTION_MAX_FILE_NUM = Option(
     "metadata.iceberg.compaction.max.file-num", number(1), 50, "number of small Iceberg manifests that triggers a merge"

@@ -1,4 +1,4 @@
-"""The page of the docs that lists all options; ``python -m paimon_core.options.listing`` prints it."""
+"""The docs page with all options; ``python -m paimon_core.options.listing`` prints it."""
 
 import sys
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ KINDS = ("used", "without effect here", "not yet", "refused")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An option as lists show it: all fields are texts; ``effect`` is the reason for all kinds but *used*."""
+    """An option as listed: all fields are texts. ``effect``: the reason, for all kinds except *used*."""
 
     key: str
     old_keys: tuple[str, ...]
@@ -38,7 +38,7 @@ class Listed:
 
     @staticmethod
     def of(option: Option[Any]) -> "Listed":
-        """Return an option as lists show it."""
+        """Return the texts of an option."""
         effect = option.mark.reason or option.doc
         return Listed(option.key, option.old_keys, _default(option.default), option.mark.kind, effect)
 

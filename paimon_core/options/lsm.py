@@ -17,109 +17,131 @@ from paimon_core.options.parse import (
 _LIMITED_BY_BYTES = without_effect("the decoded size of rows limits a batch")
 
 WRITE_ONLY = Option(
-    "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
+    "write-only", boolean, False, "writers do not compact, expire snapshots or create tags", ("write.compaction-skip",)
 )
-WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes of all buffers of one writer")
-WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers are stored on local disk")
+WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "maximum size of all buffers of a writer")
+WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "spill full buffers to local disk")
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
-    "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
+    "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "maximum size of spilled buffers on local disk"
 )
 WRITE_BUFFER_FOR_APPEND = Option(
     "write-buffer-for-append",
     boolean,
     False,
-    "append tables buffer rows too",
+    "buffer rows of append tables too",
     mark=without_effect("append tables always gather rows before they encode them"),
 )
 WRITE_MAX_WRITERS_TO_SPILL = Option(
     "write-max-writers-to-spill",
     number(),
     10,
-    "files that an append writer keeps open while it flushes; more buckets wait on local disk",
+    "number of files that an append writer keeps open while it flushes; rows of more buckets are spilled",
 )
 WRITE_BATCH_SIZE = Option(
-    "write.batch-size", number(1), 1024, "rows of a written batch", ("orc.write.batch-size",), mark=_LIMITED_BY_BYTES
+    "write.batch-size",
+    number(1),
+    1024,
+    "number of rows of a written batch",
+    ("orc.write.batch-size",),
+    mark=_LIMITED_BY_BYTES,
 )
 WRITE_BATCH_MEMORY = Option(
-    "write.batch-memory", memory_size, 128 << 20, "bytes of a written batch", mark=_LIMITED_BY_BYTES
+    "write.batch-memory", memory_size, 128 << 20, "size of a written batch", mark=_LIMITED_BY_BYTES
 )
 WRITE_SEQUENCE_NUMBER_INIT_MODE = Option(
     "write.sequence-number-init-mode",
     enum("scan", "snapshot"),
     "scan",
-    "where the next sequence number comes from",
+    "source of the next sequence number",
     mark=refused("every commit would have to store the highest sequence number in the snapshot"),
 )
 PAGE_SIZE = Option(
     "page-size",
     memory_size,
     64 << 10,
-    "bytes of a buffer page",
+    "size of a page of a buffer",
     mark=without_effect("buffers hold Arrow batches, not pages"),
 )
 CACHE_PAGE_SIZE = Option(
     "cache-page-size",
     memory_size,
     64 << 10,
-    "bytes of a cached page",
+    "size of a page in the lookup cache",
     mark=without_effect("lookups cache blocks of keys, not pages; lookup.cache-max-memory-size bounds them"),
 )
 SPILL_COMPRESSION = Option(
-    "spill-compression", enum("lz4", "zstd", "none"), "lz4", "codec of local files: lz4, zstd or none"
+    "spill-compression", enum("lz4", "zstd", "none"), "lz4", "codec of spilled files: lz4, zstd or none"
 )
-SPILL_COMPRESSION_ZSTD_LEVEL = Option("spill-compression.zstd-level", number(), 1, "level of zstd")
+SPILL_COMPRESSION_ZSTD_LEVEL = Option("spill-compression.zstd-level", number(), 1, "level of zstd in spilled files")
 SORT_SPILL_THRESHOLD = Option(
-    "sort-spill-threshold", number(2), None, "runs merged at once; num-sorted-run.stop-trigger + 1 by default"
+    "sort-spill-threshold",
+    number(2),
+    None,
+    "number of runs that are merged at once; by default num-sorted-run.stop-trigger + 1",
 )
 SORT_SPILL_BUFFER_SIZE = Option(
     "sort-spill-buffer-size",
     memory_size,
     64 << 20,
-    "bytes sorted at once",
+    "size of the rows that are sorted at once",
     mark=without_effect("write-buffer-size decides how many bytes are sorted at once"),
 )
 LOCAL_SORT_MAX_NUM_FILE_HANDLES = Option(
-    "local-sort.max-num-file-handles", number(1), 128, "spilled runs merged at once"
+    "local-sort.max-num-file-handles", number(1), 128, "number of spilled runs that are merged at once"
 )
 SORT_ENGINE = Option(
     "sort-engine",
     enum("loser-tree", "min-heap"),
     "loser-tree",
-    "how runs merge; the same result",
+    "algorithm that merges runs; the result is the same",
     mark=without_effect("runs are merged in one way; the result is the same"),
 )
 LOCAL_MERGE_BUFFER_SIZE = Option(
     "local-merge-buffer-size",
     memory_size,
     None,
-    "bytes merged before the shuffle",
-    mark=without_effect("rows of a key are merged by the writer of the bucket; nothing is shuffled after it"),
+    "size of a buffer that merges rows before the shuffle",
+    mark=without_effect("the writer of a bucket merges the rows of a key after the shuffle"),
 )
 
 NUM_SORTED_RUN_COMPACTION_TRIGGER = Option(
-    "num-sorted-run.compaction-trigger", number(), 5, "sorted runs at which compaction starts"
+    "num-sorted-run.compaction-trigger", number(), 5, "number of sorted runs at which compaction starts"
 )
 NUM_SORTED_RUN_STOP_TRIGGER = Option(
-    "num-sorted-run.stop-trigger", number(), None, "sorted runs at which writing waits; the trigger + 3 by default"
+    "num-sorted-run.stop-trigger",
+    number(),
+    None,
+    "number of sorted runs at which writers wait for compaction; by default the compaction trigger + 3",
 )
-NUM_LEVELS = Option("num-levels", number(), None, "levels of a bucket; the trigger + 1 by default")
+NUM_LEVELS = Option("num-levels", number(), None, "number of levels of a bucket; by default the compaction trigger + 1")
 COMPACTION_MAX_SIZE_AMPLIFICATION_PERCENT = Option(
-    "compaction.max-size-amplification-percent", number(), 200, "size of newer runs to the oldest that is accepted"
+    "compaction.max-size-amplification-percent",
+    number(),
+    200,
+    "maximum size of the newer runs, in percent of the oldest run",
 )
 COMPACTION_SIZE_RATIO = Option("compaction.size-ratio", number(), 1, "percentage that the next run may be larger")
 COMPACTION_OPTIMIZATION_INTERVAL = Option(
-    "compaction.optimization-interval", duration, None, "pause between full compactions"
+    "compaction.optimization-interval", duration, None, "interval between full compactions"
 )
 COMPACTION_TOTAL_SIZE_THRESHOLD = Option(
-    "compaction.total-size-threshold", memory_size, None, "buckets below are always compacted fully"
+    "compaction.total-size-threshold", memory_size, None, "size below which a bucket is always compacted fully"
 )
 COMPACTION_INCREMENTAL_SIZE_THRESHOLD = Option(
-    "compaction.incremental-size-threshold", memory_size, None, "new bytes at which a bucket is compacted fully"
+    "compaction.incremental-size-threshold", memory_size, None, "size of new files at which a bucket is compacted fully"
 )
-COMPACTION_OFFPEAK_START_HOUR = Option("compaction.offpeak.start.hour", number(-1, 23), -1, "quiet hours begin")
-COMPACTION_OFFPEAK_END_HOUR = Option("compaction.offpeak.end.hour", number(-1, 23), -1, "quiet hours end, exclusive")
-COMPACTION_OFFPEAK_RATIO = Option("compaction.offpeak-ratio", number(), 0, "added to the size ratio in quiet hours")
-COMPACTION_FORCE_UP_LEVEL_0 = Option("compaction.force-up-level-0", boolean, False, "always take all of level 0")
+COMPACTION_OFFPEAK_START_HOUR = Option(
+    "compaction.offpeak.start.hour", number(-1, 23), -1, "first hour of off-peak time; -1: none"
+)
+COMPACTION_OFFPEAK_END_HOUR = Option(
+    "compaction.offpeak.end.hour", number(-1, 23), -1, "hour at which off-peak time ends (exclusive); -1: none"
+)
+COMPACTION_OFFPEAK_RATIO = Option(
+    "compaction.offpeak-ratio", number(), 0, "percentage added to compaction.size-ratio in off-peak time"
+)
+COMPACTION_FORCE_UP_LEVEL_0 = Option(
+    "compaction.force-up-level-0", boolean, False, "every compaction includes all files of level 0"
+)
 COMPACTION_FORCE_REWRITE_ALL_FILES = Option(
     "compaction.force-rewrite-all-files", boolean, False, "a full compaction rewrites every file"
 )
@@ -127,22 +149,22 @@ COMPACTION_SKIP_EXPIRED_PARTITIONS = Option(
     "compaction.skip-expired-partitions",
     boolean,
     False,
-    "a dedicated compaction leaves out partitions that are due to expire",
+    "dedicated compactions skip partitions that are due to expire",
 )
 COMPACTION_MIN_FILE_NUM = Option(
-    "compaction.min.file-num", number(), 5, "small files at which an append table compacts"
+    "compaction.min.file-num", number(), 5, "number of small files at which an append table compacts"
 )
 COMPACTION_SMALL_FILE_RATIO = Option(
-    "compaction.small-file-ratio", fraction, 0.7, "part of the target size below which a file is small"
+    "compaction.small-file-ratio", fraction, 0.7, "share of the target size below which a file is small"
 )
 COMPACTION_DELETE_RATIO_THRESHOLD = Option(
-    "compaction.delete-ratio-threshold", fraction, 0.2, "part of deleted rows at which a file is rewritten"
+    "compaction.delete-ratio-threshold", fraction, 0.2, "share of deleted rows at which a file is rewritten"
 )
 COMPACTION_FILE_NUM_LIMIT = Option(
     "compaction.file-num-limit",
     number(1),
     100_000,
-    "largest number of files in one plan",
+    "maximum number of files in one compaction plan",
     mark=without_effect("a plan reads the metadata of all files of a bucket"),
 )
 FULL_COMPACTION_DELTA_COMMITS = Option(
@@ -157,7 +179,10 @@ COMMIT_FORCE_COMPACT = Option(
 )
 LOOKUP_COMPACT = Option("lookup-compact", enum("radical", "gentle"), "radical", "how often lookup compaction runs")
 LOOKUP_COMPACT_MAX_INTERVAL = Option(
-    "lookup-compact.max-interval", number(), None, "commits between gentle compactions; twice the trigger by default"
+    "lookup-compact.max-interval",
+    number(),
+    None,
+    "number of commits between gentle compactions; by default twice the compaction trigger",
 )
 LOOKUP_WAIT = Option(
     "lookup-wait",
@@ -167,41 +192,41 @@ LOOKUP_WAIT = Option(
     ("changelog-producer.lookup-wait",),
     mark=without_effect("a commit always waits for lookup compaction"),
 )
-FORCE_LOOKUP = Option("force-lookup", boolean, False, "lookup compaction even if no other option needs it")
+FORCE_LOOKUP = Option("force-lookup", boolean, False, "run lookup compaction even if no other option needs it")
 LOOKUP_CACHE_MAX_MEMORY_SIZE = Option(
-    "lookup.cache-max-memory-size", memory_size, 256 << 20, "bytes of rows and of indexes of keys held in memory"
+    "lookup.cache-max-memory-size", memory_size, 256 << 20, "maximum size of rows and key indexes in memory"
 )
 
 CLUSTERING_COLUMNS = Option(
-    "clustering.columns", comma_list, NOTHING, "columns rows are clustered by", ("sink.clustering.by-columns",)
+    "clustering.columns", comma_list, NOTHING, "clustering columns of the rows", ("sink.clustering.by-columns",)
 )
 CLUSTERING_STRATEGY = Option(
     "clustering.strategy",
     enum("auto", "order", "zorder", "hilbert"),
     "auto",
-    "order or curve that clusters the rows",
+    "order or space-filling curve of clustered rows",
     ("sink.clustering.strategy",),
 )
 CLUSTERING_INCREMENTAL = Option(
     "clustering.incremental",
     boolean,
     False,
-    "compaction clusters step by step",
+    "compaction clusters rows incrementally",
     mark=not_yet("compaction does not cluster; Table.compact(order_by=...) does"),
 )
 CLUSTERING_INCREMENTAL_MODE = Option(
     "clustering.incremental.mode",
     text,
     "global-sort",
-    "range of rows that a step of clustering sorts",
+    "range of rows that one step of incremental clustering sorts",
     mark=not_yet("compaction does not cluster"),
 )
 CLUSTERING_INCREMENTAL_OPTIMIZE_WRITE = Option(
     "clustering.incremental.optimize-write",
     boolean,
     False,
-    "writing clusters too",
-    mark=not_yet("writing does not cluster"),
+    "writers cluster rows too",
+    mark=not_yet("writers do not cluster rows"),
 )
 PK_CLUSTERING_OVERRIDE = Option(
     "pk-clustering-override",

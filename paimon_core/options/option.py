@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The treatment of an option by this engine: one of four kinds, and a reason for all kinds but *used*."""
+    """The treatment of an option by this engine: one of four kinds, and a reason for all kinds except *used*."""
 
     kind: Literal["used", "without effect here", "not yet", "refused"]
     reason: str = ""
@@ -43,8 +43,8 @@ def refused(reason: str) -> Mark:
 class Option(Generic[T]):
     """The declaration of one option: its key, its parser, its default and its description.
 
-    ``parse`` raises ValueError with the accepted texts. If the key is absent, ``old_keys`` are used, in order. A test
-    compares ``mark`` with the code.
+    ``parse`` raises a ValueError that names the accepted texts. If the key is absent, the first present key of
+    ``old_keys`` is used. A test compares ``mark`` with the code.
     """
 
     key: str
@@ -100,7 +100,7 @@ class Options(Mapping[str, str]):
         return self._key_in_use(option) is not None
 
     def value(self, option: Option[T]) -> T:
-        """Return the value of an option, or its default. Raises InvalidInputError with key, text and accepted texts."""
+        """Return the value of an option, or its default. Raises InvalidInputError, naming key and accepted texts."""
         key = self._key_in_use(option)
         if key is None:
             return option.default
@@ -111,6 +111,6 @@ class Options(Mapping[str, str]):
             raise InvalidInputError(f"option {key!r} is {text!r}: {error}") from error
 
     def merged(self, other: Mapping[str, str | None]) -> "Options":
-        """Return these options overlaid with others; `None` removes a key. Returns ``self`` if nothing changes."""
+        """Return these options, overridden by others; `None` removes a key. Returns ``self`` if nothing changes."""
         values = {key: text for key, text in {**self._values, **other}.items() if text is not None}
         return self if values == self._values else Options(values)

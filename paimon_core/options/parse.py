@@ -1,6 +1,6 @@
 """Parsers of option texts: sizes, durations, numbers, choices, lists and maps.
 
-Every parser takes the text and returns the value, or raises ValueError with the accepted texts.
+Every parser takes the text and returns the value, or raises a ValueError that names the accepted texts.
 """
 
 import re
@@ -52,7 +52,7 @@ _NANOS_OF_UNIT: Final[dict[str, int]] = {
 
 
 def text(value: str) -> str:
-    """Return the text itself."""
+    """Return the text unchanged."""
     return value
 
 
@@ -69,7 +69,7 @@ def name_part(value: str) -> str:
 
 
 def path_within(value: str) -> str:
-    """Return a relative path that stays within the directory in which it begins."""
+    """Return a relative path if it stays within its base directory."""
     if ".." in value.split("/") or "\0" in value:
         raise ValueError("must stay within the table: no '..'")
     return value
@@ -192,7 +192,7 @@ def weights(value: str) -> tuple[Decimal, ...]:
 
 
 def number_list(text: str) -> list[int]:
-    """Return the numbers of a list such as "0-99,150", each once, ascending; a range includes both ends."""
+    """Return the distinct numbers of a list such as "0-99,150" in ascending order; a range includes both ends."""
     numbers: set[int] = set()
     for part in text.split(","):
         match = _NUMBERS.fullmatch(part.strip())
