@@ -21,8 +21,8 @@ _TEXT_TESTS = {"starts with": pc.starts_with, "ends with": pc.ends_with, "contai
 def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     """Return a mask of the rows for which a bound predicate is true; unknown becomes False.
 
-    Text compares by its UTF-8 bytes, padding included; 0.0 and -0.0 are equal. ``rows`` may have more columns than the
-    predicate names. Raises InvalidInputError if ``rows`` lacks a column of the predicate.
+    Texts compare by their UTF-8 bytes, including padding; 0.0 equals -0.0. ``rows`` may have columns that the predicate
+    does not use. Raises InvalidInputError if ``rows`` lacks a column of the predicate.
     """
     if isinstance(rows, pa.RecordBatch):
         return pc.fill_null(_truth(p, rows), False)

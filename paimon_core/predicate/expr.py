@@ -19,7 +19,7 @@ from paimon_core.errors import InvalidInputError
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 TEXT_TESTS = ("starts with", "ends with", "contains")
 ZERO_TESTS = ("is zero", "is negative zero")
-"""Tests for 0.0 and for -0.0, which are two partitions but equal numbers. Filters as text do not have them."""
+"""Tests for exactly 0.0 or -0.0, which are equal numbers but two partitions. Filter texts have no such tests."""
 NULL_TESTS = ("is null", "is not null")
 LISTS = ("in", "not in")
 OPS = (*COMPARISONS, *LISTS, *NULL_TESTS, *TEXT_TESTS, *ZERO_TESTS)
@@ -28,14 +28,14 @@ KEYWORDS = frozenset(
     {"and", "or", "not", "in", "is", "null", "like", "between", "escape", "true", "false", "unknown"}
     | {"date", "time", "timestamp", "double", "x"}
 )
-"""Words that need backticks to name a column."""
+"""Words that need backticks when they are column names."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The base class of predicates. ``&``, ``|`` and ``~`` combine them; ``str`` returns text that parses back."""
+    """The base class of predicates. ``&``, ``|`` and ``~`` combine them; ``str`` returns a text that can be parsed."""
 
     def __and__(self, other: "Predicate") -> "Predicate":
         return And((*_members(And, self), *_members(And, other)))
@@ -52,7 +52,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """A predicate with one value for every row; `None`: unknown."""
+    """A predicate with the same value for every row; `None`: unknown."""
 
     value: bool | None
 
@@ -65,7 +65,7 @@ TRUE, FALSE, UNKNOWN = Constant(True), Constant(False), Constant(None)
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """A predicate that is true if all children are true; at least one child."""
+    """A predicate that is true if all children are true. REQUIRES: at least one child."""
 
     children: tuple[Predicate, ...]
 
@@ -78,7 +78,7 @@ class And(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """A predicate that is true if one child is true; at least one child."""
+    """A predicate that is true if any child is true. REQUIRES: at least one child."""
 
     children: tuple[Predicate, ...]
 
@@ -103,7 +103,8 @@ class Not(Predicate):
 class Leaf(Predicate):
     """One test of one column.
 
-    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, zero for tests of NULL and zero, else one.
+    ``op`` is one of `OPS`. ``values`` are its literals: any number for `LISTS`, none for tests of NULL and zero, else
+    one.
     """
 
     op: str
@@ -144,7 +145,7 @@ def is_value(column: str, value: Any) -> Predicate:
 
 
 def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
-    """Return the children of ``p`` if ``p`` is of this kind, else ``p``, so that chains stay flat."""
+    """Return the children of ``p`` if ``p`` is of this kind, else ``p`` alone, so that chains stay flat."""
     if not isinstance(p, Predicate):
         raise TypeError(f"{p!r} is not a predicate: put each comparison in parentheses, because & and | bind tighter")
     return p.children if isinstance(p, kind) else (p,)
@@ -175,14 +176,14 @@ def disjunction(parts: Sequence[Predicate]) -> Predicate | None:
 
 
 def quoted(name: str) -> str:
-    """Return a column name as text that parses back to the name."""
+    """Return a column name as it appears in a filter text, in backticks if necessary."""
     if _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal_text(value: Any) -> str:
-    """Return a literal as text that parses back to an equal value."""
+    """Return a literal as a text that the parser turns into an equal value."""
     match value:
         case None:
             return "NULL"

@@ -1,4 +1,4 @@
-"""Filters in the form that users write: SQL-like text, or a predicate built with `col`."""
+"""Filters as users write them: SQL-like text, or a predicate built with `col`."""
 
 from collections.abc import Sequence
 from typing import TypeAlias

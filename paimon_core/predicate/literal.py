@@ -1,8 +1,7 @@
 """Conversion of a filter's literals to values of the column's type.
 
 A literal need not be a value of the type: for an INT column, 5.5 is between two values, and 10^12 is above all values.
-:func:`fit` finds the nearest value, with which a comparison can be rewritten so that its result stays the same for
-every row.
+:func:`fit` finds the nearest value. A comparison rewritten with this value has the same result for every row.
 """
 
 import datetime as dt
@@ -34,7 +33,7 @@ class Fit:
     """The position of a literal in the order of a type's values.
 
     ``floor`` is the largest value that is not above the literal; ``exact`` is True if ``floor`` equals the literal.
-    ``beyond`` is 1 for a literal above all values and -1 for a literal below all values; ``floor`` then has no meaning.
+    ``beyond`` is 1 for a literal above all values and -1 for a literal below all values; ``floor`` is then undefined.
     """
 
     floor: Any
@@ -45,10 +44,10 @@ class Fit:
 def fit(value: Any, kind: AtomicType, column: str) -> Fit:
     """Return the position of ``value`` (not None) in the order of the column type's values.
 
-    A numeric column takes a number. A temporal column takes text, a date, a datetime or the internal number. Only a
-    local-zone timestamp takes a datetime with a zone; a datetime without a zone is read as UTC. Text, bytes and
-    booleans fit columns of their own types. A number for FLOAT or DOUBLE becomes a DOUBLE, as in SQL. A Python float
-    for DECIMAL stands for its shortest decimal form. Raises InvalidInputError, naming ``column``, for any other value.
+    A numeric column accepts a number. A temporal column accepts text, a date, a datetime or the internal number. Only a
+    TIMESTAMP_LTZ column accepts a datetime with a zone; it reads one without a zone as UTC. Columns of text, bytes and
+    booleans accept only values of their type. For FLOAT and DOUBLE, a number becomes a DOUBLE, as in SQL. For DECIMAL,
+    a Python float means its shortest decimal form. Raises InvalidInputError, naming ``column``, for any other value.
     """
     try:
         position = _fit(value, kind)
@@ -156,7 +155,7 @@ def _ticks(value: Any, kind: AtomicType) -> Fraction | None:
 
 
 def _since_epoch(value: Any) -> tuple[int | None, bool]:
-    """Return nanoseconds since the epoch (`None`: the value is not a time), and True if the value has a zone."""
+    """Return the nanoseconds since the epoch and True if the value has a zone; `None`: the value is not a time."""
     if isinstance(value, str):
         nanos, date, zone = _parse_time(value)
         if not date:

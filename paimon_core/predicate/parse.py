@@ -35,13 +35,13 @@ _CONSTANTS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
 _WORDS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset({"and", "or", "not", "in", "is", "like", "between", *_WORDS})
 _MAX_DEPTH = 100
-"""The maximum depth of nested parentheses and NOTs, which keeps the parser within Python's stack."""
+"""The maximum depth of nested parentheses and NOTs; the limit protects Python's stack."""
 
 
 def parse_predicate(text: str) -> Predicate:
     """Parse a filter without checking the names of columns. ``parse_predicate(str(p)) == p``.
 
-    Raises InvalidInputError, which shows the position of the error in the text.
+    Raises InvalidInputError, naming the position of the error in the text.
     """
     parser = _Parser(text)
     predicate = parser.disjunction()
@@ -229,7 +229,7 @@ def _number(token: str) -> int | float | Decimal:
 
 
 def _timestamp(text: str) -> dt.datetime | str:
-    """Return a datetime, or the text itself if it has nanoseconds, which binding parses by the column's type."""
+    """Return a datetime; for nanoseconds, the text, which `bind` parses by the column's type."""
     parts = re.fullmatch(r"(\S+?)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:\d\d)?)?", text.strip())
     if parts is None:
         raise ValueError("write it as 2026-01-31 10:20:30.5")

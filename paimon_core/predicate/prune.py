@@ -1,8 +1,8 @@
 """Pruning: find the groups of rows (files, row groups, manifests) that can hold a matching row.
 
-Invariant: a group with a matching row is never pruned; a group that remains may hold no matching row. So statistics
-only exclude groups. A bound may be truncated: no value is outside the bounds, but a bound may not be a value. Bounds of
-floating columns ignore NaN. An unknown statistic excludes nothing.
+Invariant: a group with a matching row is never pruned; a remaining group may hold no matching row. Statistics only
+exclude groups. Bounds may be truncated: all values are within the bounds, but a bound need not be a value. Bounds of
+floating-point columns ignore NaN. An unknown statistic excludes no group.
 """
 
 import math
@@ -23,7 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Statistics of one column in n groups: bounds (null: unknown, or no values), null counts (int64; -1: unknown)."""
+    """Statistics of a column in n groups: bounds (null: unknown or no values) and null counts (int64; -1: unknown)."""
 
     min: pa.Array
     max: pa.Array
@@ -105,7 +105,7 @@ def _values_may_pass(leaf: Leaf, stats: ColumnStats) -> Mask:
 
 
 def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Return a mask of the groups with one of the values within the bounds, by ranks of bounds and values."""
+    """Return a mask of the groups whose bounds contain one of the values, by comparing ranks."""
     low, high = _usable(stats.min), _usable(stats.max)
     n = len(low)
     if not any(v is not None for v in values):
@@ -122,9 +122,9 @@ def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
 
 
 def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Return a mask of the groups whose values are known to all equal one of these values.
+    """Return a mask of the groups in which all values surely equal one of ``values``.
 
-    False for floating columns, because their bounds ignore NaN.
+    False for floating-point columns, because their bounds ignore NaN.
     """
     if pa.types.is_floating(stats.min.type) or not _ordered(stats.min.type):
         return np.zeros(len(stats.min), bool)
@@ -133,7 +133,7 @@ def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
 
 
 def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
-    """Return a mask of groups in which ``x op value`` may be true: by the minimum for < and <=, else by the maximum."""
+    """Return a mask of groups in which ``x op value`` may be true: < and <= use the minimum, > and >= the maximum."""
     by_minimum = op in ("<", "<=")
     bound = _usable(stats.min if by_minimum else stats.max)
     nan_decides = pa.types.is_floating(bound.type) and (not by_minimum or _is_nan(value))  # NaN is above every bound
@@ -150,7 +150,7 @@ def _may_start(stats: ColumnStats, prefix: str) -> Mask:
 
 
 def _usable(bound: pa.Array) -> pa.Array:
-    """Return the bounds with null for NaN, which bounds nothing, and with 0.0 for -0.0."""
+    """Return the bounds with null in place of NaN, which is not a bound, and 0.0 in place of -0.0."""
     if not pa.types.is_floating(bound.type):
         return bound
     return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), pc.add(bound, pa.scalar(0.0, bound.type)))

@@ -37,7 +37,7 @@ from paimon_core.types.datatype import (
 )
 
 MAX_PINNED = 1_000
-"""The largest number of combinations of pinned values that is worth hashing."""
+"""The most combinations of pinned values that are worth hashing."""
 _WHOLE_ROOTS = (*INTEGER_ROOTS, "DATE")
 
 _OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is null": "is not null"}
@@ -47,7 +47,7 @@ _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-# ---- shape
+# ---- structure
 
 
 def columns(p: Predicate) -> set[str]:
@@ -90,7 +90,10 @@ def _negative(p: Predicate) -> Predicate:
 
 
 def _simplified(p: Predicate) -> Predicate:
-    """Return a flat predicate without constants that is true for the same rows as positive ``p``; unknown is false."""
+    """Return a flat predicate without constants that is true for the same rows as ``p``; unknown counts as false.
+
+    REQUIRES: ``p`` is a result of `positive`.
+    """
     match p:
         case And(children):
             parts = _merged(And, map(_simplified, children), TRUE)
@@ -115,7 +118,7 @@ def _merged(kind: type[And] | type[Or], parts: Any, neutral: Predicate) -> list[
 
 
 def conjuncts(p: Predicate) -> list[Predicate]:
-    """Return predicates whose AND is true for the same rows as ``p``; an empty list for TRUE.
+    """Return predicates whose AND is true for the same rows as ``p``; an empty list: all rows.
 
     NOT is pushed inwards first, so ``NOT (a = 1 OR b = 2)`` has two conjuncts.
     """
@@ -156,9 +159,9 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
     """Return, for each column, the internal values it can have in rows that match the bound ``p`` (behaviour 8.1).
 
     A column is pinned by conjuncts that are disjunctions of ``=`` and IN on the column; several conjuncts intersect.
-    Null is never among the values; an empty list means that no row matches. Both zeros are listed if one is, because
-    they are equal but differ in bytes. NaN has many byte forms and pins nothing. `None` if a column is not pinned, or
-    if there are more than MAX_PINNED combinations.
+    The values never include null; an empty list: no row matches. They include both zeros or neither, because 0.0 equals
+    -0.0 but differs in bytes. NaN has many byte forms and does not pin a column. `None`: a column is not pinned, or
+    there are more than MAX_PINNED combinations.
     """
     values_of: dict[str, list[Any]] = {}
     for part in conjuncts(p):
@@ -180,9 +183,9 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
 
 
 def most_keys(p: Predicate, fields: Iterable[DataField]) -> int | None:
-    """Return an upper limit of the combinations of values that columns have in rows that match the bound ``p``.
+    """Return an upper limit on the combinations of column values in the rows that match the bound ``p``.
 
-    It counts pinned values, and integers and days between two bounds. `None`: a column may have any value.
+    The limit counts pinned values, and integers and days between two bounds. `None`: a column may have any value.
     """
     combinations = 1
     for field in fields:
@@ -195,7 +198,7 @@ def most_keys(p: Predicate, fields: Iterable[DataField]) -> int | None:
 
 
 def _values_between(p: Predicate, field: DataField) -> int | None:
-    """Return the number of whole values between the bounds of a column; `None` unless it has two bounds."""
+    """Return the number of integers or days between the two bounds of a column; `None`: it lacks a bound."""
     if getattr(field.type, "root", None) not in _WHOLE_ROOTS:
         return None
     least: list[int] = []
@@ -236,9 +239,9 @@ def _all_zeros(values: list[Any]) -> list[Any]:
 def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
     """Return the predicate on these columns, with literals as internal values of the columns' types.
 
-    Binding a bound predicate changes nothing. A name may differ in letter case if one column matches. A test with a
-    literal that is not a value of the type (for an INT: 5.5, or 10^12) is rewritten so that its result stays the same
-    for every row. Raises InvalidInputError for an unknown column or a literal of the wrong kind.
+    Binding a bound predicate changes nothing. A name may differ in case if exactly one column matches. A test whose
+    literal is not a value of the type (for an INT: 5.5, or 10^12) is rewritten so that its result stays the same for
+    every row. Raises InvalidInputError for an unknown column or a literal of the wrong kind.
     """
     match p:
         case And(children):
@@ -308,7 +311,7 @@ def _compared(op: str, name: str, literal: Fit) -> Predicate:
     return Leaf("<=" if less else ">", name, (literal.floor,))
 
 
-# ---- translation to a file's schema
+# ---- translation to the schema of a file
 
 
 def to_file(p: Predicate, read_fields: Sequence[DataField], file_fields: Sequence[DataField]) -> Predicate | None:

@@ -1,4 +1,4 @@
-"""Conversion between values and serialised BinaryRows (format 5.5), for one row or many rows at once.
+"""Conversion between values and serialised BinaryRows (format 5.5), for one row or for many rows at once.
 
 Values are bool, int, float, str, bytes and Decimal. Dates are days, times are milliseconds of the day, and timestamps
 are numbers in the unit of their Arrow type. `None`: null.
@@ -19,7 +19,7 @@ from paimon_core.row.encode import header_words
 from paimon_core.row.stored_values import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
 
 EMPTY_ROW = bytes(12)
-"""The row without fields, which stands for the partition of an unpartitioned table and for absent statistics."""
+"""The row without fields: the partition of an unpartitioned table, or absent statistics."""
 
 
 def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:

@@ -1,4 +1,4 @@
-"""The encoding of a single value in a row, for metadata, where an Arrow column for each value would cost too much.
+"""The encoding of a single value in a row, for metadata: an Arrow column for each value would cost too much.
 
 The bytes are the same as `encode` returns for a column with one value.
 """

@@ -16,7 +16,7 @@ _FEW = 32  # remaining rows below which plain integers are faster than numpy
 
 
 def hashes(rows: BinaryRows) -> np.ndarray:
-    """Return the hash of each row (int32). Rows are whole words, so no row has a tail."""
+    """Return the hash of each row (int32). Rows consist of whole words, so they have no tail."""
     out = np.empty(len(rows), HALF)
     for low in range(0, len(rows), _CHUNK):
         starts = 2 * rows.starts[low : low + _CHUNK + 1]
@@ -74,7 +74,10 @@ def _step(h: np.ndarray, block: np.ndarray) -> None:
 
 
 def _uneven(blocks: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return hashes of rows with different numbers of blocks. Sorted by length, rows with a block j are a prefix."""
+    """Return hashes of rows with different numbers of blocks.
+
+    Sorted by length in descending order, the rows that have a block j are a prefix.
+    """
     order = np.argsort(-size, kind="stable")
     first, size = first[order], size[order]
     h = np.full(len(first), _SEED, HALF)

@@ -16,7 +16,7 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks per second of the Arrow time units."""
 
 COMPACT_DECIMAL = 18
-"""The largest number of digits of decimals that are stored as one 64-bit number in a row."""
+"""The most digits of a decimal that a row stores as one 64-bit number."""
 
 # by type id, because comparing types is slow
 _VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}

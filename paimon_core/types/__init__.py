@@ -1,1 +1,1 @@
-"""Column types: what they are, how they are spelled, how they look in Arrow and how one becomes another."""
+"""Column types: values, text forms, Arrow types and conversions."""

@@ -109,9 +109,9 @@ def _schema(fields: tuple[DataField, ...]) -> Any:
 def from_arrow(t: ArrowType, nullable: bool = True) -> DataType:
     """Return the column type that holds every value of an Arrow type; fields of nested rows get the id -1.
 
-    Large, view, dictionary and run-end encoded types become the type of their values, unsigned integers the next wider
-    signed type. Raises InvalidInputError for types without a counterpart: null, duration, interval, union, decimals of
-    more than 38 digits or with a negative scale.
+    Large, view, dictionary and run-end encoded types become the type of their values. Unsigned integers become the next
+    wider signed type. Raises InvalidInputError for types without a counterpart: null, duration, interval, union, and
+    decimals of more than 38 digits or with a negative scale.
     """
     return with_nullable(_from_arrow(t), nullable)
 

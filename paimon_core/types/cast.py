@@ -75,10 +75,10 @@ _EXPLICIT: dict[str, frozenset[str]] = {
 def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
     """Return True if a column may change its type. ``explicit`` allows casts that may lose a part of a value.
 
-    The format allows more changes: this engine allows only those that it reads exactly, in every time zone.
-    Constructed types change by their elements, never as a whole. Nullability is ignored; a shorter length or precision
-    is an explicit cast. The reference engine has no cast from dates and times to a text of limited length, nor from
-    TIME to TIME of another precision: it could not read the table any more.
+    The format allows more changes. This engine allows only changes after which it reads the stored values exactly, in
+    every time zone. Constructed types change through their elements, never as a whole. Nullability is ignored; a
+    shorter length or precision is an explicit cast. The reference engine lacks casts from dates and times to text of
+    limited length, and from TIME to TIME of another precision: it could no longer read the table.
     """
     if with_nullable(source, True) == with_nullable(target, True):
         return True
@@ -94,7 +94,7 @@ def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
 
 
 def has_limit(type_: DataType) -> bool:
-    """Return True for CHAR, and for VARCHAR but STRING."""
+    """Return True for CHAR, and for VARCHAR except STRING."""
     return isinstance(type_, AtomicType) and type_.root in TEXT_ROOTS and not _is_unlimited(type_)
 
 
@@ -103,7 +103,7 @@ def _is_unlimited(text: AtomicType) -> bool:
 
 
 def _narrower(source: AtomicType, target: AtomicType) -> bool:
-    """Return True if ``target``, of the same family, has a shorter length, or fewer digits on a side of the point."""
+    """Return True if ``target`` is of the same family with a shorter length or fewer digits on a side of the point."""
     if _family(source) != _family(target):
         return False
     return (
@@ -116,8 +116,8 @@ def _narrower(source: AtomicType, target: AtomicType) -> bool:
 def cast_array(array: ArrowArray, source: DataType, target: DataType) -> ArrowArray:
     """Cast stored data to another type; return it in the canonical Arrow type of ``target``. Null stays null.
 
-    REQUIRES: ``array`` has the canonical type of ``source``. Raises InvalidInputError, which quotes a text that is no
-    value of the target, and UnsupportedError, which names both types, if the result is not known exactly.
+    REQUIRES: ``array`` has the canonical type of ``source``. Raises InvalidInputError, quoting the text, for a text
+    that is not a value of the target. Raises UnsupportedError, naming both types, if the result is not known exactly.
     """
     if with_nullable(source, True) == with_nullable(target, True):
         return array

@@ -1,6 +1,6 @@
 """Casts from and to text.
 
-Casts from text are strict: a text that is not a value of the type, or has blanks around it, is an InvalidInputError
+Casts from text are strict: a text that is not a value of the type, or has blanks around it, raises an InvalidInputError
 that quotes the text. Some rare spellings that the reference engine accepts are refused.
 """
 
@@ -22,7 +22,7 @@ _FALSE = ["f", "false", "n", "no", "0"]
 _LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
 _FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` removes."""
+"""The characters that Java's `trim` removes."""
 _DECIMAL_SCALE = 37  # the widest decimal has 76 digits: 38 before the point, and one for rounding
 
 
@@ -71,7 +71,7 @@ def date_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
 
 
 def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
-    """Return texts like ``2024-01-31 12:00:00.000000``, with as many digits of a second as the type has."""
+    """Return texts like ``2024-01-31 12:00:00.000000``; the precision is the number of digits after the point."""
     _check_years(array.cast(pa.date32(), safe=False).view(pa.int32()), source)
     text = array.cast(pa.string())
     digits = source.precision or 0
@@ -81,7 +81,7 @@ def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
 def time_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
     """Return texts like ``12:00:00``, with digits of a second if the type has any: ``12:00:00.5``, ``12:00:00.0``.
 
-    As in the reference engine, zeros at the end are left out, but for the first digit.
+    As in the reference engine, trailing zeros are omitted, except the first digit.
     """
     text = array.cast(pa.string())
     whole = pc.utf8_slice_codeunits(text, 0, 8)
@@ -110,7 +110,7 @@ def _parts(array: ArrowArray, pattern: str, target: AtomicType) -> ArrowArray:
 
 
 def _parsed(texts: ArrowArray, arrow_type: Any, array: ArrowArray, target: AtomicType) -> ArrowArray:
-    """Cast prepared texts by Arrow; null in ``array`` stays null. The error for a bad text quotes it from ``array``."""
+    """Cast prepared texts with Arrow; null in ``array`` stays null. Errors quote the original text from ``array``."""
     texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
     try:
         return texts.cast(arrow_type)
@@ -158,7 +158,7 @@ def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
     fraction = max(target.scale or 0, _DECIMAL_SCALE)
     whole = WIDE_PRECISION - 1 - fraction  # rounding may need one more digit
     exact = rf"[0-9]{{1,{whole}}}(?:\.[0-9]{{0,{target.scale or 0}}})?"
-    rounded = rf"[0-9]{{1,18}}(?:\.[0-9]{{0,{fraction}}})?"  # Arrow rounds longer ones wrongly
+    rounded = rf"[0-9]{{1,18}}(?:\.[0-9]{{0,{fraction}}})?"  # Arrow rounds longer texts wrongly
     smaller = rf"\.[0-9]{{1,{fraction}}}"
     scientific = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[eE][+-]?(?:0?[0-9]|1[0-8])"
     pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}|{smaller}|{scientific}))$"

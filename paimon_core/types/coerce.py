@@ -89,7 +89,7 @@ def coerce_array(array: ArrowArray, target: DataType, column: str, first_row: in
 
 @lru_cache(maxsize=4096)
 def _constrained(t: DataType) -> bool:
-    """Return True if the Arrow type of a column type holds values that the column type does not."""
+    """Return True if the Arrow type of a column type can hold values that the column type forbids."""
     match t:
         case AtomicType():
             return (
@@ -108,7 +108,7 @@ def _constrained(t: DataType) -> bool:
 
 
 def _spare_digits(t: AtomicType) -> int:
-    """Return how many more digits of a second the Arrow unit of a time type has than its precision."""
+    """Return the number of digits of the Arrow unit beyond the precision of a time type."""
     return max(_UNIT_DIGITS[to_arrow(t).unit] - (t.precision or 0), 0)
 
 
@@ -146,7 +146,7 @@ def _decoded(array: ArrowArray) -> ArrowArray:
 
 
 def _of_plain_values(array: ArrowArray) -> ArrowArray:
-    """Return a dictionary array whose values are no views, which older versions of Arrow do not decode."""
+    """Return a dictionary array with plain values instead of views, which older versions of Arrow cannot decode."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(array.type.value_type)
     if plain is None:
         return array
@@ -172,7 +172,7 @@ def _stored_atomic(array: ArrowArray, target: AtomicType, location: _Location) -
 
 
 def _unrelated(source: Any, target: AtomicType) -> str | None:
-    """Return advice (may be empty) for an Arrow type that the target cannot store, or `None` if it may."""
+    """Return advice, possibly empty, for an Arrow type that the target cannot store; `None`: the type can be stored."""
     kinds = pa.types
     related: bool
     match target.root:
@@ -226,13 +226,13 @@ def _exactly(array: ArrowArray, arrow_type: Any, target: AtomicType, location: _
         and arrow_type.bit_width < array.type.bit_width
     ):
         changed = pc.and_(pc.not_equal(result.cast(array.type), array), pc.invert(pc.is_nan(array)))
-        _refuse_first(changed, array, target, location, "it is not exactly a number of that type; round it before")
+        _refuse_first(changed, array, target, location, "it is not exactly a number of that type; round it first")
     return result
 
 
 def _cast(array: ArrowArray, arrow_type: Any) -> ArrowArray:
     if pa.types.is_integer(array.type) and pa.types.is_decimal(arrow_type):
-        array = array.cast(pa.decimal256(20, 0))  # Arrow requires room for every integer, not only for the present ones
+        array = array.cast(pa.decimal256(20, 0))  # Arrow requires room for every integer of the type
     if pa.types.is_decimal(array.type) and pa.types.is_integer(arrow_type):
         array = array.cast(pa.decimal256(76, 0))
     if pa.types.is_float16(array.type) and not pa.types.is_floating(arrow_type):
@@ -289,7 +289,7 @@ def _check_digits(array: ArrowArray, target: AtomicType, location: _Location) ->
         array,
         target,
         location,
-        f"it has more than {target.precision} digits after the second; truncate it before",
+        f"it has more than {target.precision} digits after the second; truncate it first",
     )
 
 
@@ -333,7 +333,7 @@ def _stored_struct(
 def _field_positions(
     array: ArrowArray, target: DataType, names: Sequence[str], location: _Location
 ) -> list[int | None]:
-    """Return the position of each field in the structs of an array, matched like columns; `None` if it is missing."""
+    """Return the position of each field in the structs of an array, matched like columns; `None`: a missing field."""
     names_given = [array.type.field(i).name for i in range(array.type.num_fields)]
     positions = matching_positions(names, names_given)
     used = [i for candidates in positions for i in candidates]

@@ -23,16 +23,16 @@ class ColumnNames:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return `name`, or `name` and the smallest number that make a name that no taken one equals in any case."""
+    """Return `name`, if necessary with the smallest number that makes it differ from each taken name, ignoring case."""
     lower = {other.lower() for other in taken}
     choices = chain([name], (f"{name}_{number}" for number in count(1)))
     return next(choice for choice in choices if choice.lower() not in lower)
 
 
 def free_prefix(prefix: str, taken: Iterable[str]) -> str:
-    """Return `prefix`, or `prefix`, the smallest number and "_" that no taken name begins with in any case.
+    """Return `prefix`, if necessary with a number and "_", so that no taken name begins with it, ignoring case.
 
-    Any number of names with this prefix are free.
+    So every name with the returned prefix is free.
     """
     lower = [other.lower() for other in taken]
     choices = chain([prefix], (f"{prefix}{number}_" for number in count(1)))

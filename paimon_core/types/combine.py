@@ -1,4 +1,4 @@
-"""Batches as one: what pyarrow cannot concatenate is copied first."""
+"""Concatenation of a table's chunks, including arrays that pyarrow cannot concatenate as they are."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,8 +7,8 @@ import pyarrow as pa
 def combined(rows: pa.Table) -> pa.Table:
     """Return the rows with one chunk in each column.
 
-    Spark 4.1 hands over maps of lists without any item in a form in which pyarrow reads their lists, but fails to
-    concatenate them (ArrowIndexError); ``take`` makes arrays that it can concatenate.
+    Spark 4.1 passes maps of empty lists in a form that pyarrow can read but not concatenate (ArrowIndexError). ``take``
+    copies them to arrays that it can concatenate.
     """
     try:
         return rows.combine_chunks()

@@ -1,8 +1,8 @@
 """Column types as frozen values.
 
 A type is an :class:`AtomicType` or one of the constructed types below; every type has a flag ``nullable``. ``str(t)``
-of an atomic type is its text in a schema file (``DECIMAL(10, 2) NOT NULL``), of a constructed type its SQL text.
-Only the fields of a :class:`RowType` have ids: elements of arrays, maps and multisets have none.
+returns the text in a schema file for an atomic type (``DECIMAL(10, 2) NOT NULL``), and the SQL text for a constructed
+type. Only the fields of a :class:`RowType` have ids; elements of arrays, maps and multisets do not.
 """
 
 from dataclasses import dataclass, replace
@@ -185,7 +185,7 @@ class VectorType:
 
 @dataclass(frozen=True, slots=True)
 class DataField:
-    """A column, or a field of a ROW: its id never changes, its name and type may.
+    """A column, or a field of a ROW. Its id never changes; its name and type may.
 
     ``default`` is the SQL text applied to a missing value when *writing*; readers ignore it.
     """
@@ -248,14 +248,14 @@ def with_nullable(t: _T, nullable: bool) -> _T:
 
 
 def without_finer_digits(t: DataType) -> DataType:
-    """Return a timestamp of more than six digits with six, which are microseconds; any other type as it is."""
+    """Return a timestamp type with at most six digits (microseconds); any other type unchanged."""
     if isinstance(t, AtomicType) and t.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (t.precision or 0) > _MICROS:
         return replace(t, precision=_MICROS)
     return t
 
 
 def is_blob_type(t: DataType) -> bool:
-    """Return True if the values are blobs, which are stored in files of their own."""
+    """Return True if the values are blobs, which are stored in separate files."""
     return isinstance(t, AtomicType) and t.root == "BLOB"
 
 

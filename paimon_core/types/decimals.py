@@ -1,4 +1,4 @@
-"""Vectorised functions of Arrow decimals: rounding to a type, the lower 64 bits, and text."""
+"""Vectorised functions on Arrow decimals: rounding to a type, the lower 64 bits, and text."""
 
 from decimal import Decimal
 from typing import Any
@@ -42,7 +42,7 @@ def low_halves(array: Any) -> npt.NDArray[np.int64]:
 
 
 def decimal_text(array: Any) -> Any:
-    """Return the text of a decimal128 array: no exponent, as many digits after the point as its scale."""
+    """Return decimal128 values as texts without an exponent; the scale is the number of digits after the point."""
     scale = array.type.scale
     if scale == 0:
         return array.cast(pa.string())

@@ -13,7 +13,7 @@ _TEXT: Final = AtomicType("VARCHAR", True, 2147483647)
 
 @lru_cache(maxsize=256)
 def default_value(field: DataField) -> pa.Scalar:
-    """Return the default of a column that has one. Raises the errors of `cast_array` for a text of another type."""
+    """Return the default of a column as a value of its type. REQUIRES: it has a default. Raises as `cast_array`."""
     return cast_array(pa.array([unquoted(field.default or "")], pa.string()), _TEXT, with_nullable(field.type, True))[0]
 
 

@@ -1,4 +1,4 @@
-"""The order of floating keys: -0.0 before 0.0, and one NaN after all numbers (decision 14)."""
+"""The order of floating-point keys: -0.0 before 0.0, and one NaN after all numbers (decision 14)."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 
 
 def in_key_order(column: Any) -> Any:
-    """Return integers (int64) that compare as the keys of a FLOAT or DOUBLE array do; nulls stay.
+    """Return integers (int64) that compare as the keys of a FLOAT or DOUBLE array do; nulls stay null.
 
-    A column of another type is returned as it is. A chunked array gives one chunk.
+    A column of another type is returned unchanged. A chunked array is combined into one chunk.
     """
     if not pa.types.is_floating(column.type):
         return column
@@ -22,6 +22,6 @@ def in_key_order(column: Any) -> Any:
 
 
 def one_nan(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the floating values with a single bit pattern of NaN, the pattern in hashes and stored keys."""
+    """Return the values with a single bit pattern for NaN, as in hashes and stored keys."""
     is_nan = np.isnan(values)
     return np.where(is_nan, values.dtype.type(np.nan), values) if is_nan.any() else values

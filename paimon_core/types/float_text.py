@@ -1,4 +1,4 @@
-"""The text of floating point numbers in the notation of Java, with the shortest digits that identify the number.
+"""The text of floating-point numbers in the notation of Java, with the shortest digits that identify the number.
 
 ``1.0E10``, ``100.5``, ``1.0E-5``, ``NaN``, ``-Infinity``: plain from 0.001 up to 10 million, else scientific, always
 with a digit after the point. Java before 19 prints one digit too many for a few numbers; these functions do not.
@@ -45,7 +45,7 @@ def _with_tiny(text: Any, array: Any, digits: Any) -> Any:
     tiny = pc.and_(tiny, pc.equal(pc.utf8_length(pc.utf8_rtrim(digits, "0")), 1))
     if not pc.any(tiny).as_py():
         return text
-    numbers = pc.unique(array.filter(tiny))  # there are some dozens at most
+    numbers = pc.unique(array.filter(tiny))  # a few dozen at most
     texts = pa.array([f"{number:.1E}" for number in numbers.to_pylist()])
     return pc.if_else(tiny, texts.take(pc.index_in(array, value_set=numbers)), text)
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes, times and names as short texts."""
+"""Short texts for numbers, sizes, times and names."""
 
 import time
 from datetime import datetime, timedelta
@@ -8,13 +8,13 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """Return a number with commas and, if given, its noun: ``1,200 files``; ``many``: by default ``one`` with an s."""
+    """Return a number with commas, and a noun if set: ``1,200 files``. ``many``: the plural, by default with an s."""
     noun = "" if not one else f" {one}" if number == 1 else f" {many or one + 's'}"
     return f"{number:,}{noun}"
 
 
 def size(number: int) -> str:
-    """Return a number of bytes with three digits at least: ``12.3 MiB``, ``999 B``."""
+    """Return a number of bytes as text, from 1 KiB with three digits or more: ``12.3 MiB``, ``999 B``."""
     if number < 1024:
         return f"{number} B"
     value, power = number / 1024, 0
@@ -25,7 +25,7 @@ def size(number: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Return a part in percent; a small part is ``< 1 %``, not 0."""
+    """Return a share in percent; a small share is ``< 1 %``, not ``0 %``."""
     if not part or not whole:
         return "0 %"
     percent = 100 * part / whole
@@ -33,7 +33,7 @@ def share(part: int, whole: int) -> str:
 
 
 def wall_millis(millis: int) -> int:
-    """Return an instant (epoch ms) as the wall clock of this machine, in milliseconds as if its zone were UTC."""
+    """Convert an instant (epoch ms) to this machine's wall-clock time, in milliseconds as if the zone were UTC."""
     try:
         return millis + time.localtime(millis // 1000).tm_gmtoff * 1000
     except (OverflowError, OSError, ValueError):  # a year that the C library does not know
@@ -41,12 +41,12 @@ def wall_millis(millis: int) -> int:
 
 
 def moment(epoch_millis: int) -> str:
-    """Return an instant as the wall clock of this machine: ``2026-01-31 12:00:00``."""
+    """Return an instant (epoch ms) as text in this machine's time zone: ``2026-01-31 12:00:00``."""
     return wall_clock(wall_millis(epoch_millis))
 
 
 def wall_clock(local_millis: int) -> str:
-    """Return a wall clock in milliseconds, as files store it, as text; for years that Python lacks, the number."""
+    """Return a stored wall-clock time (ms) as text; for years beyond Python's `datetime`, the number."""
     try:
         return (_EPOCH + timedelta(milliseconds=local_millis)).isoformat(" ", "seconds")
     except OverflowError:
@@ -54,7 +54,7 @@ def wall_clock(local_millis: int) -> str:
 
 
 def short(text: str, most: int = 64) -> str:
-    """Return a text of at most ``most`` characters: a longer one loses its middle."""
+    """Shorten a text to at most ``most`` characters by cutting out its middle."""
     if len(text) <= most:
         return text
     tail = (most - 1) // 3
@@ -62,7 +62,7 @@ def short(text: str, most: int = 64) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with escaped control characters, including characters that change the writing direction."""
+    """Escape control characters in a text, including characters that change the writing direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -85,7 +85,7 @@ def type_to_json(t: DataType) -> str | dict[str, Any]:
 
 
 def field_from_json(given: Mapping[str, Any]) -> DataField:
-    """Return the field of an object in a schema file; unknown keys and a null comment or default are ignored."""
+    """Return the field of a JSON object in a schema file; unknown keys and a null comment or default are ignored."""
     try:
         field_id, name, t = int(given.get("id", NO_ID)), given["name"], given["type"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -94,7 +94,7 @@ def field_from_json(given: Mapping[str, Any]) -> DataField:
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:
-    """Return the object of a field in a schema file, with its comment and default if it has them."""
+    """Return the JSON object of a field in a schema file, with its comment and default if it has them."""
     result: dict[str, Any] = {"id": field.id, "name": field.name, "type": type_to_json(field.type)}
     if field.description is not None:
         result["description"] = field.description

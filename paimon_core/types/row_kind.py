@@ -23,7 +23,7 @@ SHORT_NAMES = ("+I", "-U", "+U", "-D")
 def _names() -> Any:
     return pa.array(
         SHORT_NAMES, pa.string()
-    )  # made at the first call: Arrow's first array imports pandas if it is installed
+    )  # created at the first call, because Arrow's first array imports pandas if it is installed
 
 
 def is_retract(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:

@@ -12,15 +12,15 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def bits(mask: npt.NDArray[np.bool_]) -> pa.BooleanArray:
-    """Return a mask as an Arrow array; ten times as fast as Arrow's conversion."""
+    """Return a mask as an Arrow array, ten times faster than Arrow's conversion."""
     return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(np.packbits(mask, bitorder="little"))])
 
 
 def filter_rows(rows: Rows, mask: pa.BooleanArray) -> Rows:
     """Return the rows where the mask is true. REQUIRES: the mask has no nulls.
 
-    Filters column by column: Arrow's filter of a whole batch goes by indices, which takes twice as long. A column
-    without nulls is filtered without its validity bitmap: with the bitmap it takes five times as long.
+    Filters column by column: Arrow's filter of a whole batch uses indices, which doubles the time. A column without
+    nulls is filtered without its validity bitmap, which is five times faster.
     """
     if not rows.num_columns:
         return rows.slice(0, mask.true_count)

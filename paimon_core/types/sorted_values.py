@@ -1,4 +1,4 @@
-"""Sorted arrays: where runs of equal values begin, and each value once."""
+"""Functions on sorted arrays: the starts of runs of equal values, the distinct values, and ranks."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def run_starts(values: npt.NDArray[Any]) -> Mask:
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return each of the sorted values once. `numpy.unique` takes ten times as long: it does not know the order."""
+    """Return the distinct values of a sorted array, ten times faster than `numpy.unique`, which sorts again."""
     return values[run_starts(values)]
 
 

@@ -21,9 +21,9 @@ ROW_POSITION = DataField(2147483600, "_ROW_POSITION", AtomicType("BIGINT", nulla
 """The number of a row in its data file, from 0: readers compute it, no file stores it."""
 
 ROW_SEQUENCE = DataField(SEQUENCE_NUMBER.id, SEQUENCE_NUMBER.name, BIGINT)
-"""The snapshot that last changed a tracked row; null in a file: the metadata of the file has the number."""
+"""The snapshot that last changed a tracked row; null in a file: the metadata of the file holds the snapshot id."""
 TRACKING_FIELDS = (ROW_ID, ROW_SEQUENCE)
-"""The further columns of a table with ``row-tracking.enabled``."""
+"""The additional columns of a table with ``row-tracking.enabled``."""
 
 FILE_PATH = DataField(2147483599, "__paimon_file_path", STRING)
 """The path of a row's data file; readers compute this metadata column and the three that follow."""
@@ -39,7 +39,7 @@ LARGEST_COLUMN_ID = _PARTITION_ID - 1
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
 RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)
-"""The names that no column of a user may have."""
+"""The names that user columns must not have."""
 
 
 def partition_field(fields: Iterable[DataField]) -> DataField:
@@ -63,7 +63,7 @@ def is_reserved(name: str) -> bool:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise InvalidInputError, which lists all reserved names among the column names, if there is one."""
+    """Raise InvalidInputError, listing them, if column names are reserved."""
     reserved = [name for name in names if is_reserved(name)]
     if reserved:
         raise InvalidInputError(
