@@ -1,7 +1,7 @@
 """Write the figures of docs/reference/performance.md: ``python -m benchmarks.pictures artifacts/benchmarks.json``.
 
 Keeps the least time of each contestant in docs/reference/performance.json, draws a picture for each group of rows, and
-writes the table between two comments of the page. Without an argument it draws the kept figures again.
+writes the summary and the table between comments of the page. Without an argument it draws the kept figures again.
 """
 
 import json
@@ -35,7 +35,12 @@ _LABELS = {
     "compacted": "ours, compacted",
 }
 _LINE, _LEFT, _WIDE, _RIGHT = 18, 250, 300, 210
-_BETWEEN = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
+_SUMMARY = {
+    "merged read": ("merge read, ",),
+    "write": ("keyed write", "append write"),
+    "full compaction": ("full compaction",),
+}
+"""The rows of the summary, and how the names of the rows of figures begin."""
 
 
 def figures(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +50,7 @@ def figures(results: Mapping[str, Any]) -> dict[str, Any]:
         seconds = {
             who: {clock: round(min(timing[clock] for timing in timings), 4) for clock in ("wall", "cpu")}
             for who, timings in row["timings"].items()
-            if who in _COLOURS and (who, row["name"].split()[1]) != ("java", "write")  # which makes its rows as well
+            if who in _COLOURS and not (who == "java" and " write" in row["name"])  # Java also generates these rows
         }
         if len(seconds) > 1 and any(row["name"].startswith(GROUPS[group]) for group in GROUPS):
             rows.append({"name": row["name"], "rows": row["rows"], "seconds": seconds})
@@ -103,6 +108,25 @@ def table(kept: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
+def summary(kept: Mapping[str, Any]) -> str:
+    """Return the range of each kind of ratio of CPU times as Markdown."""
+    lines = ["| CPU time of this engine | of pyarrow | of the Java engine 1.4.2 |", "|---|---|---|"]
+    for title, names in _SUMMARY.items():
+        rows = [row["seconds"] for row in kept["rows"] if row["name"].startswith(names)]
+        cells = [
+            _range([row["ours"]["cpu"] / row[who]["cpu"] for row in rows if who in row]) for who in ("pyarrow", "java")
+        ]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _range(ratios: Sequence[float]) -> str:
+    if not ratios:
+        return "not compared"
+    least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
+    return f"{least} times" if least == most else f"{least} to {most} times"
+
+
 def _rank(contestant: tuple[str, Any]) -> int:
     """Return the position of a contestant, given as a name and its value, in pictures and tables."""
     return list(_COLOURS).index(contestant[0])
@@ -113,7 +137,7 @@ def _warning(machine: str) -> list[str]:
     found = re.match(r"(\d+) cores, load ([\d.]+)/", machine)
     if found is None or float(found[2]) <= 2 * int(found[1]):
         return []
-    return ["Other programs kept it busy meanwhile: wall times say little, and ratios of CPU times are rough."]
+    return ["Other programs kept it busy: wall times say little, and ratios of CPU times are rough."]
 
 
 def drawn(kept: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -123,10 +147,12 @@ def drawn(kept: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def page_with(text: str, kept: Mapping[str, Any]) -> str:
-    """Return the text of the page with these figures."""
-    found = _BETWEEN.search(text)
-    assert found, f"{PAGE} lacks its comments"
-    return text[: found.start()] + "\n" + table(kept) + "\n" + text[found.end() :]
+    """Return the text of the page with these figures and their summary."""
+    for name, part in (("summary", summary(kept)), ("figures", table(kept))):
+        place = re.search(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", text, re.DOTALL)
+        assert place, f"{PAGE} lacks the comments of its {name}"
+        text = text[: place.start()] + "\n" + part + "\n" + text[place.end() :]
+    return text
 
 
 def main(results: str | None = None) -> None:

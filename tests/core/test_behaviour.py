@@ -294,7 +294,7 @@ def test_deletion_vectors_mark_what_compaction_supersedes(make):
 # ---- 6 buckets
 
 
-@examples("6.3", "merge engine", "key lives in another partition")
+@examples("6.3", "merge engine", "key exists in another partition")
 def test_keys_that_move_between_partitions(tmp_path, row):
     schema = pa.schema([("p", pa.int32()), ("k", pa.int32()), ("v", pa.string())])
     for engine in row["merge engine"].split(", "):
@@ -306,7 +306,7 @@ def test_keys_that_move_between_partitions(tmp_path, row):
             "the row goes to the old": (1, 7, "new"),
             "the row is drop": (1, 7, "old"),
         }
-        (expected,) = (v for text, v in said.items() if row["key lives in another partition"].startswith(text))
+        (expected,) = (v for text, v in said.items() if row["key exists in another partition"].startswith(text))
         assert values_of(table) == [expected]
 
 

@@ -10,7 +10,7 @@ from benchmarks import pictures
 KEPT = json.loads((pictures.DOCS / pictures.FIGURES).read_text())
 
 
-def test_pictures_are_those_of_figures():
+def test_pictures_agree_with_figures():
     drawn = dict(pictures.drawn(KEPT))
     assert {path.name for path in pictures.DOCS.glob("performance-*.svg")} == set(drawn)
     for name, text in drawn.items():
@@ -47,8 +47,18 @@ def test_figure_is_least_time_of_each_contestant():
 
 def test_writes_have_no_java_figure_because_java_generates_rows():
     timings = {who: [{"wall": 1.0, "cpu": 1.0, "rows": 5}] for who in ("ours", "pyarrow", "java")}
-    kept = pictures.figures({"machine": "m", "rows": [{"name": "append write", "rows": 10, "timings": timings}]})
-    assert set(kept["rows"][0]["seconds"]) == {"ours", "pyarrow"}
+    names = ("append write", "keyed write, int key, 1 bucket")
+    rows = [{"name": name, "rows": 10, "timings": timings} for name in names]
+    kept = pictures.figures({"machine": "m", "rows": rows})
+    assert [set(row["seconds"]) for row in kept["rows"]] == [{"ours", "pyarrow"}] * 2
+
+
+def test_summary_is_range_of_ratios():
+    rows = [
+        {"name": f"merge read, {runs} runs", "seconds": {"ours": {"cpu": cost}, "pyarrow": {"cpu": 1.0}}}
+        for runs, cost in ((1, 0.84), (5, 1.26))
+    ]
+    assert "| merged read | 0.8 to 1.3 times | not compared |" in pictures.summary({"rows": rows})
 
 
 @pytest.mark.parametrize(("load", "busy"), [("1.2", False), ("14.0", True)])
@@ -57,5 +67,5 @@ def test_busy_machine_is_named(load, busy):
 
 
 def test_page_without_its_comments_is_refused():
-    with pytest.raises(AssertionError, match="lacks its comments"):
+    with pytest.raises(AssertionError, match="lacks the comments of its summary"):
         pictures.page_with("# Performance", KEPT)

@@ -15,6 +15,15 @@ pytestmark = [
 VALUES = "INSERT INTO orders VALUES (1, 1), (2, 1)"
 OTHERS = {
     "sql/delete-update-merge.md": ["CREATE TABLE t (id INT)", *(["INSERT INTO t VALUES (1)"] * 3)],
+    "sql/call.md": [
+        "CREATE TABLE orders (id INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')",
+        "INSERT INTO orders VALUES (1)",
+    ],
+    "sql/insert.md": [],
+    "sql/select.md": [
+        "CREATE TABLE orders (id INT, dt STRING) PARTITIONED BY (dt)",
+        "INSERT INTO orders VALUES (1, 'd1'), (2, 'd2')",
+    ],
     "system-tables.md": ["CREATE TABLE orders (id INT, n INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', "
                          "'write-only' = 'true', 'changelog-producer' = 'input')", *([VALUES] * 7)],
 }  # fmt: skip
@@ -131,6 +140,5 @@ def test_compact_takes_buckets_as_its_page_says(spark, tmp_path):
     assert {row.level > 0 for row in levels if row.bucket == 1} == {True}
     assert {row.level for row in levels if row.bucket == 0} == {0}
     page = (ROOT / "docs" / "reference" / "sql" / "call.md").read_text()
-    assert "With `buckets`, such as `'0-99,150'`" in page
-    refused = next(line for line in page.splitlines() if "`sink_parallelism`" in line and "Arguments" in line)
-    assert "`buckets`" not in refused.partition("Arguments")[2]
+    assert "| `buckets` | bucket numbers and ranges such as `'0-99,150'` | all buckets |" in page
+    assert "| `parallelism`, `scan_parallelism`, `sink_parallelism` | refused:" in page

@@ -12,9 +12,8 @@ from paimon_core.operations.history import orphan_files, referenced_names
 from paimon_core.procedures.procedure_registry import NEVER
 from paimon_spark import PaimonTable, distribute
 from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, call_procedure, find_procedure
+from tests.docs import procedure_tables
 from tests.support.text_cases import check, text_cases
-
-PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "reference" / "sql" / "call.md"
 
 
 def described(name):
@@ -27,11 +26,18 @@ def test_signatures(case, request):
     check(case, described, rewrite=request.config.getoption("--rewrite"))
 
 
-def test_page_shows_every_procedure():
-    text = PAGE.read_text()
-    for found in CALL_PROCEDURES.values():
-        assert f"| `{found.signature}` | `{found.result}` | {found.effect} |" in text
-    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(NEVER)
+def test_page_has_table_of_every_procedure():
+    assert procedure_tables.written() == procedure_tables.tables(), "run python -m tests.docs.procedure_tables"
+    assert set(re.findall(r"^\| `(\w+)[(`]", procedure_tables.written(), re.MULTILINE)) == {*CALL_PROCEDURES, *NEVER}
+
+
+def test_page_has_default_of_every_optional_argument():
+    page = procedure_tables.PAGE.read_text()
+    defaults = re.search(r"^\| argument \|.*?\n\n", page, re.MULTILINE | re.DOTALL)[0]
+    listed = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", defaults, re.MULTILINE))))
+    every = {p.name for procedure in CALL_PROCEDURES.values() for p in procedure.parameters}
+    optional = {p.name for procedure in CALL_PROCEDURES.values() for p in procedure.parameters if not p.required}
+    assert optional <= listed <= every
 
 
 @pytest.mark.parametrize(
