@@ -35,7 +35,7 @@ from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.staged import StagedHandler
 from paimon_spark.sql.statements.parser import install_parser
 from paimon_spark.sql.statements.procedures import list_procedures, load_procedure
-from paimon_spark.sql.system_table import SystemTableHandler, check_moment
+from paimon_spark.sql.system_table import SystemTableHandler, check_time_travel
 from paimon_spark.sql.table import TableHandler
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
@@ -63,16 +63,16 @@ def catalog(
     storage_options: Mapping[str, object] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """Install a catalog: its tables have the names ``<name>.<database>.<table>`` in SQL and in Spark's methods.
+    """Install a catalog, whose tables have names like ``<name>.<database>.<table>`` in SQL and in Spark's methods.
 
-    All sessions of the application have the catalog, including the sessions that streaming queries clone. Ctrl-C then
-    cancels running jobs, which PySpark itself fails to do. The database ``default`` is created if it is missing.
+    The catalog is visible in all sessions of the application, including the sessions that streaming queries clone. From
+    then on, Ctrl-C also cancels running jobs. The database ``default`` is created if it is missing.
 
     Args:
         spark: a classic session.
-        name: the name of the catalog; it replaces an installed catalog of this name.
+        name: the name of the catalog; an installed catalog with this name is replaced.
         warehouse: the directory of the databases, local or on an object store.
-        default: True: names without a catalog refer to this catalog.
+        default: True to make it the current catalog of the session, for names without a catalog.
         storage_options: options of the file system.
         options: ``table-default.<option>`` and other options of the catalog.
 
@@ -102,7 +102,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     """The handler of a catalog, for ``Catalog.java``."""
 
     _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
-    """The tables that ``writeStream.toTable`` has created, each as it was declared and as it is stored."""
+    """The declared schema and the stored schema of each table that ``writeStream.toTable`` has created."""
 
     # ---- tables
 
@@ -111,11 +111,11 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         if not self.database_exists(namespace):
             raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
         identifier = self.jvm.type(f"{_CATALOG}.Identifier")
-        found = [identifier.of(namespace, table) for table in self.catalog.list_tables(namespace[0])]
-        return java_array(self.jvm, f"{_CATALOG}.Identifier", found)
+        identifiers = [identifier.of(namespace, table) for table in self.catalog.list_tables(namespace[0])]
+        return java_array(self.jvm, f"{_CATALOG}.Identifier", identifiers)
 
     def table_exists(self, identifier: Any) -> bool:
-        """Return True if the table exists; for DROP TABLE, also if only a part of it is left."""
+        """Return True if the table exists; for DROP TABLE, also if only part of its files remain."""
         try:
             self._table(self._parts(identifier))
         except (NotFoundError, InvalidInputError, UnsupportedError):
@@ -125,14 +125,14 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     def _is_left(self, identifier: Any) -> bool:
         """Return True if the table can be dropped although it cannot be opened."""
         with suppress(InvalidInputError):
-            name = self._own(self._parts(identifier))
+            name = self._identifier(self._parts(identifier))
             return self.catalog.table_exists(name) or self.catalog.is_half_dropped(name)
         return False
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
-        """Return the table, at a version or at a time in microseconds if one is given.
+        """Return the table, at a version or at a time in microseconds if one is not `None`.
 
-        ``name``: its parts, as JSON.
+        ``name``: the parts of the name, as JSON.
         """
         parts: list[str] = json.loads(name)
         table = self._open(parts)
@@ -143,7 +143,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return self._spark_table(parts, table)
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Create a table and return it. TableAlreadyExistsException if it exists."""
+        """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
         schema = self._schema(identifier, columns, partitions, properties)
         table = self._created(identifier, schema)
         if self.jvm.is_called_by("DataStreamWriter", "toTable"):
@@ -152,18 +152,18 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
 
     def _created(self, identifier: Any, schema: Schema) -> Table:
         try:
-            return self.catalog.create_table(self._own(self._parts(identifier)), schema)
+            return self.catalog.create_table(self._identifier(self._parts(identifier)), schema)
         except AlreadyExistsError:
             raise analysis_error(self.jvm, "TableAlreadyExistsException", identifier) from None
         except NotFoundError:
             raise analysis_error(self.jvm, "NoSuchNamespaceException", identifier.namespace()) from None
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a new table that appears with its rows. Raise TableAlreadyExistsException if it exists."""
+        """Return a new table that becomes visible with its rows. Raise TableAlreadyExistsException if it exists."""
         return self._staged(identifier, columns, partitions, properties, replace_existing=False)
 
     def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a table that appears with its rows, or replaces the rows and schema of an existing table."""
+        """Return a table that becomes visible with its rows, and replaces any existing table."""
         return self._staged(identifier, columns, partitions, properties, replace_existing=True)
 
     def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
@@ -177,16 +177,16 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         for constraint in constraints:
             refuse_constraint(constraint.toDDL())
 
-    def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
-        """Create a table with the columns, partitions and properties of another table, and the given properties."""
+    def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
+        """Create a table with the columns, partitions and properties of another table; `info` has more properties."""
         unset, prefix = ("location", "provider", "external"), "option."  # properties that only another catalog uses
         copied = {str(key): str(value) for key, value in source.properties().items()}
         properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
-        properties |= {str(key): str(value) for key, value in given.properties().items()}
+        properties |= {str(key): str(value) for key, value in info.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
-        own = stored_schema(source)
-        if own is not None:  # Spark's columns lack text lengths and some types
-            schema = replace(schema, fields=TableSchema.from_json(own.encode(), "the source").fields)
+        stored = stored_schema(source)
+        if stored is not None:  # Spark's columns lack text lengths and some types
+            schema = replace(schema, fields=TableSchema.from_json(stored.encode(), "the source").fields)
         return self._spark_table(self._parts(identifier), self._created(identifier, schema))
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
@@ -204,7 +204,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
 
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""
-        name = self._own(self._parts(identifier))
+        name = self._identifier(self._parts(identifier))
         try:
             self.catalog.drop_table(name)
         except NotFoundError:
@@ -214,7 +214,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     def rename_table(self, old: Any, new: Any) -> None:
         """Rename a table."""
         try:
-            self.catalog.rename_table(self._own(self._parts(old)), self._own(self._parts(new)))
+            self.catalog.rename_table(self._identifier(self._parts(old)), self._identifier(self._parts(new)))
         except AlreadyExistsError:
             raise analysis_error(self.jvm, "TableAlreadyExistsException", new) from None
         except NotFoundError:
@@ -223,7 +223,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     # ---- procedures
 
     def load_procedure(self, identifier: Any) -> Any:
-        """Return a procedure, even if it does not exist: see `load_procedure`."""
+        """Return a procedure. For an unknown procedure, see the function `load_procedure`."""
         return load_procedure(self.jvm, self.catalog, self.name, identifier)
 
     def list_procedures(self, namespace: Any) -> Any:
@@ -243,15 +243,15 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     # ---- inside
 
     def _parts(self, identifier: Any) -> tuple[str, ...]:
-        """Return the database and the name of a table; the path of ``catalog.`/path/to/table` `` alone."""
+        """Return the database and the name of a table; for ``catalog.`/path/to/table` ``, only the path."""
         return tuple(json.loads(self.jvm.call("Trees", "parts", identifier)))
 
-    def _shown(self, parts: Sequence[str]) -> str:
+    def _full_name(self, parts: Sequence[str]) -> str:
         """Return the full name of a table for messages."""
         return f"{self.name}.`{parts[0]}`" if _is_path(parts) else ".".join([self.name, *parts])
 
-    def _own(self, parts: Sequence[str]) -> Identifier:
-        """Return the table's identifier in the warehouse. Raise InvalidInputError for another number of parts."""
+    def _identifier(self, parts: Sequence[str]) -> Identifier:
+        """Return the table's identifier in the warehouse. Raise InvalidInputError unless there are two parts."""
         if _is_path(parts):
             raise UnsupportedError(
                 f"`{parts[0]}` is the path of a table: read, write and alter it by its path, but create, drop and "
@@ -266,10 +266,10 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     def _table(self, parts: Sequence[str]) -> AnyTable:
         if _is_path(parts):
             return open_any(parts[0], self.catalog.storage_options)
-        return self.catalog.any_table(self._own(parts))
+        return self.catalog.any_table(self._identifier(parts))
 
     def open_table(self, identifier: Any) -> AnyTable:
-        """Return the table of an identifier. NoSuchTableException if it is missing."""
+        """Return the table of an identifier. Raise NoSuchTableException if it is missing."""
         return self._open(self._parts(identifier))
 
     def _open(self, parts: Sequence[str]) -> AnyTable:
@@ -277,8 +277,10 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             raise self._missing(parts)
         try:
             if not _is_path(parts):
-                self._own(parts)
-        except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
+                self._identifier(parts)
+        except (
+            InvalidInputError
+        ):  # such as parquet.`/a/file`, which Spark reads if no catalog has a table with this name
             raise self._no_such_table(parts) from None
         try:
             return self._table(parts)
@@ -286,8 +288,8 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             raise self._missing(parts) from None
 
     def _no_such_table(self, parts: Sequence[str]) -> Py4JJavaError:
-        found = self.jvm.type(f"{_CATALOG}.Identifier").of(text_array(self.jvm, parts[:-1]), parts[-1])
-        return analysis_error(self.jvm, "NoSuchTableException", found)
+        identifier = self.jvm.type(f"{_CATALOG}.Identifier").of(text_array(self.jvm, parts[:-1]), parts[-1])
+        return analysis_error(self.jvm, "NoSuchTableException", identifier)
 
     def _missing(self, parts: Sequence[str]) -> Py4JJavaError:
         """Return the error for a table that does not exist.
@@ -299,31 +301,31 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return self._no_such_table(parts)
 
     def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
-        given = {str(key): str(value) for key, value in properties.items()}
-        own = self.catalog.location(self._own(self._parts(identifier)))
-        if not same_directory(given.get("location", own), own):
+        declared = {str(key): str(value) for key, value in properties.items()}
+        location = self.catalog.location(self._identifier(self._parts(identifier)))
+        if not same_directory(declared.get("location", location), location):
             raise UnsupportedError(
-                f"LOCATION {given['location']!r} is not possible: this catalog stores the table in {own}; "
+                f"LOCATION {declared['location']!r} is not possible: this catalog stores the table in {location}; "
                 f"name a table elsewhere by its path, {self.name}.`/path/to/table`"
             )
         session = self.jvm.active_session()
         usual = str(session.conf.get("spark.sql.sources.default"))
-        if given.get("provider") == usual and self.jvm.is_called_by("DataFrameWriter", "saveAsTable"):
-            del given["provider"]  # saveAsTable() without format() names Spark's default
-        return new_schema(session, columns, partitions, given)
+        if declared.get("provider") == usual and self.jvm.is_called_by("DataFrameWriter", "saveAsTable"):
+            del declared["provider"]  # saveAsTable() without format() names Spark's default
+        return new_schema(session, columns, partitions, declared)
 
     def _staged(
         self, identifier: Any, columns: Any, partitions: Any, properties: Any, *, replace_existing: bool
     ) -> Any:
         schema = self._schema(identifier, columns, partitions, properties)
-        own = self._own(self._parts(identifier))
-        stage = partial(self.catalog.stage_table, own, replace_existing=replace_existing)
+        name = self._identifier(self._parts(identifier))
+        stage = partial(self.catalog.stage_table, name, replace_existing=replace_existing)
         refused = None
         try:
             try:
                 staged = stage(schema)
             except InvalidInputError as error:  # the options of the write may complete the declaration
-                refused, staged = error, self._staged_bare(own, schema, stage, error)
+                refused, staged = error, self._staged_bare(name, schema, stage, error)
         except AlreadyExistsError:
             raise analysis_error(self.jvm, "TableAlreadyExistsException", identifier) from None
         except NotFoundError:
@@ -334,20 +336,20 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             staged.store.schema,
             {},
             self.catalog,
-            self._shown(self._parts(identifier)),
+            self._full_name(self._parts(identifier)),
             staged=staged,
             declared=schema,
             stage=stage,
             refused=refused,
         )
-        return self.jvm.own("Staged")(self._description(handler), handler_of(self.jvm, handler))
+        return self.jvm.connector_class("Staged")(self._description(handler), handler_of(self.jvm, handler))
 
     def _staged_bare(
         self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError
     ) -> StagedTable:
-        """Return the staged table without keys and options, partitioned like the table that it replaces, if any.
+        """Stage the table without keys and options, with the partitions of the table that it replaces, if any.
 
-        Raises ``error`` if this is not a valid table either.
+        Raises ``error`` if this schema is not valid either.
         """
         partitions: Sequence[str] = ()
         with suppress(NotFoundError):
@@ -361,18 +363,18 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         if isinstance(table, SystemTable):
             return self._system_table(parts, table, when or {})
         schema = table.scan(**when).store.schema if when else table.schema
-        declared, made = self._made_for_streams.get(tuple(parts), (None, None))
-        streamed = declared if made == table.schema else None
-        handler = TableHandler(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts), streamed)
+        declared, stored = self._made_for_streams.get(tuple(parts), (None, None))
+        streamed = declared if stored == table.schema else None
+        handler = TableHandler(self.jvm, table, schema, when or {}, self.catalog, self._full_name(parts), streamed)
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
-        return self.jvm.own(kind)(self._description(handler), handler_of(self.jvm, handler))
+        return self.jvm.connector_class(kind)(self._description(handler), handler_of(self.jvm, handler))
 
     def _system_table(self, parts: Sequence[str], table: SystemTable, when: Mapping[str, Any]) -> Any:
-        check_moment(table, when)
-        schema, name = table.in_microseconds().schema_at(**when), self._shown(parts)
+        check_time_travel(table, when)
+        schema, name = table.in_microseconds().schema_at(**when), self._full_name(parts)
         handler = SystemTableHandler(self.jvm, table.in_microseconds(), schema, when, self.catalog, name)
         text = description(name, schema, str(table.location), _READS[: 1 + (table.kind is AUDIT_LOG)], computed=False)
-        return self.jvm.own("PaimonTable")(text, handler_of(self.jvm, handler))
+        return self.jvm.connector_class("PaimonTable")(text, handler_of(self.jvm, handler))
 
     def _description(self, handler: TableHandler) -> str:
         return description(handler.name, handler.schema, handler.table.path, _CAPABILITIES)

@@ -1,7 +1,7 @@
 """Options of a session: ``spark.paimon.<option>``, and ``spark.paimon.<catalog>.<database>.<table>.<option>``.
 
 A ``*`` matches any catalog, database or table. Options for a table override options for all tables, and names with
-fewer stars override names with more stars. The options of a statement override all of them.
+fewer stars override names with more stars. The options of a statement override the options of the session.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,28 +32,29 @@ _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIM
 
 
 def session_options(settings: Mapping[str, str], catalog: str, database: str, table: str) -> dict[str, str]:
-    """Return the options that settings of a session set for a table, by their canonical names.
+    """Return the options that the settings of a session contain for a table, by their canonical names.
 
-    Raises InvalidInputError for an unknown option, with the closest name; UnsupportedError for a streaming option.
+    Raises InvalidInputError, naming the closest option, for an unknown option, and UnsupportedError for a streaming
+    option.
     """
-    found: list[tuple[int, str, str]] = []
+    matches: list[tuple[int, str, str]] = []
     for key, value in settings.items():
         if key == NATIVE_READS or not key.startswith(PREFIX):
             continue
-        own, option = _split(key.removeprefix(PREFIX))
-        if not _fits(own, (catalog, database, table)):
+        pattern, option = _split(key.removeprefix(PREFIX))
+        if not _fits(pattern, (catalog, database, table)):
             continue
         named = canonical({option: value})
         try:
             check_known(named, _OURS, "the settings of the session")
         except PaimonError as error:
             raise type(error)(f"setting {key!r}: {error}") from None
-        found += [(sum(part != "*" for part in own), name, text) for name, text in named.items()]
-    return {name: text for _, name, text in sorted(found, key=lambda item: item[0])}
+        matches += [(sum(part != "*" for part in pattern), name, text) for name, text in named.items()]
+    return {name: text for _, name, text in sorted(matches, key=lambda item: item[0])}
 
 
 def native_reads(text: str | None) -> bool:
-    """Return True if a value of `NATIVE_READS` allows Spark's own scans; `None`: not set, so they are allowed.
+    """Return True if a value of `NATIVE_READS` allows Spark's own scans. `None`: not set, which allows them.
 
     Raises InvalidInputError for a value that is not true or false.
     """
@@ -63,30 +64,33 @@ def native_reads(text: str | None) -> bool:
         raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
 
 
-def check_read_options(given: Mapping[str, str]) -> None:
+def check_read_options(options: Mapping[str, str]) -> None:
     """Raise an error for a read option that is unknown, has a wrong value, or locates a table."""
-    named = canonical(given)
-    own = next((key for key in ("path", "warehouse", "table") if key in named), None)
-    if own is not None:
-        raise InvalidInputError(f"option {own!r} is for reads without a catalog: the statement names the table")
+    named = canonical(options)
+    location = next((key for key in ("path", "warehouse", "table") if key in named), None)
+    if location is not None:
+        raise InvalidInputError(f"option {location!r} is for reads without a catalog: the statement names the table")
     parse = stream_request if is_about_changes(named) else read_request
     parse({**named, "path": "/"})
 
 
-def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment: bool = False) -> dict[str, str]:
+def read_options(
+    session: Mapping[str, str], options: Mapping[str, str], *, time_travel: bool = False
+) -> dict[str, str]:
     """Return the read options: the session's read options, overridden by the statement's options.
 
-    If the statement has time travel, by an option or as `moment`, time travel options of the session are ignored.
+    If an option of the statement chooses a snapshot, or `time_travel` is True because another clause does, the time
+    travel options of the session are ignored.
     """
-    own = canonical(given)
-    fixed = moment or any(key in TIME_TRAVEL_OPTIONS or key.startswith("incremental-") for key in own)
+    statement = canonical(options)
+    fixed = time_travel or any(key in TIME_TRAVEL_OPTIONS or key.startswith("incremental-") for key in statement)
     without = {*WRITE_OPTIONS, *(TIME_TRAVEL_OPTIONS if fixed else ())}
-    return {key: value for key, value in session.items() if key not in without} | own
+    return {key: value for key, value in session.items() if key not in without} | statement
 
 
-def write_options(session: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the write options: the session's options except for reads, overridden by the statement's options."""
-    return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(given)
+def write_options(session: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Return the write options: the session's options without read options, overridden by the statement's options."""
+    return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(options)
 
 
 def table_options(session: Mapping[str, str]) -> dict[str, str]:
@@ -110,10 +114,10 @@ def row_level_options(session: Mapping[str, str]) -> dict[str, str]:
 
 
 def _split(name: str) -> tuple[Sequence[str], str]:
-    """Return the catalog, database and table in the name of a setting, if any, and its option."""
+    """Divide the name of a setting into catalog, database and table (or nothing) and the option."""
     parts = name.split(".", _TABLE_PARTS)
-    known = {*canonical({name: ""})}
-    if len(parts) <= _TABLE_PARTS or any(core_options.is_known(key) or key in _OURS for key in known):
+    keys = {*canonical({name: ""})}
+    if len(parts) <= _TABLE_PARTS or any(core_options.is_known(key) or key in _OURS for key in keys):
         return (), name
     return parts[:_TABLE_PARTS], parts[_TABLE_PARTS]
 

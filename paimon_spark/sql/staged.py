@@ -1,4 +1,4 @@
-"""A table that Spark fills before it appears: CTAS, RTAS, ``CREATE OR REPLACE TABLE``."""
+"""A table that Spark fills before it becomes visible: CTAS, RTAS, ``CREATE OR REPLACE TABLE``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ class StagedHandler(TableHandler, StagedEndpoint):
     """The handler of a staged table, for ``Staged.java``.
 
     The options of ``writeTo(...).option(...).create()`` and ``saveAsTable`` arrive with the rows, after Spark has
-    staged the table: if they include table options, the table is staged again.
+    staged the table. If they include table options, the table is staged again.
     """
 
     staged: StagedTable = field(kw_only=True)
     declared: Schema = field(kw_only=True)
     stage: Callable[[Schema], StagedTable] = field(kw_only=True)
     refused: InvalidInputError | None = field(kw_only=True, default=None)
-    """The error of the declaration without the options of the write."""
+    """The error of the declared schema without the options of the write; `None`: the schema is valid."""
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a DataFrame; the options of the write become properties of the table."""
-        wanted = with_write_options(self.declared, self._writes().own_request(options), self.name)
-        if wanted != self.declared:
+        schema = with_write_options(self.declared, self._writes().statement_request(options), self.name)
+        if schema != self.declared:
             self.staged.discard()
-            self.staged, self.declared, self.refused = self.stage(wanted), wanted, None
+            self.staged, self.declared, self.refused = self.stage(schema), schema, None
             self.table = self.staged.table
             self.schema = self.table.schema
         self._check()
@@ -46,6 +46,6 @@ class StagedHandler(TableHandler, StagedEndpoint):
         self.staged.discard()
 
     def _check(self) -> None:
-        """Raise the error of the declaration, if any."""
+        """Raise the error of the declared schema, if any."""
         if self.refused is not None:
             raise self.refused

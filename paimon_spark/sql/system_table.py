@@ -1,4 +1,4 @@
-"""The scans of a system table of a catalog: small results become part of the plan, tasks read larger results."""
+"""The scans of system tables of a catalog. Small results become part of the plan; tasks read larger results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class SystemTableHandler(TableHandler):
     table: SystemTable  # type: ignore[assignment]  # every method that uses another kind of table is overridden
 
     def decided_filters(self, trees: str) -> str:
-        """Return '0' for each filter: Spark evaluates all of them again."""
+        """Return '0' for each filter, so that Spark evaluates all filters again."""
         return "0" * len(json.loads(trees))
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
@@ -45,15 +45,15 @@ class SystemTableHandler(TableHandler):
         return None
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
-        """Return the rows as ``PaimonLocalScan.java`` reads them, or the handler of a scan, as ``Tagged.java``."""
-        given = self._options_of_read(options, json.loads(settings))
+        """Return the rows for ``PaimonLocalScan.java`` or the handler of a scan, as ``Tagged.java``."""
+        read_options = self._options_of_read(options, json.loads(settings))
         predicate = predicate_of(json.loads(trees), self.schema)
         least = limit if limit >= 0 else None
-        request = ScanRequest(self._columns(required), predicate, least, given, self.when)
+        request = ScanRequest(self._columns(required), predicate, least, read_options, self.when)
         kind = self.table.kind
-        found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.other_options) else None
-        if found is not None:
-            return tagged(self.jvm, "local", found)
+        rows = self._local(request) if kind.of_catalog or not (kind.of_rows or request.other_options) else None
+        if rows is not None:
+            return tagged(self.jvm, "local", rows)
         if self.table.kind.of_rows and limit >= 0:  # each task would read up to the limit
             request = replace(request, limit=None)
         handler = SystemScanHandler(self.jvm, self.table, request, self._options())
@@ -67,7 +67,7 @@ class SystemTableHandler(TableHandler):
 
     def _local(self, request: ScanRequest) -> str | None:
         """Return the rows as JSON; `None`: there are too many, or some values have no text form."""
-        read = self.table.read(request.columns.names, request.predicate, **request.moment)
+        read = self.table.read(request.columns.names, request.predicate, **request.time_travel)
         if any(pa.types.is_nested(kind) for kind in read.schema.types):
             return None
         batches, rows = [], 0
@@ -88,7 +88,7 @@ class SystemTableHandler(TableHandler):
         )
 
     def _columns(self, required: str | None) -> StructType:
-        """Return the columns of a query, or the first column if it needs none: a count."""
+        """Return the columns of a query; for a query without columns, such as a count, the first column."""
         whole = self.whole()
         columns = whole if required is None else StructType.fromJson(json.loads(required))
         return columns if columns.fields else StructType(whole.fields[:1])
@@ -147,7 +147,7 @@ class SystemScanHandler(ScanEndpoint):
             "filter": self.request.predicate,
             "limit": self.request.limit,
             "options": options or None,
-            "moment": self.request.when or None,
+            "time travel": self.request.when or None,
         }
         said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
         return json.dumps(
@@ -184,7 +184,7 @@ class SystemScanHandler(ScanEndpoint):
         """Return the size of the scan as JSON."""
         if not self.table.kind.of_rows or not self.request.other_options.keys().isdisjoint(ENDS):
             return json.dumps({"rows": None, "bytes": MAX_LOCAL_ROWS * 100, "columns": {}})
-        splits = _splits(self.table.read(filter=self.request.predicate, **self.request.moment))
+        splits = _splits(self.table.read(filter=self.request.predicate, **self.request.time_travel))
         rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
         return json.dumps({"rows": rows, "bytes": size, "columns": {}})
 
@@ -193,7 +193,7 @@ def _splits(read: SystemRead) -> Sequence[DataSplit]:
     return [part for part in read.plan() if isinstance(part, DataSplit)]
 
 
-def check_moment(table: SystemTable, when: Mapping[str, Any]) -> None:
+def check_time_travel(table: SystemTable, when: Mapping[str, Any]) -> None:
     """Raise InvalidInputError for time travel in a system table without history."""
     if when and not table.kind.travels:
         raise InvalidInputError(f"{table.location} has no history: leave out VERSION AS OF and TIMESTAMP AS OF")

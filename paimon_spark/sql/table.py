@@ -1,4 +1,4 @@
-"""The scans and writes of one table of a catalog."""
+"""The scans and writes of a catalog table."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def _quoted(name: str) -> str:
 
 
 _RESOLVED = ("timestampasof", "versionasof")
-"""Options of ``spark.read`` that Spark itself applies, in the session's time zone, when it loads a table by name."""
+"""The options of ``spark.read`` that Spark applies when it loads a table by name, in the session's time zone."""
 
 
 @dataclass
@@ -64,18 +64,18 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
     catalog: FileSystemCatalog
     name: str = ""
     streamed: Schema | None = None
-    """The declaration of a table that a stream is about to write; `None`: no stream created the table."""
+    """The declared schema of a table that a stream has just created; `None`: no stream created the table."""
     pending: Callable[[], Table] | None = None
-    """Applies the schema change with which a write begins, and returns the changed table; `None`: no change."""
+    """A function that applies the schema change of a write and returns the changed table; `None`: no change."""
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the read options: the session's options, overridden by the statement's options."""
         stated = {k: v for k, v in json.loads(options).items() if not self.when or k.lower() not in _RESOLVED}
-        given = in_session_zone(stated, self.jvm.active_session)
-        if given:
-            check_read_options(given)
+        statement_options = in_session_zone(stated, self.jvm.active_session)
+        if statement_options:
+            check_read_options(statement_options)
         session = in_session_zone(session_options(settings, *self._names()), self.jvm.active_session)
-        return read_options(session, given, moment=bool(self.when)) if session else given
+        return read_options(session, statement_options, time_travel=bool(self.when)) if session else statement_options
 
     def _session_options(self) -> dict[str, str]:
         return session_options(self.jvm.settings(PREFIX), *self._names())
@@ -95,8 +95,8 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
 
     def list_partitions(self, names: Any, values: Any) -> Any:
         """Return the partitions with these values in these columns, as arrays of texts."""
-        found = list_partitions(self.table, list(names), list(values))
-        return row_arrays(self.jvm, found)
+        partitions = list_partitions(self.table, list(names), list(values))
+        return row_arrays(self.jvm, partitions)
 
     def create_partition(self, values: Any) -> None:
         """Raise UnsupportedError."""
@@ -115,10 +115,10 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
 
     def set_partition_properties(self, values: Any) -> None:
         """Raise UnsupportedError."""
-        raise UnsupportedError("a partition has no properties or location of its own: set properties on the table")
+        raise UnsupportedError("a partition cannot have properties or a location: set properties on the table")
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
-        """Return a write of the Python data source, for a dynamic overwrite or a stream, which is about to run."""
+        """Return a write of the Python data source, for a dynamic overwrite or a stream that is about to run."""
         self._take_options(options)
         self._merge_columns()
         return self._writes().source_write(mode, info, options)
@@ -134,8 +134,8 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
             demanded: True if the statement has WITH SCHEMA EVOLUTION.
             by_name: True if columns are matched by name.
         """
-        given = write_options(self._session_options(), json.loads(options))
-        rules = pop_merge_rules(given, demanded=demanded)
+        merged_options = write_options(self._session_options(), json.loads(options))
+        rules = pop_merge_rules(merged_options, demanded=demanded)
         if rules is None:
             return None
         if not by_name:
@@ -147,25 +147,25 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         pending = partial(merge_columns, base, struct, rules)
         handler = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
-        return self.jvm.own("PaimonTable")(text, handler_of(self.jvm, handler))
+        return self.jvm.connector_class("PaimonTable")(text, handler_of(self.jvm, handler))
 
     def _take_options(self, options: str) -> None:
         """Store the options of ``writeStream.option(...).toTable()`` as properties of the table that it just created.
 
-        Spark creates the table without them. A table that has rows, or was altered since, does not change.
+        Spark creates the table without these options. A table that has rows or was altered since stays unchanged.
         """
         if self.streamed is None or self.table.snapshot() is not None:
             return
-        wanted = with_write_options(self.streamed, self._writes().own_request(options), self.name)
-        if wanted != self.streamed:
+        schema = with_write_options(self.streamed, self._writes().statement_request(options), self.name)
+        if schema != self.streamed:
             _, database, name = self._names()
             identifier = Identifier(database, name)
-            self.catalog.stage_table(identifier, wanted, replace_existing=True).publish()
+            self.catalog.stage_table(identifier, schema, replace_existing=True).publish()
             self.table = self.catalog.table(identifier)
             self.schema, self.streamed = self.table.schema, None
 
     def _merge_columns(self) -> None:
-        """Apply the schema change with which this write begins, if any."""
+        """Apply the schema change of this write, if any."""
         if self.pending is not None:
             self.table = self.pending()
             self.schema, self.pending = self.table.schema, None
@@ -219,10 +219,10 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         """Run a row-level statement, and invalidate Spark's caches of the table."""
         self._merge_columns()
         spark = self.jvm.session(session)
-        given = session_options(self.jvm.settings(PREFIX, spark), *self._names())
-        own = table_options(given)
-        table, commit = with_changed_options(self.table, own), row_level_options(given)
-        counts = run(RowLevelStatement(self.jvm, spark, table, {**own, **self._options()}, session, plan, commit))
+        options = session_options(self.jvm.settings(PREFIX, spark), *self._names())
+        changed = table_options(options)
+        table, commit = with_changed_options(self.table, changed), row_level_options(options)
+        counts = run(RowLevelStatement(self.jvm, spark, table, {**changed, **self._options()}, session, plan, commit))
         self._refresh(spark)
         return row_arrays(self.jvm, counts)
 

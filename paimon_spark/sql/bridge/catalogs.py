@@ -18,13 +18,13 @@ _installed: dict[str, Any] = {}
 
 
 def install(jvm: Jvm, name: str, catalog: Any) -> None:
-    """Install a CatalogHandler under a catalog name; it replaces an installed catalog of this name."""
+    """Install a CatalogHandler under a catalog name, replacing any catalog with this name."""
     _installed[name] = catalog
     jvm.bridge.Bridge.HANDLERS.put(name, handler_of(jvm, catalog))
 
 
 def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Table:
-    """Return the engine's table for a name that a session resolves.
+    """Resolve a table name in a session and return the engine's table.
 
     Args:
         jvm: the JVM.
@@ -32,7 +32,7 @@ def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
         parts: the parts of the name.
         command: the statement, for errors.
 
-    Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a system table and for a table of another format.
+    Raises Spark's TABLE_OR_VIEW_NOT_FOUND for a missing table, UnsupportedError for a system table or another format.
     """
     return only_table(open_table_and_storage(jvm, spark, parts, command)[0])
 
@@ -47,7 +47,7 @@ def only_table(table: AnyTable) -> Table:
 def open_table_and_storage(
     jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
 ) -> tuple[AnyTable, dict[str, str]]:
-    """Return the table or system table of a name, and the options of its file system as texts.
+    """Return the table or system table with a name, and the options of its file system as texts.
 
     Arguments and errors are as for `open_table`, but a system table is accepted.
     """
@@ -60,7 +60,7 @@ def open_table_and_storage(
 
 
 def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
-    """Return Spark's ResolvedTable for a name in a session. Raise TABLE_OR_VIEW_NOT_FOUND if it does not exist."""
+    """Return Spark's ResolvedTable for a name. Raise TABLE_OR_VIEW_NOT_FOUND if the table does not exist."""
     names = jvm.java.java.util.ArrayList()
     for part in parts:
         names.append(part)
@@ -70,20 +70,20 @@ def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command:
 
 
 def catalog_of_new_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) -> tuple[Any, Any]:
-    """Return the handler of the catalog for a new table of this name, and the table's Identifier.
+    """Return the handler of the catalog for a new table with this name, and the table's Identifier.
 
     REQUIRES: the catalog is installed.
     """
     manager = session_state(spark).catalogManager()
     names = list(parts)
-    named = len(names) > 1 and bool(manager.isCatalogRegistered(names[0]))
-    catalog = names.pop(0) if named else str(manager.currentCatalog().name())
-    space = names[:-1] or ([] if named else [str(one) for one in manager.currentNamespace()])
+    has_catalog = len(names) > 1 and bool(manager.isCatalogRegistered(names[0]))
+    catalog = names.pop(0) if has_catalog else str(manager.currentCatalog().name())
+    space = names[:-1] or ([] if has_catalog else [str(part) for part in manager.currentNamespace()])
     identifier = jvm.type("org.apache.spark.sql.connector.catalog.Identifier")
     return _installed[catalog], identifier.of(java_array(jvm, "java.lang.String", space), names[-1])
 
 
 def stored_schema(table: Any) -> str | None:
     """Return the stored schema of a Java table, as JSON; `None`: the table belongs to another connector."""
-    own = str(table.getClass().getName()).startswith(f"{PACKAGE}.")
-    return str(table.storedSchema()) if own else None
+    is_ours = str(table.getClass().getName()).startswith(f"{PACKAGE}.")
+    return str(table.storedSchema()) if is_ours else None

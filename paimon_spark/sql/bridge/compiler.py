@@ -1,4 +1,4 @@
-"""The connector's Java classes, compiled on the driver by Janino, which every Spark ships for its code generation."""
+"""The connector's Java classes, compiled on the driver by Janino, which Spark includes for its code generation."""
 
 import atexit
 import shutil
@@ -15,11 +15,11 @@ _UTIL = "org.codehaus.commons.compiler.util.resource"
 
 
 def java_class(view: Any, name: str) -> Any:
-    """Return a class or a package of a JVM by its full name. Cost: a call for each part of the name."""
-    found = view
+    """Return a class or a package of a JVM by its full name. Cost: one call for each part of the name."""
+    member = view
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member
 
 
 def compile_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
@@ -49,13 +49,13 @@ def compile_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
         loader.addURL(view.java.io.File(folder).toURI().toURL())
     except Py4JJavaError as error:
         raise UnsupportedError(
-            f"this Spark {version} cannot hold a Paimon catalog: {error.java_exception.getMessage()}; "
+            f"Spark {version} does not accept a Paimon catalog: {error.java_exception.getMessage()}; "
             "use spark.read.format('paimon') and PaimonTable.forPath"
         ) from error
 
 
 def _delegates(view: Any) -> str:
-    """Return the Java text of the methods of this Spark's ParserInterface that only pass their arguments on."""
+    """Return Java code for the methods of this Spark's ParserInterface that only delegate to Spark's parser."""
     texts = []
     parser = view.java.lang.Class.forName("org.apache.spark.sql.catalyst.parser.ParserInterface")
     for method in parser.getMethods():

@@ -51,5 +51,5 @@ def struct_of_ddl(jvm: Jvm, definitions: str) -> Any:
 
 
 def frame_of(jvm: Jvm, rows: Any) -> DataFrame:
-    """Return a Java Dataset as a DataFrame of its own session."""
+    """Return a Java Dataset as a DataFrame of the Dataset's session."""
     return DataFrame(rows, jvm.session(rows.sparkSession()))

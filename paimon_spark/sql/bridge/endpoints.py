@@ -18,24 +18,24 @@ class CatalogEndpoint(Protocol):
         """Return True if the table exists."""
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
-        """Return a table, at a version or a time if either is not `None`. ``name``: the parts of the name, as JSON."""
+        """Return a table, at a version or a time if one is not `None`. ``name``: the parts of the name, as JSON."""
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it."""
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a new table that appears with its rows."""
+        """Return a new table that becomes visible together with its rows."""
 
     def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a table that replaces rows and schema of an existing table."""
+        """Return a table that replaces the rows and the schema of an existing table."""
 
     def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
-        """Return a table that appears with its rows, or replaces an existing table."""
+        """Return a new table as `stage_create` does, or one that replaces an existing table."""
 
     def check_constraints(self, identifier: Any, constraints: Any) -> None:
         """Raise UnsupportedError if there is a constraint."""
 
-    def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
+    def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another table."""
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
@@ -85,7 +85,7 @@ class TableEndpoint(Protocol):
         """Remove every row."""
 
     def stored_schema(self) -> str:
-        """Return the schema as the engine stores it."""
+        """Return the stored schema as JSON."""
 
 
 class PartitionsEndpoint(Protocol):
@@ -133,10 +133,10 @@ class ScanEndpoint(Protocol):
         """
 
     def parts(self) -> Any:
-        """Return a Java array of the handlers of two scans that together return the rows; `None`: not divided."""
+        """Return a Java array of the handlers of two scans that share the rows; `None`: the scan is not divided."""
 
     def explain(self) -> str | None:
-        """Return the explanation of the scan for EXPLAIN; `None`: there is no explanation."""
+        """Return the explanation of the scan for EXPLAIN; `None`: the scan cannot be explained."""
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which supports streams."""
@@ -149,7 +149,7 @@ class WriteEndpoint(Protocol):
     """The methods that ``PaimonWrite.java`` calls. The mode is append, overwrite or dynamic."""
 
     def check_write(self, mode: str, trees: str, options: str) -> None:
-        """Raise an error for options, and for rows to replace, that `insert` will refuse."""
+        """Raise the error of `insert` for invalid options or an invalid condition on the rows to replace."""
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a Java Dataset in one commit."""
@@ -169,13 +169,13 @@ class MergeSchemaEndpoint(Protocol):
 
 
 class RowLevelEndpoint(Protocol):
-    """The methods that ``PaimonRowLevelRule.java`` calls, itself or by a ``PaimonCommand.java``."""
+    """The methods that ``PaimonRowLevelRule.java`` calls, directly or through ``PaimonCommand.java``."""
 
     def check_write(self, mode: str, trees: str, options: str) -> None:
-        """Raise an error for a dynamic overwrite that `overwrite_partitions` will refuse."""
+        """Raise the error of `overwrite_partitions` for an invalid dynamic overwrite."""
 
     def explain_row_changes(self, trees: str | None) -> str:
-        """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN."""
+        """Describe for EXPLAIN how DELETE, UPDATE and MERGE change the rows of the table."""
 
     def overwrite_partitions(self, session: Any, write: Any) -> Any:
         """Replace the partitions of the rows of a statement (``OverwritePlan.java``); return no row."""
@@ -208,7 +208,7 @@ class FilesEndpoint(Protocol):
 
 
 class StatementsEndpoint(Protocol):
-    """The methods that ``PaimonParser.java`` calls, itself or by a ``PaimonCommand.java``."""
+    """The methods that ``PaimonParser.java`` calls, directly or through ``PaimonCommand.java``."""
 
     def parse(self, text: str) -> Any:
         """Return the title and the columns of a statement as a Java array; `None`: the text is for Spark's parser."""
@@ -221,7 +221,7 @@ class TableFunctionsEndpoint(Protocol):
     """The methods that the class ``PaimonTableFunction`` calls."""
 
     def changes(self, name: str, arguments: Any) -> Any:
-        """Return, as a Java array, the name of the table with the options of a read, or with two tags to compare."""
+        """Return the name of the table, and the read options or two tags to compare, as a Java array."""
 
 
 class FunctionEndpoint(Protocol):

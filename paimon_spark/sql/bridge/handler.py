@@ -24,10 +24,10 @@ _SECONDS_OF_A_STATEMENT = 10.0
 
 
 class Handler:
-    """An object of Python that Java calls, as ``PythonHandler.java``.
+    """A Python object that implements ``PythonHandler.java``, whose methods Java calls.
 
-    A py4j callback runs in a thread of its own, after Ctrl-C in the thread that called Java. Exceptions that PySpark
-    translated on their way to Python return to the JVM as themselves.
+    A py4j callback runs in a separate thread, even after Ctrl-C in the thread that called Java. An exception that
+    PySpark translated on its way to Python returns to the JVM as the original exception.
     """
 
     def __init__(self, run: Callable[[str, Sequence[Any]], Any]) -> None:
@@ -49,20 +49,20 @@ class Handler:
             raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
     class Java:
-        """The interfaces that py4j implements with an object of the class."""
+        """The Java interfaces that objects of the class implement through py4j."""
 
         implements = [f"{PACKAGE}.PythonHandler"]  # noqa: RUF012
 
 
 class _Failures:
-    """The class of the last logged error, and the time until which further errors of this class have no trace."""
+    """The class of the last logged error, and the time until which its errors are logged without traceback."""
 
     def __init__(self) -> None:
         self._kind: type[BaseException] | None = None
         self._until = 0.0
 
     def log(self, method: str, error: BaseException) -> None:
-        """Log an error, with its traceback unless an error of this class was just logged."""
+        """Log an error, with a traceback unless an error of its class was just logged."""
         if self._kind is type(error) and time.monotonic() < self._until:
             _log.debug("method %r failed: %s", method, hide_secrets(str(error)))
             return

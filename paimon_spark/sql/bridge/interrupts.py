@@ -1,4 +1,4 @@
-"""Ctrl-C: it cancels the running jobs of a statement, and ends a statement between two jobs."""
+"""Handling of Ctrl-C: it cancels the running jobs of a statement, and ends a statement between two jobs."""
 
 import logging
 import signal
@@ -14,15 +14,15 @@ from paimon_spark.interruption import note_interrupt
 
 _log = logging.getLogger(__name__)
 _SECONDS = 10.0
-"""Seconds that Ctrl-C waits for the JVM to cancel jobs."""
+"""The seconds that Ctrl-C waits for the JVM to cancel jobs."""
 
 
 def cancel_jobs_on_interrupt(context: SparkContext) -> None:
-    """Make Ctrl-C cancel running jobs, which PySpark's signal handler tries to do but fails.
+    """Make Ctrl-C cancel running jobs, which PySpark's signal handler attempts without success.
 
-    PySpark's handler calls the JVM from the interrupted thread, whose connection still waits for the statement: the
-    call fails, and the jobs keep running. A handler of other code stays in place. Only the main thread can set a
-    handler, so a call in another thread changes nothing.
+    PySpark's handler calls the JVM from the interrupted thread, whose connection still waits for the statement. So the
+    call fails, and the jobs keep running. Signal handlers of other code stay in place. Only the main thread can set a
+    signal handler, so a call in another thread changes nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -37,9 +37,9 @@ def cancel_jobs_on_interrupt(context: SparkContext) -> None:
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         note_interrupt()
-        other = threading.Thread(target=cancel, daemon=True)  # a thread has a connection of its own
-        other.start()
-        other.join(_SECONDS)
+        canceller = threading.Thread(target=cancel, daemon=True)  # each thread has a separate connection
+        canceller.start()
+        canceller.join(_SECONDS)
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)

@@ -24,7 +24,7 @@ class Jvm:
     """The JVM of a classic session."""
 
     _checked: ClassVar[WeakSet[Any]] = WeakSet()
-    """The gateways whose JVM has the compiled classes and every name that they need."""
+    """The gateways whose JVM has the compiled classes and all Spark names that they use."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -32,38 +32,40 @@ class Jvm:
         self.gateway: Any = self._context._gateway
         self.java: Any = self._context._jvm
         self._types: dict[str, Any] = {}
-        self._own: dict[str, Any] = {}
+        self._connector_classes: dict[str, Any] = {}
         self._methods: dict[tuple[str, str], Any] = {}
 
     # ---- classes and calls
 
     def type(self, name: str) -> Any:
-        """Return a class of the JVM by its full name. Cost: a call for each part of the name, once."""
+        """Return a class of the JVM by its full name. Cost: one call for each part of the name, the first time."""
         if name not in self._types:
             self._types[name] = java_class(self.java, name)
         return self._types[name]
 
-    def own(self, name: str) -> Any:
-        """Return a compiled class of ``java/`` by its name. Raises as `bridge`."""
-        if name not in self._own:
-            self._own[name] = getattr(self.bridge, name)
-        return self._own[name]
+    def connector_class(self, name: str) -> Any:
+        """Return a compiled class of ``java/`` by its name. Raises the errors of `bridge`."""
+        if name not in self._connector_classes:
+            self._connector_classes[name] = getattr(self.bridge, name)
+        return self._connector_classes[name]
 
     def call(self, name: str, method: str, *arguments: Any) -> Any:
         """Call a static method of a compiled class. Cost: one JVM call, without the method lookup of py4j."""
         if (name, method) not in self._methods:
-            self._methods[name, method] = getattr(self.own(name), method)
+            self._methods[name, method] = getattr(self.connector_class(name), method)
         return self._methods[name, method](*arguments)
 
     def scala(self, name: str) -> Any:
         """Return a Scala object of the JVM by its full name."""
-        package, _, own = name.rpartition(".")
-        return getattr(getattr(self.type(package), f"{own}$"), "MODULE$")
+        package, _, simple_name = name.rpartition(".")
+        return getattr(getattr(self.type(package), f"{simple_name}$"), "MODULE$")
 
     def is_called_by(self, class_name: str, method: str) -> bool:
-        """Return True if a method of a Spark class is on the stack of the JVM's thread that calls Python."""
+        """Return True if a method of a Spark class is on the stack of the JVM thread that called Python."""
         frames = self.java.java.lang.Thread.currentThread().getStackTrace()
-        return any(one.getMethodName() == method and one.getClassName().endswith(f".{class_name}") for one in frames)
+        return any(
+            frame.getMethodName() == method and frame.getClassName().endswith(f".{class_name}") for frame in frames
+        )
 
     @cached_property
     def bridge(self) -> Any:
@@ -84,9 +86,9 @@ class Jvm:
         return self.type(PACKAGE)
 
     def check(self) -> None:
-        """Raise UnsupportedError if this version of Spark lacks a name that Python or the compiled classes need.
+        """Raise UnsupportedError if this version of Spark lacks a name that Python or the compiled classes use.
 
-        REQUIRES: the classes are compiled, as by `bridge`.
+        REQUIRES: `bridge` has compiled the classes.
         """
         self._checked.discard(self.gateway)
         check_names(self.spark, self.type(PACKAGE).PaimonNames)
@@ -95,7 +97,7 @@ class Jvm:
     # ---- sessions
 
     def active_session(self) -> SparkSession:
-        """Return the session whose query is planned in this thread of the JVM."""
+        """Return the session whose query this thread of the JVM is planning."""
         return self.session(self.call("Sessions", "active", java_session(self.spark)))
 
     def session(self, session: Any) -> SparkSession:
@@ -107,13 +109,13 @@ class Jvm:
 
         Args:
             prefix: the beginning of the names.
-            spark: a session; `None`: the session whose query is planned in this thread of the JVM.
+            spark: a session; `None`: the session of `active_session`.
         """
         session = java_session(self.spark if spark is None else spark)
         settings: dict[str, str] = json.loads(self.call("Sessions", "settings", session, spark is None, prefix))
         return settings
 
     def set_everywhere(self, key: str, value: str) -> None:
-        """Set a configuration for this session and for all later sessions."""
+        """Set a configuration value for this session and for all later sessions."""
         self._context._jsc.sc().conf().set(key, value)
         self.spark.conf.set(key, value)

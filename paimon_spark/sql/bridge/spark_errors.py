@@ -1,4 +1,4 @@
-"""Java exceptions for handlers to raise when Java calls them."""
+"""Java exceptions that handlers raise when Java calls them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _CATALYST = "org.apache.spark.sql.catalyst.analysis"
 
 
 def analysis_error(jvm: Jvm, name: str, *arguments: Any) -> Py4JJavaError:
-    """Return an exception of Spark's analysis.
+    """Return an exception that Spark's analyzer handles.
 
     Args:
         jvm: the JVM.
@@ -47,7 +47,7 @@ def syntax_error(jvm: Jvm, text: str, line: int, column: int, near: str) -> Py4J
 
 
 def missing_table(jvm: Jvm, name: str) -> Py4JJavaError:
-    """Return an AnalysisException of kind TABLE_OR_VIEW_NOT_FOUND, which ends the search for the table."""
+    """Return an AnalysisException of kind TABLE_OR_VIEW_NOT_FOUND, which ends Spark's search for the table."""
     manager = session_state(jvm.active_session()).catalogManager()
     current = ".".join([str(manager.currentCatalog().name()), *manager.currentNamespace()])
     error = jvm.bridge.PaimonErrors.noTable(name, current)

@@ -40,7 +40,8 @@ _RESERVED = {
 def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableSchema) -> list[SchemaChange]:
     """Return the engine's schema changes for the changes of ``ALTER TABLE``.
 
-    ``REPLACE COLUMNS`` arrives as "delete all, add all". Columns of the same name keep their ids, and so their rows.
+    Spark sends ``REPLACE COLUMNS`` as deletes of all columns, followed by additions. A column whose name stays keeps
+    its id, and so its values.
 
     Args:
         session: the session that issued the statement.
@@ -49,15 +50,15 @@ def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableS
 
     Raises UnsupportedError for a change that Paimon tables do not support.
     """
-    given = list(changes)
-    kinds = [change.getClass().getSimpleName() for change in given]
+    changes = list(changes)
+    kinds = [change.getClass().getSimpleName() for change in changes]
     alter = _Alter(session, schema)
-    dropped = [change.fieldNames()[0] for change, kind in zip(given, kinds, strict=True) if kind == "DeleteColumn"]
-    added = given[len(schema.fields) :]
+    dropped = [change.fieldNames()[0] for change, kind in zip(changes, kinds, strict=True) if kind == "DeleteColumn"]
+    added = changes[len(schema.fields) :]
     everything = dropped == [field.name for field in schema.fields]
     if everything and added and set(kinds[len(schema.fields) :]) == {"AddColumn"}:
         return list(alter.replace_columns(added))
-    return [one for change, kind in zip(given, kinds, strict=True) for one in alter.change(kind, change)]
+    return [converted for change, kind in zip(changes, kinds, strict=True) for converted in alter.change(kind, change)]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class _Alter:
         raise UnsupportedError(f"ALTER TABLE with {kind} is not possible for a Paimon table")
 
     def replace_columns(self, added: Sequence[Any]) -> Iterator[SchemaChange]:
-        """Yield the changes that replace the columns of the table with these, in their order."""
+        """Yield the changes that replace the columns of the table with these columns, in this order."""
         names = {change.fieldNames()[0].lower(): change for change in added}
         retained = {field.name.lower(): field for field in self.schema.fields if field.name.lower() in names}
         last: str | None = None

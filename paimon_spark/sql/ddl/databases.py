@@ -31,24 +31,24 @@ class DatabaseHandler:
         return len(parts) == 1 and parts[0] in self.catalog.list_databases()
 
     def load_database(self, namespace: Any) -> Any:
-        """Return the properties of a database. NoSuchNamespaceException if it is missing."""
+        """Return the properties of a database. Raise NoSuchNamespaceException if it is missing."""
         self._check_exists(namespace)
         properties = self.catalog.database_properties(namespace[0])
         return java_map(self.jvm, {**properties, _LOCATION: self._directory(namespace[0])})
 
     def create_database(self, namespace: Any, metadata: Any) -> None:
-        """Create a database. NamespaceAlreadyExistsException if it exists."""
+        """Create a database. Raise NamespaceAlreadyExistsException if it exists."""
         if len(namespace) != 1:
             raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
-        given = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
-        self._check_location(namespace[0], given.pop(_LOCATION, None))
+        properties = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
+        self._check_location(namespace[0], properties.pop(_LOCATION, None))
         try:
-            self.catalog.create_database(namespace[0], properties=given)
+            self.catalog.create_database(namespace[0], properties=properties)
         except AlreadyExistsError:
             raise analysis_error(self.jvm, "NamespaceAlreadyExistsException", namespace) from None
 
     def alter_database(self, namespace: Any, changes: Any) -> None:
-        """Set and remove properties of a database, its comment among them."""
+        """Set and remove properties of a database, including its comment."""
         self._check_exists(namespace)
         changed: dict[str, str | None] = {}
         for change in changes:
@@ -59,7 +59,7 @@ class DatabaseHandler:
         self.catalog.alter_database(namespace[0], changed)
 
     def drop_database(self, namespace: Any, cascade: bool) -> bool:
-        """Delete a database; `cascade`: with its tables. Return True."""
+        """Delete a database and return True. `cascade`: True to delete its tables, too."""
         self._check_exists(namespace)
         if not cascade and self.catalog.list_tables(namespace[0]):
             raise analysis_error(self.jvm, "NonEmptyNamespaceException", namespace)
@@ -74,16 +74,16 @@ class DatabaseHandler:
         return f"{self.catalog.warehouse}/{name}.db"
 
     def _check_location(self, name: str, location: str | None) -> None:
-        own = self._directory(name)
-        if location is not None and not same_directory(location, own):
+        directory = self._directory(name)
+        if location is not None and not same_directory(location, directory):
             raise UnsupportedError(
-                f"LOCATION {location!r} is not possible: this catalog stores the database in {own}; install "
+                f"LOCATION {location!r} is not possible: this catalog stores the database in {directory}; install "
                 "another catalog with another warehouse"
             )
 
 
 def same_directory(first: str, second: str) -> bool:
-    """Return True if two locations name the same directory; Spark writes local paths with and without a scheme."""
+    """Return True if two locations are the same directory; Spark writes local paths with and without a scheme."""
     return _plain(first) == _plain(second)
 
 

@@ -30,7 +30,7 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
         kind: the type of the column.
         column: the name of the column, for errors.
 
-    Raises UnsupportedError for an expression whose value changes, and for a type without a text of its values.
+    Raises UnsupportedError for an expression whose value varies, and for a type whose values have no text form.
     """
     if not sql:
         return None
@@ -59,7 +59,7 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
 
 
 def default_sql(text: str, kind: DataType) -> str | None:
-    """Return the expression of a default in a schema; `None` for a type that Spark's casts of texts do not have.
+    """Return a stored default as a SQL expression; `None`: Spark cannot cast a text to the type.
 
     For these types, the writer replaces missing values with the default.
     """
@@ -78,10 +78,10 @@ def default_sql(text: str, kind: DataType) -> str | None:
 
 
 def _changing(expression: JavaObject) -> str | None:
-    """Return the name of an expression in a tree whose value varies; `None`: the value is constant."""
+    """Return the name of an expression in the tree whose value varies; `None`: all values are constant."""
     name = str(expression.getClass().getSimpleName())
     if _CHANGES.fullmatch(name) or not expression.deterministic():
         return str(expression.prettyName()) if hasattr(expression, "prettyName") else name
     children = expression.children()
-    found = (_changing(children.apply(i)) for i in range(children.length()))
-    return next((one for one in found if one is not None), None)
+    names = (_changing(children.apply(i)) for i in range(children.length()))
+    return next((name for name in names if name is not None), None)

@@ -1,4 +1,4 @@
-"""The partitions of a table for ``PartitionedTable.java``: texts of Spark's internal values, or `None`."""
+"""The partitions of a table for ``PartitionedTable.java``, as texts of Spark's internal values; `None`: NULL."""
 
 import math
 from collections.abc import Sequence
@@ -32,35 +32,36 @@ def list_partitions(table: Table, names: Sequence[str], values: Texts) -> list[l
 def drop_partition(table: Table, values: Texts) -> bool:
     """Remove the rows of the partition with these values; return False if it has no rows.
 
-    Raises UnsupportedError if the values match several partitions, whose times differ by less than a microsecond.
+    Raises UnsupportedError if the values match several partitions because their times differ by less than a
+    microsecond.
     """
-    found = _matching(table, table.schema.partition_keys, values)
-    if len(found) > 1:
+    matches = _matching(table, table.schema.partition_keys, values)
+    if len(matches) > 1:
         raise UnsupportedError(
-            f"{len(found)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
-            "microseconds: drop each of them by Table.drop_partitions"
+            f"{len(matches)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
+            "microseconds: drop each of them with Table.drop_partitions"
         )
-    for partition, _ in found:
+    for partition, _ in matches:
         exact = table.store.partition_values(partition)
         table.drop_partitions([dict(zip(table.schema.partition_keys, exact, strict=True))])
-    return bool(found)
+    return bool(matches)
 
 
 def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[bytes, list[str | None]]]:
-    """Return the partitions with these values, each serialized and as texts."""
+    """Return the partitions with these values: the serialized partition, and its values as texts."""
     snapshot = table.snapshot()
     if snapshot is None:
         return []
     schema = table.schema.partition_arrow
-    given = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
+    requested = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
     serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
     rows = [(table.store.partition_values(partition), partition) for partition in serialised]
-    found = []
+    matches = []
     for row, partition in sorted(rows, key=lambda pair: [_order(value) for value in pair[0]]):
         texts = [_text(value, field.type) for value, field in zip(row, schema, strict=True)]
-        if given.items() <= dict(zip(schema.names, texts, strict=True)).items():
-            found.append((partition, texts))
-    return found
+        if requested.items() <= dict(zip(schema.names, texts, strict=True)).items():
+            matches.append((partition, texts))
+    return matches
 
 
 def _order(value: Any) -> tuple[Any, ...]:
@@ -89,14 +90,14 @@ def _text(value: Any, kind: pa.DataType) -> str | None:
 
 
 def _canonical(text: str | None, kind: pa.DataType) -> str | None:
-    """Return Java's text of an internal value as `_text` spells it.
+    """Convert Java's text of an internal value to the form of `_text`.
 
-    Raises UnsupportedError for bytes that are not UTF-8: Spark makes texts of the literals of a partition.
+    Raises UnsupportedError for bytes that are not UTF-8, because Spark converts the literals of a partition to text.
     """
     if text is not None and kinds.is_binary(kind) and _REPLACED in text:
         raise UnsupportedError(
             "Spark replaces bytes that are not UTF-8 in PARTITION (...): name this partition by X'...' in the argument "
-            "'partitions' of a procedure, or by Table.drop_partitions"
+            "'partitions' of a procedure, or use Table.drop_partitions"
         )
     if text is None or not (kinds.is_floating(kind) or kinds.is_decimal(kind)):
         return text

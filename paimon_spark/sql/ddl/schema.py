@@ -1,4 +1,4 @@
-"""Columns, partitions, properties and changes of tables: from Spark's catalog interface to the engine, and back."""
+"""Conversion of columns, partitions and properties of tables between Spark's catalog interface and the engine."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from paimon_spark.sql.ddl.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
 
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}
-"""Properties that Spark adds to every table, which are not stored."""
+"""Properties that Spark adds to every table and that are not stored."""
 _OPTION_PREFIX = "option."
 """Spark passes each entry of ``OPTIONS (...)`` twice: under its name, and under its name with this prefix."""
 _ADVICE = {
@@ -38,7 +38,7 @@ def new_schema(
         session: the session that issued the statement.
         columns: Spark's columns, with comments and defaults.
         partitions: the transforms of ``PARTITIONED BY``.
-        properties: ``TBLPROPERTIES`` and Spark's own.
+        properties: ``TBLPROPERTIES``, and the properties that Spark adds.
 
     Raises UnsupportedError for a type, a transform or a provider that Paimon lacks.
     """
@@ -86,10 +86,10 @@ def _refuse_without_effect(properties: Mapping[str, str]) -> None:
 
 
 def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Schema:
-    """Return the schema of a new table with the options of the write that creates it as its properties.
+    """Return the schema of a new table, extended by the options of the write that creates it.
 
     Args:
-        schema: the table as the statement declares it.
+        schema: the schema in the statement.
         request: the options of the write.
         table: the name of the table, for messages.
 
@@ -99,11 +99,11 @@ def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Sch
     keys = {"primary-key": (schema.primary_keys, request.primary_keys)}
     keys["partition"] = (schema.partition_keys, request.partition_keys)
     columns: dict[str, Sequence[str]] = {}
-    for option, (declared, columns_given) in keys.items():
-        given = [spelled.get(column.lower(), column) for column in columns_given or ()]
-        if declared and given and list(declared) != given:
-            raise _contradiction(table, option, ",".join(given), ",".join(declared))
-        columns[option] = declared or given
+    for option, (declared, written_columns) in keys.items():
+        written = [spelled.get(column.lower(), column) for column in written_columns or ()]
+        if declared and written and list(declared) != written:
+            raise _contradiction(table, option, ",".join(written), ",".join(declared))
+        columns[option] = declared or written
     options = dict(schema.options)
     for key, value in request.options.items():
         if key == DATA_FILE_EXTERNAL_PATHS_ALLOWED.key:
@@ -113,9 +113,9 @@ def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Sch
     return replace(schema, primary_keys=columns["primary-key"], partition_keys=columns["partition"], options=options)
 
 
-def _contradiction(table: str, option: str, given: str, declared: str) -> InvalidInputError:
+def _contradiction(table: str, option: str, value: str, declared: str) -> InvalidInputError:
     return InvalidInputError(
-        f"option {option!r} of the write that creates {table} is {given!r}, and the table is declared with {declared!r}"
+        f"option {option!r} of the write that creates {table} is {value!r}, but the table is declared with {declared!r}"
         ": keep one of them"
     )
 
@@ -123,7 +123,7 @@ def _contradiction(table: str, option: str, given: str, declared: str) -> Invali
 def description(
     name: str, schema: TableSchema, location: str, capabilities: Iterable[str], *, computed: bool = True
 ) -> str:
-    """Return a table as ``Description.java`` reads it.
+    """Return the description of a table as JSON, for ``Description.java``.
 
     Args:
         name: the name of the table in messages and plans.
@@ -156,15 +156,15 @@ def spark_properties(schema: TableSchema, location: str) -> dict[str, str]:
 
 def _partition_columns(transforms: Iterable[Any]) -> list[str]:
     """Return the columns of ``PARTITIONED BY``. Raises UnsupportedError for a transform such as ``days(ts)``."""
-    found = []
+    columns = []
     for transform in transforms:
         if transform.name() != "identity":
             advice = _ADVICE.get(transform.name().replace("sorted_", ""), "add a column with this value")
             raise UnsupportedError(
                 f"{transform.toString()} cannot partition a Paimon table, which is partitioned by columns: {advice}"
             )
-        found.append(".".join(transform.references()[0].fieldNames()))
-    return found
+        columns.append(".".join(transform.references()[0].fieldNames()))
+    return columns
 
 
 def _field(session: SparkSession, column: Any) -> DataField:
@@ -185,35 +185,35 @@ def refuse_constraint(constraint: str) -> NoReturn:
     """Raise UnsupportedError with an alternative; `constraint`: the constraint in SQL."""
     if "PRIMARY KEY" in constraint.upper():
         raise UnsupportedError(f"{constraint} is not possible: name the columns in the property 'primary-key'")
-    raise UnsupportedError(f"{constraint} is not possible: a Paimon table checks no constraint but NOT NULL")
+    raise UnsupportedError(f"{constraint} is not possible: a Paimon table checks only NOT NULL constraints")
 
 
 def _type(kind: Any) -> spark.DataType:
-    """Return the PySpark type of a Java data type. UnsupportedError for a collation, which other engines ignore."""
+    """Return the PySpark type of a Java type. Raise UnsupportedError for a collation, which other engines ignore."""
     collation = re.search(r"COLLATE (?!UTF8_BINARY\b)(\w+)", str(kind.sql()))
     if collation is not None:
-        raise UnsupportedError(f"COLLATE {collation[1]} is not possible: strings of Paimon compare by their bytes")
+        raise UnsupportedError(f"COLLATE {collation[1]} is not possible: Paimon compares strings by their bytes")
     return spark._parse_datatype_json_value(json.loads(kind.json()))
 
 
 def sql_type(kind: spark.DataType, path: str) -> DataType:
-    """Return the Paimon type of a type in SQL, with NOT NULL at every depth as declared."""
+    """Return the Paimon type of a Spark type, with NOT NULL at every depth as declared."""
     return _as_declared(paimon_type(kind, path), kind)
 
 
-def _as_declared(found: DataType, kind: spark.DataType) -> DataType:
-    match found, kind:
+def _as_declared(type_: DataType, kind: spark.DataType) -> DataType:
+    match type_, kind:
         case ArrayType(), spark.ArrayType():
-            return ArrayType(with_nullable(_as_declared(found.element, kind.elementType), kind.containsNull))
+            return ArrayType(with_nullable(_as_declared(type_.element, kind.elementType), kind.containsNull))
         case MapType(), spark.MapType():
-            value = with_nullable(_as_declared(found.value, kind.valueType), kind.valueContainsNull)
-            return MapType(_as_declared(found.key, kind.keyType), value)
+            value = with_nullable(_as_declared(type_.value, kind.valueType), kind.valueContainsNull)
+            return MapType(_as_declared(type_.key, kind.keyType), value)
         case RowType(), spark.StructType():
-            pairs = zip(found.fields, kind.fields, strict=True)
-            return RowType(tuple(_declared_field(field, own) for field, own in pairs))
-    return found
+            pairs = zip(type_.fields, kind.fields, strict=True)
+            return RowType(tuple(_declared_field(field, declared) for field, declared in pairs))
+    return type_
 
 
-def _declared_field(field: DataField, own: spark.StructField) -> DataField:
-    kind = with_nullable(_as_declared(field.type, own.dataType), own.nullable)
+def _declared_field(field: DataField, declared: spark.StructField) -> DataField:
+    kind = with_nullable(_as_declared(field.type, declared.dataType), declared.nullable)
     return DataField(field.id, field.name, kind, field.description, field.default)

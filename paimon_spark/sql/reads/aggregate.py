@@ -1,4 +1,4 @@
-"""Aggregations that metadata can answer: the rows of a local scan, for ``PaimonLocalScan.java``."""
+"""Aggregations that metadata can answer. Their rows become a local scan, see ``PaimonLocalScan.java``."""
 
 import json
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
     """Return the rows of an aggregation as JSON; `None`: metadata cannot answer it.
 
     Args:
-        scan: the scan of the table with timestamps in microseconds; its predicate is on partition columns only.
+        scan: the scan, with timestamps in microseconds and a predicate on partition columns only.
         aggregation: the aggregation as ``Trees.java`` describes it.
-        description: the scan's text in a plan.
+        description: the text of the scan in a plan.
     """
     schema = scan.store.schema
     groups = [_column(tree, schema) for tree in aggregation["groups"]]
@@ -32,15 +32,15 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
     if None in groups or None in functions:
         return None
     named = [field for field in groups if field is not None]
-    asked = [function for function in functions if function is not None]
+    translated = [function for function in functions if function is not None]
     shown = list(named)
-    shown += [schema.field(f.column) for f in asked if f.column is not None and f.name != "count"]
+    shown += [schema.field(f.column) for f in translated if f.column is not None and f.name != "count"]
     if not all(map(_is_shown, shown)):
         return None
-    rows = aggregate(scan, [field.name for field in named], asked)
+    rows = aggregate(scan, [field.name for field in named], translated)
     if rows is None:
         return None
-    outputs = [*named, *(None if f.name == "count" or f.column is None else schema.field(f.column) for f in asked)]
+    outputs = [*named, *(None if f.name == "count" or f.column is None else schema.field(f.column) for f in translated)]
     return json.dumps(
         {
             "schema": _schema_of(outputs).json(),

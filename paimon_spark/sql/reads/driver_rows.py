@@ -1,4 +1,4 @@
-"""Small scans, which the driver reads: starting a Python worker would take longer than the read itself."""
+"""Small scans that the driver reads, because starting a Python worker would take longer than the read itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from paimon_spark.types import expected_arrow_schema
 MOST_ROWS = 20_000
 _MOST_BYTES = 1 << 20
 MOST_FILES = 64
-"""The most rows before a merge, bytes and files that the driver reads."""
+"""The most rows (counted before a merge), bytes and files that the driver reads."""
 _MOST_KEYS = 100
 _MOST_BYTES_WITH_KEYS = 256 << 20
 """For lookups, the most keys and the most bytes of files, of which only a few row groups are decoded. Alternatively,
@@ -27,13 +27,13 @@ _NOT_FROM_ARROW = ("variant", "time(")
 def small_read(
     schema: TableSchema, splits: Sequence[DataSplit], columns: StructType, predicate: Predicate | None
 ) -> str | None:
-    """Describe in a few words what the driver would read; `None`: it is too much for the driver.
+    """Describe the rows that the driver would read in a few words; `None`: they are too many.
 
     Args:
         schema: the schema of the table.
         splits: the splits of the plan.
         columns: the columns of the query.
-        predicate: true for every needed row; `None`: all rows are needed.
+        predicate: a predicate that is true for every needed row; `None`: all rows are needed.
     """
     types = columns.simpleString()
     files = sum(len(split.files) for split in splits)
@@ -50,17 +50,17 @@ def small_read(
     return f"the rows of {number} keys in {files} files" if few else None
 
 
-def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructType) -> DataFrame | None:
-    """Read rows in this process, as the Python data source would, and return a DataFrame; `None`: there are too many.
+def small_rows(spark: SparkSession, options: Mapping[str, str], columns: StructType) -> DataFrame | None:
+    """Read a small table in this process and return its rows as a DataFrame; `None`: there are too many rows.
 
     Args:
         spark: the session.
-        given: the options of the data source.
+        options: the options of the data source.
         columns: the columns of the query.
 
     Raises the errors of the data source.
     """
-    reader = batch_reader(read_request(given), columns)
+    reader = batch_reader(read_request(options), columns)
     splits = reader.splits()
     if small_read(reader.schema, splits, columns, reader.predicate) is None:
         return None
@@ -77,4 +77,6 @@ def frame_of_batches(spark: SparkSession, batches: Iterable[pa.RecordBatch], col
     """
     schema = expected_arrow_schema(columns)
     rows = pa.Table.from_batches(batches, schema)
-    return spark.createDataFrame(rows if rows.num_rows else schema.empty_table(), columns)  # Spark needs a chunk
+    return spark.createDataFrame(
+        rows if rows.num_rows else schema.empty_table(), columns
+    )  # Spark needs at least one chunk

@@ -1,7 +1,7 @@
-"""Errors of Spark's own scan for missing files: they name the expired snapshot, like the engine's errors.
+"""Translation of missing-file errors of Spark's own scan to errors that name the expired snapshot.
 
-Spark reports a missing file without the snapshot that the scan reads. So the driver remembers the files of these scans
-as long as Spark keeps their plans, and looks up the files that an error names.
+Spark reports a missing file without the snapshot that the scan reads. So the driver remembers the files of native scans
+as long as Spark keeps their plans, and searches them for the files that an error names.
 """
 
 import itertools
@@ -37,7 +37,7 @@ _READS: WeakValueDictionary[int, NativeRead] = WeakValueDictionary()
 
 
 def native_read(store: FileStore, snapshot: Snapshot, files: Collection[str]) -> NativeRead:
-    """Return a read whose errors are translated as long as the caller keeps the returned value.
+    """Return a handle: while the caller keeps it, errors of the read are translated.
 
     Args:
         store: the table.
@@ -51,7 +51,7 @@ def native_read(store: FileStore, snapshot: Snapshot, files: Collection[str]) ->
 
 
 def _translated(error: Any) -> PaimonError | None:
-    """Return the engine's error for a Java exception about files of an expired snapshot; `None`: another exception."""
+    """Return the engine's error for a Java exception about files of an expired snapshot; `None`: other exceptions."""
     reads = sorted(_READS.values(), key=lambda read: read.snapshot.id, reverse=True)
     text = next((text for text in _messages(error) if _READ_FAILED in text), None) if reads else None
     if text is None:
@@ -60,9 +60,9 @@ def _translated(error: Any) -> PaimonError | None:
     names = set(map(unquote, _FILE.findall(text)))
     for read in reads:
         if any(unquote(uri).rpartition("/")[2] in names for uri in read.files):
-            found = expiry(read.store, read.snapshot, reason)
-            if found is not None:
-                return found
+            expired = expiry(read.store, read.snapshot, reason)
+            if expired is not None:
+                return expired
     return None
 
 

@@ -13,7 +13,7 @@ from paimon_spark.sql.reads.pushdown import without_implied
 
 
 def explanation(planned: PlannedScan, whole: StructType, engine: str) -> Explanation:
-    """Return the explanation of a scan, whose options may choose other files.
+    """Return the explanation of a scan, including the effect of its options on the choice of files.
 
     Args:
         planned: the scan.
@@ -33,7 +33,7 @@ def explanation(planned: PlannedScan, whole: StructType, engine: str) -> Explana
 def explanation_of_plan(
     planned: PlannedScan, whole: StructType, engine: str, listed: int = DEFAULT_LISTED
 ) -> Explanation:
-    """Return the explanation of a scan of exactly these files.
+    """Return the explanation of a scan from its plan.
 
     Args:
         planned: the scan.

@@ -30,10 +30,10 @@ def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
 
     Raises NoSuchFunctionException for an unknown function.
     """
-    found = _FUNCTIONS.get(identifier.name().lower())
-    if list(identifier.namespace()) != [SYSTEM_DATABASE] or found is None:
+    function = _FUNCTIONS.get(identifier.name().lower())
+    if list(identifier.namespace()) != [SYSTEM_DATABASE] or function is None:
         raise analysis_error(jvm, "NoSuchFunctionException", identifier)
-    make, result = found
+    make, result = function
     none = java_array(jvm, "org.apache.spark.sql.types.DataType", [])
     kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(result)
     return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, handler_of(jvm, make(jvm, catalog_name)))
@@ -47,13 +47,13 @@ def list_functions(jvm: Jvm, namespace: Any) -> Any:
 
 @dataclass(frozen=True)
 class MaxPartition(FunctionEndpoint):
-    """``sys.max_pt('db.t')``: the greatest value of the first partition column that has a row, as text."""
+    """``sys.max_pt('db.t')``: the greatest value of the first partition column among the rows, as text."""
 
     jvm: Jvm
     catalog_name: str
 
     def expression(self, first: Any, columns: Any, types: Any) -> Any:
-        """Return the value as a Java Column; NULL if no partition has a row."""
+        """Return the value as a Java Column; NULL if the table has no rows."""
         if len(columns) != 1 or not isinstance(first, str):
             raise InvalidInputError("max_pt takes one argument, the name of a table as text: sys.max_pt('db.t')")
         spark = self.jvm.active_session()
@@ -88,7 +88,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], FunctionEndpoint], str]] = {
 
 
 def greatest_partition(table: Table) -> str | None:
-    """Return the greatest value of the first partition column that a row has, as text; `None`: no row has a value.
+    """Return the greatest value of the first partition column among the rows, as text; `None`: no row has a value.
 
     With a second branch (``scan.fallback-branch``), the rows of both branches count, as in batch reads.
     """

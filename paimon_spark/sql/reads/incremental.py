@@ -25,7 +25,7 @@ from paimon_spark.times import session_millis
 
 
 def install_table_functions(jvm: Jvm) -> None:
-    """Register the table functions, which the installation of the parser adds to sessions."""
+    """Register the table functions; `install_parser` adds them to sessions."""
     names = java_array(jvm, "java.lang.String", sorted(_FUNCTIONS))
     jvm.bridge.PaimonFunctions.handleWith(handler_of(jvm, TableFunctionsHandler(jvm)), names)
 
@@ -37,7 +37,7 @@ class TableFunctionsHandler(TableFunctionsEndpoint):
     jvm: Jvm
 
     def changes(self, name: str, arguments: Any) -> Any:
-        """Return the table's name with the options of a read, or with two tags, as a Java array."""
+        """Return the name of the table, and the read options or two tags, as a Java array."""
         values, usage = list(arguments), _FUNCTIONS[name]
         shown = f"{name}({', '.join(usage.parameters)})"
         if len(values) != len(usage.parameters) or any(value is None for value in values):
@@ -54,29 +54,27 @@ class TableFunctionsHandler(TableFunctionsEndpoint):
         ends = None if interval is None else _rows_to_compare(table, interval)
         if ends is None:
             read = java_map(self.jvm, {**options, "read.ignore-deletes": "true"})
-            found = [java_list(self.jvm, parts), read, None, None]
+            items = [java_list(self.jvm, parts), read, None, None]
         else:
-            found = [java_list(self.jvm, parts), None, *ends]
-        return java_array(self.jvm, "java.lang.Object", found)
+            items = [java_list(self.jvm, parts), None, *ends]
+        return java_array(self.jvm, "java.lang.Object", items)
 
 
-def _query(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
-    """Return the options for two snapshots or two tags."""
-    if any("," in text for text in given):
-        raise InvalidInputError(
-            f"{given[0]!r} and {given[1]!r}: the name of a snapshot or a tag cannot contain a comma"
-        )
-    return {INCREMENTAL_BETWEEN.key: ",".join(given)}
+def _query(ends: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for the changes between two snapshots or two tags."""
+    if any("," in text for text in ends):
+        raise InvalidInputError(f"{ends[0]!r} and {ends[1]!r}: the name of a snapshot or a tag cannot contain a comma")
+    return {INCREMENTAL_BETWEEN.key: ",".join(ends)}
 
 
-def _between_times(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
-    """Return the options for two times."""
-    return {INCREMENTAL_BETWEEN_TIMESTAMP.key: ",".join(str(session_millis(text, spark)) for text in given)}
+def _between_times(times: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for the changes between two times."""
+    return {INCREMENTAL_BETWEEN_TIMESTAMP.key: ",".join(str(session_millis(text, spark)) for text in times)}
 
 
-def _to_auto_tag(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
-    """Return the options for an automatic tag and the automatic tag before it."""
-    return {INCREMENTAL_TO_AUTO_TAG.key: given[0].strip()}
+def _to_auto_tag(tags: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for the changes from the previous automatic tag to this tag."""
+    return {INCREMENTAL_TO_AUTO_TAG.key: tags[0].strip()}
 
 
 def _rows_to_compare(table: Table, interval: Interval) -> tuple[str, str] | None:

@@ -1,7 +1,7 @@
 """The native path: Spark's own scan of Parquet or ORC reads the files of a table whose rows need no merge.
 
-The choice is made for a whole scan. Spark finds a column of a file by its name, and Paimon by its id. So every file
-must have the columns of the query under the same names, ids and types, or not at all.
+A scan is native for all its files or not at all. Spark finds a column of a file by its name, Paimon by its id. So every
+file must have the columns of the query with the same names, ids and types, or lack them.
 """
 
 import json
@@ -32,7 +32,7 @@ _POSITIONAL = "_col"
 _MAX_OPENED = 64
 """The most files to open to check for partition columns; beyond that, reading through Python is cheaper."""
 LEAST_BYTES = 32 << 20
-"""Smallest total size for which a separate native scan pays off; below it, two scans are slower than one."""
+"""The smallest total size for which a separate native scan pays off; below it, two scans are slower than one."""
 _FINEST = 6
 """The timestamp precision of Spark. Parquet stores finer timestamps in another type."""
 OPTIONS = {
@@ -62,22 +62,22 @@ class NativeFiles:
 
 
 def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable[[], Plan]) -> NativeFiles | str:
-    """Return the files of a scan if Spark would return the same rows as the engine; else return the reason.
+    """Return the files of a scan if Spark would read the same rows as the engine, else the reason why not.
 
     Args:
         jvm: the JVM of the session.
         store: the table.
         columns: the columns of the query.
-        plan: plans the scan; called only if the table can be read natively.
+        plan: a function that plans the scan; called only if the table can be read natively.
     """
     reason = unsuitable_table(store) or unsuitable_columns(store.schema, columns, "parquet")
     if reason is not None:
         return reason
-    found = plan()
-    reason = unsuitable_files(store, found.splits, columns.names)
+    scan_plan = plan()
+    reason = unsuitable_files(store, scan_plan.splits, columns.names)
     if reason is not None:
         return reason
-    sizes = sizes_of(store, found)
+    sizes = sizes_of(store, scan_plan)
     first = next(iter(sizes), None)
     kind = "parquet" if first is None else first.rpartition(".")[2]
     reason = unsuitable_columns(store.schema, columns, kind)
@@ -85,10 +85,10 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
         reason = f"Spark's JVM cannot read {first}"
     if reason is not None:
         return reason
-    others = {file.schema_id for split in found.splits for file in split.files} - {store.schema.id}
+    others = {file.schema_id for split in scan_plan.splits for file in split.files} - {store.schema.id}
     schemas = [store.schema, *map(store.schemas.get, others)]
     ambiguous = any(has_ambiguous_paths(schema.fields) for schema in schemas)
-    return NativeFiles(kind, sizes, found.files_in_partitions, ambiguous)
+    return NativeFiles(kind, sizes, scan_plan.files_in_partitions, ambiguous)
 
 
 def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> tuple[NativeFiles, Plan, Plan] | None:
@@ -102,12 +102,12 @@ def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -
     if not others or sum(split.size for split in raw) < LEAST_BYTES:
         return None
     native = replace(plan, splits=raw)
-    found = native_files(jvm, store, columns, lambda: native)
-    return None if isinstance(found, str) else (found, native, replace(plan, splits=others))
+    files = native_files(jvm, store, columns, lambda: native)
+    return None if isinstance(files, str) else (files, native, replace(plan, splits=others))
 
 
 def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:
-    """Return the input of ``NativeFiles.java`` for Spark's own scan, as JSON.
+    """Return the JSON from which ``NativeFiles.java`` creates Spark's own scan.
 
     Args:
         schema: the schema of the table at the time of the scan.
@@ -129,7 +129,7 @@ def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> s
 
 
 def with_options(names: Iterable[str]) -> str:
-    """Return the reason why a read with these options is not native."""
+    """Return the reason why a read with these options is not native, for EXPLAIN."""
     return f"with the options {', '.join(sorted(names))}"
 
 
@@ -172,7 +172,7 @@ def has_ambiguous_paths(fields: Sequence[DataField]) -> bool:
     """
     names = [field.name for field in fields]
     dotted = [name for name in names if "." in name]
-    return any(name.startswith(f"{other}.") for name in dotted for other in names) or any(
+    return any(name.startswith(f"{prefix}.") for name in dotted for prefix in names) or any(
         has_ambiguous_paths(row.fields) for field in fields for row in _rows_within(field.type)
     )
 
@@ -216,20 +216,20 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
         return "some files are Parquet, others ORC"
     if kinds == {"orc"} and any(_holds_instants(f.type) for n in schemas for f in store.schemas.get(n).fields):
         return "the ORC files have a TIMESTAMP WITH LOCAL TIME ZONE column, for which Spark 4.1 fails"
-    wanted = {field.name: field for field in store.schema.fields if field.name in names}
+    fields = {field.name: field for field in store.schema.fields if field.name in names}
     for number in schemas - {store.schema.id}:
-        reason = _other_columns(store.schemas.get(number), wanted)
+        reason = _other_columns(store.schemas.get(number), fields)
         if reason is not None:
             return reason
     return _without_partition(store, splits, names.intersection(store.schema.partition_keys))
 
 
 def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: Collection[str]) -> str | None:
-    """Return the reason why files may lack the partition columns, which Spark reads from them; `None`: they have them.
+    """Return the reason why files may lack the partition columns that Spark reads from them; `None`: no file does.
 
-    Other tools write no partition columns. Files of other tools that were added to a table have no sequence numbers,
-    whereas a Paimon writer numbers the rows of a file consecutively. A single row with number 0 may be either, so up to
-    a few such files are opened.
+    Other tools write no partition columns. Files that were added from other tools have no sequence numbers, but a
+    Paimon writer numbers the rows of a file consecutively. A file with a single row of number 0 may be either, so a few
+    of these files are opened.
     """
     if not columns or store.schema.primary_keys:
         return None
@@ -243,8 +243,8 @@ def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: C
             if file.row_count == 1 and file.max_sequence_number == 0:
                 unclear.append((split, file))
     if len(unclear) > _MAX_OPENED:
-        return f"{len(unclear)} files of one row may be of another tool, and lack the column {min(columns)}"
-    lacking = parallel_map(lambda one: _lacks_partition(store, *one, columns), unclear)
+        return f"{len(unclear)} files of one row may be from another tool and lack the column {min(columns)}"
+    lacking = parallel_map(lambda pair: _lacks_partition(store, *pair, columns), unclear)
     wrong = next((file for (_, file), lacks in zip(unclear, lacking, strict=True) if lacks), None)
     return None if wrong is None else f"file {wrong.file_name} of another tool lacks the column {min(columns)}"
 
@@ -259,11 +259,11 @@ def _lacks_partition(store: FileStore, split: DataSplit, file: DataFileMeta, col
     )
 
 
-def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str | None:
+def _other_columns(written: TableSchema, fields: Mapping[str, DataField]) -> str | None:
     """Return the reason why files of an older schema cannot be read by column name; `None`: they can."""
-    for field in wanted.values():
-        own = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
-        if any(not is_same_field(f, field) for f in own):
+    for field in fields.values():
+        candidates = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
+        if any(not is_same_field(f, field) for f in candidates):
             return f"column {field.name} has changed since schema {written.id}"
     return None
 
@@ -312,12 +312,12 @@ def _reads_alike(type_: DataType, kind: str) -> bool:
 
 
 def sizes_of(store: FileStore, plan: Plan) -> dict[str, int]:
-    """Return the bytes of each file by path. A file with several parts counts once: Spark splits files itself."""
+    """Return the bytes of each file by path. A file with several parts counts once: Spark splits files."""
     return {uri_of(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
 
 
 def uri_of(path: str) -> str:
-    """Return the path of a file for Spark's JVM."""
+    """Return the URI of a path for Spark's JVM."""
     return path if "://" in path else f"file:{path}"
 
 

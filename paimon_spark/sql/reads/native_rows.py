@@ -1,4 +1,4 @@
-"""The rows that a statement changes, read by Spark's own scan: each with its file and its position in it."""
+"""The rows that a statement changes, read by Spark's own scan, with the file and the position of each row."""
 
 import json
 import logging
@@ -51,7 +51,7 @@ class FilesHandler(FilesEndpoint):
     def matching(self, trees: str) -> str:
         """Return the paths of the files that may have rows for which all filters are true, as JSON.
 
-        If the snapshot has expired, return all files: the scan of the files reports the expiry.
+        If the snapshot has expired, return all files; the scan of the files then reports the expiry.
         """
         store = self.scan.store
         predicate = predicate_of(json.loads(trees), store.schema)
@@ -71,23 +71,23 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         positions: the names of the columns with the stored position of a row; empty if rows have a primary key.
     """
     try:
-        found = native_target(spark, table, snapshot, positions)
-        if isinstance(found, str):
+        target = native_target(spark, table, snapshot, positions)
+        if isinstance(target, str):
             return None
         jvm = Jvm(spark)
-        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(found.files.sizes)))
+        shown = json.loads(jvm.connector_class("NativeRows").shown(json.dumps(target.files.sizes)))
         if any(_decoded(path) != path_of(uri) for path, uri in shown.items()):
             return None
         scan = _scan(table, snapshot)
-        read = native_read(scan.store, snapshot, found.files.sizes)
-        rows = native_frame(jvm, found.files, table.schema.fields, FilesHandler(scan, read))
-        if found.newer:
-            rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
-    except (UnsupportedError, Py4JError) as error:  # for example, the JVM accepts no classes
+        read = native_read(scan.store, snapshot, target.files.sizes)
+        rows = native_frame(jvm, target.files, table.schema.fields, FilesHandler(scan, read))
+        if target.newer:
+            rows = with_newer_rows(rows, newer_rows(scan.store, target.newer), table.schema)
+    except (UnsupportedError, Py4JError) as error:  # for example, if the JVM accepts no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
-    known = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
-    return rows.select("*", *(known[name].alias(name) for name in positions))
+    columns = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
+    return rows.select("*", *(columns[name].alias(name) for name in positions))
 
 
 def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], handler: FilesHandler) -> DataFrame:
@@ -97,15 +97,15 @@ def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], hand
         jvm: the JVM of the session.
         files: the files.
         fields: the columns.
-        handler: prunes files by filters.
+        handler: the handler that prunes files by filters.
     """
     whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
     options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
     columns, session = java_struct(jvm, spark_schema(fields)), java_session(jvm.spark)
-    made = jvm.own("NativeRows").of(
+    rows = jvm.connector_class("NativeRows").of(
         session, json.dumps(files.sizes), columns, java_map(jvm, options), handler_of(jvm, handler)
     )
-    return frame_of(jvm, made)
+    return frame_of(jvm, rows)
 
 
 def _path_column() -> Column:
@@ -133,7 +133,7 @@ class NativeTarget:
 def native_target(
     spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
 ) -> NativeTarget | str:
-    """Return the files of a statement's target for `stored_rows`, or the reason why Python reads the rows."""
+    """Return the files of the statement's target that Spark reads, or the reason why Python reads the rows."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
     if not native_reads(spark.conf.get(NATIVE_READS, None)):
@@ -165,8 +165,8 @@ def describe_target_read(spark: SparkSession, table: Table) -> str:
     snapshot = table.snapshot()
     if snapshot is None:
         return "there are no rows"
-    found = native_target(spark, table, snapshot, [field.name for field in position_fields(table)])
-    return f"rows are read through Python: {found}" if isinstance(found, str) else f"rows are read {found}"
+    target = native_target(spark, table, snapshot, [field.name for field in position_fields(table)])
+    return f"rows are read through Python: {target}" if isinstance(target, str) else f"rows are read {target}"
 
 
 def _scan(table: Table, snapshot: Snapshot) -> TableScan:

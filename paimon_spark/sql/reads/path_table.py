@@ -1,4 +1,4 @@
-"""A table opened by its path in a classic session: Spark's own scan reads the same files as for a catalog table."""
+"""A table that is opened by its path in a classic session and read with the same strategies as a catalog table."""
 
 import logging
 import time
@@ -47,7 +47,7 @@ from paimon_spark.types import spark_schema
 _log = logging.getLogger(__name__)
 _OF_THE_DATA_SOURCE = READ_OPTIONS.keys() - {"columns"}
 """Options that only the Python data source supports."""
-_OF_MOMENTS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
+_SNAPSHOT_OPTIONS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
 
 
 @dataclass
@@ -55,23 +55,23 @@ class PathReads(TableReads):
     """The reads of a table by its path, for ``PathTable.java``."""
 
     request: ReadRequest
-    given: Mapping[str, str]
+    options: Mapping[str, str]
     """The read options under their canonical names."""
 
     @classmethod
-    def of(cls, spark: SparkSession, given: Mapping[str, str]) -> "PathReads":
+    def of(cls, spark: SparkSession, options: Mapping[str, str]) -> "PathReads":
         """Return the reads with these options."""
-        request = batch_request(given)
+        request = batch_request(options)
         table = open_table(request)
         jvm: Any = Jvm(spark) if is_classic(spark) else None  # not used without a classic session
-        return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(given))
+        return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(options))
 
     def whole(self) -> StructType:
         """Return the columns of the read."""
         return spark_schema(project(self.schema, self.request.columns, metadata=True))
 
     def frame(self) -> DataFrame:
-        """Return the rows as a DataFrame, which chooses a reader for each query."""
+        """Return the rows as a DataFrame that chooses a reader for each query."""
         name = f"paimon {hide_secrets(str(self.table.location))}"
         handler = handler_of(self.jvm, self)
         table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), handler)
@@ -87,12 +87,14 @@ class PathReads(TableReads):
             filter: an additional filter; `None`: no filter.
             reason: the reason why Spark's own scan does not read; `None`: no reason is known yet.
             listed: the most splits, and the most sections, to list.
-            runner: runs and measures the read; `None`: do not run it.
+            runner: the runner that runs and measures the read; `None`: do not run it.
         """
         fields = project(self.schema, columns or self.request.columns, metadata=True)
-        known = self._read_schema().fields
-        parts = [part for part in (bound_filter(f, known) for f in (filter, self.request.filter)) if part is not None]
-        request = ScanRequest(spark_schema(fields), conjunction(parts), self.request.limit, self._moments())
+        schema_fields = self._read_schema().fields
+        parts = [
+            part for part in (bound_filter(f, schema_fields) for f in (filter, self.request.filter)) if part is not None
+        ]
+        request = ScanRequest(spark_schema(fields), conjunction(parts), self.request.limit, self._snapshot_options())
         table = self._current()
         planned = self._planned(table, self._scan_of(table, request), request)
         if reason is not None and not reads_branches(table.store):
@@ -103,7 +105,7 @@ class PathReads(TableReads):
         explained = explanation_of_plan(planned, self.whole(), self._strategy(planned, reason), listed)
         if runner is None:
             return explained
-        if reads_branches(table.store) and not request.moment:
+        if reads_branches(table.store) and not request.time_travel:
             raise UnsupportedError(f"cannot measure a read of two branches of {table.path}: measure each of them")
         read = TableRead(scan.store, project(scan.store.schema, request.columns.names, metadata=True), scan.predicate)
         with protected_read(scan.store, scan.snapshot):
@@ -114,7 +116,7 @@ class PathReads(TableReads):
         return replace(planned, batch_rows=self.request.batch_rows, min_tasks=self.request.min_tasks)
 
     def _strategy(self, planned: PlannedScan, reason: str | None) -> str:
-        """Describe the reader of a scan; `reason`: why Spark's own scan does not read, or `None`."""
+        """Describe the reader of a scan. `reason`: why it is not native; `None`: it depends on the files."""
         try:
             strategy = Tasks(reason) if reason else choose(planned, self.jvm, native=True)
         except UnsupportedError as error:  # the JVM accepts no classes
@@ -125,37 +127,37 @@ class PathReads(TableReads):
         return open_table(self.request)  # a DataFrame reads the newest rows each time it runs
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
-        return self._moments()
+        return self._snapshot_options()
 
-    def _moments(self) -> dict[str, str]:
-        return {key: value for key, value in self.given.items() if key in _OF_MOMENTS}
+    def _snapshot_options(self) -> dict[str, str]:
+        return {key: value for key, value in self.options.items() if key in _SNAPSHOT_OPTIONS}
 
     def _options(self) -> dict[str, str]:
-        return {key: value for key, value in self.given.items() if key not in {*_OF_MOMENTS, "filter", "limit"}}
+        return {key: value for key, value in self.options.items() if key not in {*_SNAPSHOT_OPTIONS, "filter", "limit"}}
 
 
-def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None:
+def unsuitable_read(spark: SparkSession, options: Mapping[str, str]) -> str | None:
     """Return the reason why no read with these options can be native; `None`: it depends on the files."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
     if not native_reads(spark.conf.get(NATIVE_READS, None)):
         return f"{NATIVE_READS} is off"
-    if is_about_changes(given):
+    if is_about_changes(options):
         return "it reads changes"
-    others = _OF_THE_DATA_SOURCE.intersection(canonical(given)).union(read_request(given).options)
+    others = _OF_THE_DATA_SOURCE.intersection(canonical(options)).union(read_request(options).options)
     return with_options(others) if others else None
 
 
-def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[str, str]) -> DataFrame | None:
+def path_frame(spark: SparkSession, user_options: Mapping[str, str], options: Mapping[str, str]) -> DataFrame | None:
     """Return a table's rows as a DataFrame that chooses a reader per query; `None`: use the Python data source.
 
     Args:
         spark: the session.
-        given: the options that the user gave.
-        options: the options for the Python data source, in case it reads.
+        user_options: the options that the user gave.
+        options: the options with which the Python data source would read.
     """
     try:
-        if unsuitable_read(spark, given) is not None:
+        if unsuitable_read(spark, user_options) is not None:
             return None
         return PathReads.of(spark, options).frame()
     except (PaimonError, Py4JError) as error:  # the data source will raise its own errors, and needs no Java classes
@@ -164,9 +166,9 @@ def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[s
 
 
 def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, str]:
-    """Return the options that locate the table with a name that the session resolves.
+    """Resolve a table name in the session and return the options that locate the table.
 
-    Raises UnsupportedError for Spark Connect and for a table of another format, Spark's error for an unknown table.
+    Raises UnsupportedError for Spark Connect and for another table format, and Spark's error for an unknown table.
     """
     if not is_classic(spark):
         raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
@@ -180,26 +182,28 @@ def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, s
 
 def explain(
     spark: SparkSession,
-    given: Mapping[str, str],
+    user_options: Mapping[str, str],
     columns: Sequence[str] | None,
     filter: Filter,
     *,
     analyze: bool = False,
     listed: int = DEFAULT_LISTED,
 ) -> Explanation:
-    """Return the plan of a read and its reader, with the text of `EXPLAIN` in SQL.
+    """Return the plan of a read and its reader; the text is the same as for EXPLAIN in SQL.
 
     Raises UnsupportedError for a read of changes.
 
     Args:
         spark: the session.
-        given: the options that the user gave.
+        user_options: the options that the user gave.
         columns: the names of the columns; `None`: all columns.
         filter: a filter as SQL text or as a predicate; `None`: all rows.
         analyze: True: Spark tasks read the rows, discard them and measure the read.
         listed: the most splits, and the most sections, that the text lists.
     """
-    if is_about_changes(given):
-        raise UnsupportedError("cannot explain a read of changes: leave the options that choose them out")
+    if is_about_changes(user_options):
+        raise UnsupportedError("cannot explain a read of changes: leave out the options that choose changes")
     runner = SparkRunner(spark, "explain") if analyze else None
-    return PathReads.of(spark, given).explain(columns, filter, unsuitable_read(spark, given), listed, runner)
+    return PathReads.of(spark, user_options).explain(
+        columns, filter, unsuitable_read(spark, user_options), listed, runner
+    )

@@ -1,4 +1,4 @@
-"""A scan that is planned once: the strategy, the statistics, EXPLAIN and the tasks use the same plan."""
+"""A scan that is planned once, so that its strategy, statistics, explanation and tasks use the same plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,19 +27,19 @@ class PlannedScan:
     """The options with which the Python data source opens the table."""
     mismatch: str | None = None
     """A description of a column that differs between Spark's schema and the snapshot's; `None`: no difference."""
-    with_columns_of_now: bool = False
-    """True if an option chose a snapshot with other columns: its rows are read with the table's current columns."""
+    with_current_columns: bool = False
+    """True if an option chose a snapshot with other columns; its rows are read with the table's current columns."""
     part: Plan | None = None
-    """The plan of this scan, if it is a part of another scan's plan; `None`: the scan plans itself."""
+    """The plan, if this scan is a part of another scan; `None`: the scan computes its plan."""
     batch_rows: int = DEFAULT_BATCH_ROWS
-    """The most rows of a batch that a task passes to Spark."""
+    """The most rows in a batch that a task passes to Spark."""
     min_tasks: int = DEFAULT_MIN_TASKS
-    """The least number of tasks of the read, if it has enough splits."""
+    """The least number of tasks of the read; the plan may have fewer splits."""
 
     @property
     def reads_branches(self) -> bool:
         """True if the rows come from two branches."""
-        return reads_branches(self.scan.store) and not self.request.moment
+        return reads_branches(self.scan.store) and not self.request.time_travel
 
     @cached_property
     def splits_of_branches(self) -> Splits:
@@ -60,7 +60,7 @@ class PlannedScan:
         return scan_statistics(self.scan, self.plan.splits)
 
     def narrowed(self, predicate: Predicate | None) -> "PlannedScan":
-        """Return a scan with an additional bound predicate, which is planned again."""
+        """Return the scan with an additional bound predicate; it is planned again."""
         if predicate is None:
             return self
         request = replace(self.request, predicate=_both(self.request.predicate, predicate))
@@ -71,7 +71,7 @@ class PlannedScan:
         return replace(self, part=plan)
 
     def reader(self) -> DataSourceReader:
-        """Return the reader for tasks; it reads the plan unless options do more than choose a snapshot."""
+        """Return the reader for tasks. It reads the plan unless options do more than choose a snapshot."""
         return self.reader_of_options() if self.request.other_options else self.reader_of_plan()
 
     def reader_of_plan(self) -> PaimonReader:
@@ -82,7 +82,7 @@ class PlannedScan:
         reader = PaimonReader(
             self.scan,
             self.request.columns,
-            newest=not self.request.moment,
+            newest=not self.request.time_travel,
             batch_rows=self.batch_rows,
             min_tasks=self.min_tasks,
         )
@@ -96,7 +96,7 @@ class PlannedScan:
     def of_options(self) -> "PlannedScan":
         """Return the scan that the options of the request describe.
 
-        REQUIRES: the options are about rows, not about changes.
+        REQUIRES: the options read rows, not changes.
         """
         reader = self.reader_of_options()
         assert isinstance(reader, PaimonReader)
@@ -104,7 +104,7 @@ class PlannedScan:
 
     def source_options(self) -> dict[str, str]:
         """Return the options of the Python data source, without the filter and the limit of the query."""
-        if not self.with_columns_of_now or self.scan.snapshot is None:
+        if not self.with_current_columns or self.scan.snapshot is None:
             return {**self.address, **self.request.source_options()}
         named = canonical(self.request.options)
         others = {key: value for key, value in named.items() if key not in (*TIME_TRAVEL_OPTIONS, "scan.mode")}

@@ -38,15 +38,15 @@ _DAY = dt.timedelta(days=1)
 
 
 class _Untranslatable(Exception):
-    """A filter, or a part of it, without an equivalent predicate."""
+    """A filter, or a part of a filter, has no equivalent predicate."""
 
 
 _FALSE_FOR_NULL = {"=", "!=", "<", "<=", ">", ">=", "in", *TEXT_TESTS}
-"""Tests that NULL never passes."""
+"""The tests that NULL never passes."""
 
 
 def predicates_of(trees: Sequence[Tree | None], schema: TableSchema) -> list[Predicate | None]:
-    """Return a bound predicate for each filter, true for each row that passes the filter; `None`: no such predicate."""
+    """Return for each filter a bound predicate that is true for every row that passes; `None`: not translatable."""
     return [_bound(tree, schema, exact=False) for tree in trees]
 
 
@@ -56,15 +56,15 @@ def predicate_of(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate
 
 
 def exact_predicate(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
-    """Return a bound predicate that is equivalent to the AND of the filters; `None`: there is no such predicate."""
-    found = [_bound(tree, schema, exact=True) for tree in trees]
-    return None if any(p is None for p in found) else conjunction([p for p in found if p is not None])
+    """Return a bound predicate that is equivalent to the AND of the filters; `None`: a filter is not translatable."""
+    predicates = [_bound(tree, schema, exact=True) for tree in trees]
+    return None if any(p is None for p in predicates) else conjunction([p for p in predicates if p is not None])
 
 
 def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
     """Return True if partition values alone decide the filter, so that the engine evaluates it exactly."""
-    found = _bound(tree, schema, exact=True)
-    return found is not None and columns(found) <= set(schema.partition_keys)
+    predicate = _bound(tree, schema, exact=True)
+    return predicate is not None and columns(predicate) <= set(schema.partition_keys)
 
 
 def without_implied(p: Predicate | None) -> Predicate | None:
@@ -96,7 +96,7 @@ class _Translation:
         self._fields, self._finer = fields, finer_than_spark(fields)
 
     def of(self, tree: Tree, *, exact: bool) -> Predicate:
-        """Return a predicate that accepts each row that passes the filter; ``exact``: True: an equivalent predicate."""
+        """Return a predicate that accepts every row that passes the filter; if ``exact``, only these rows."""
         op, args = tree.get("op"), tree.get("args", [])
         if op == "AND":
             return self._and(args, exact=exact)
@@ -117,10 +117,10 @@ class _Translation:
     def _and(self, args: Sequence[Tree], *, exact: bool) -> Predicate:
         if exact:
             return And(tuple(self.of(arg, exact=True) for arg in args))
-        found = conjunction([p for arg in args if (p := self._if_possible(arg)) is not None])
-        if found is None:
+        predicate = conjunction([p for arg in args if (p := self._if_possible(arg)) is not None])
+        if predicate is None:
             raise _Untranslatable
-        return found
+        return predicate
 
     def _if_possible(self, tree: Tree) -> Predicate | None:
         try:

@@ -34,7 +34,7 @@ class ScanHandler(ScanEndpoint):
     whole: StructType
     """All columns that a query may read."""
     shown: str
-    """The name of the table in plans."""
+    """The table's name in plans."""
     planned: PlannedScan
     native: bool
     """True if the session allows reads without Python's tasks."""
@@ -66,7 +66,7 @@ class ScanHandler(ScanEndpoint):
 
     @property
     def text(self) -> str:
-        """The text of the scan in a plan. Within a query, scans with equal texts read equal rows."""
+        """The text of the scan in a plan. Within a query, scans with equal texts return equal rows."""
         request, snapshot = self.request, self.planned.scan.snapshot
         options = sorted(request.options.items())  # values are hashed: an option may be a secret
         digest = hashlib.sha256(repr(options).encode()).hexdigest()[:8]
@@ -85,7 +85,7 @@ class ScanHandler(ScanEndpoint):
         return self.explain_as(self.strategy.description)
 
     def explain_as(self, engine: str) -> str:
-        """Return the explanation, or the reason why the scan cannot be explained; `engine`: the strategy in words."""
+        """Return the explanation, or the reason why it is impossible. `engine`: the strategy in words."""
         try:
             return str(explanation(self.planned, self.whole, engine))
         except PaimonError as error:
@@ -97,7 +97,7 @@ class ScanHandler(ScanEndpoint):
         return True
 
     def parts(self) -> Any:
-        """Return one scan for Spark's own reader and one for the other files; `None`: the scan is not divided."""
+        """Return a scan for Spark's own reader and a scan for the other files; `None`: the scan is not divided."""
         divided = self.strategy
         if not isinstance(divided, Divided) or not plans_reads():
             return None
@@ -137,7 +137,7 @@ class ScanPart(ScanHandler):
     """One of the two scans that replace a divided scan, see ``PaimonDivideRule.java``."""
 
     explained: ScanHandler | None = None
-    """The divided scan, which one part explains; `None`: the other part explains it."""
+    """The divided scan, if this part explains it; `None`: the other part explains it."""
 
     @property
     def _takes_filters(self) -> bool:

@@ -1,4 +1,4 @@
-"""The request for a scan of one table, from which every kind of scan is built."""
+"""The request for a scan of one table; every kind of scan is built from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,22 +26,22 @@ class ScanRequest:
     (``FileStore.in_microseconds``). For a condition on partition columns only it is exact, and Spark does not evaluate
     the condition again."""
     limit: int | None = None
-    """The number of rows that suffices, in any order; Spark drops extra rows. `None`: all rows are needed."""
+    """The number of rows that suffices, in any order; Spark drops surplus rows. `None`: all rows are needed."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The read options, under the names that the user wrote."""
     when: Mapping[str, Any] = field(default_factory=dict)
     """Time travel arguments of ``Table.scan``: ``version``, or ``timestamp`` (epoch ms); empty: the newest snapshot."""
 
     @property
-    def moment(self) -> Mapping[str, Any]:
+    def time_travel(self) -> Mapping[str, Any]:
         """The time travel argument of ``Table.scan``, from `when` or an option; empty: the newest snapshot.
 
-        Raises InvalidInputError for two of them, and for a `scan.mode` that requires one.
+        Raises InvalidInputError for two arguments, and for a `scan.mode` without the argument that it requires.
         """
         chosen = self._sorted_options[0]
         if chosen and self.when:
             raise InvalidInputError(
-                f"{', '.join(chosen)}: an option and the statement both choose a snapshot: leave one of them out"
+                f"{', '.join(chosen)}: an option and the statement both choose a snapshot: leave out one of them"
             )
         return self.when or chosen
 
@@ -62,11 +62,11 @@ class ScanRequest:
         return {_OPTION_OF[key]: str(value) for key, value in self.when.items()} | dict(self.options)
 
     def with_filter_texts(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return options of ``spark.read.format("paimon")`` with the filter and the limit of the query, as texts."""
-        given = dict(options)
+        """Return options of ``spark.read.format("paimon")``, with filter and limit of the query added as texts."""
+        extended = dict(options)
         if self.predicate is not None:
             text = str(self.predicate)
-            given["filter"] = f"({given['filter']}) AND ({text})" if "filter" in given else text
+            extended["filter"] = f"({extended['filter']}) AND ({text})" if "filter" in extended else text
         if self.limit is not None:
-            given["limit"] = str(self.limit)
-        return given
+            extended["limit"] = str(self.limit)
+        return extended

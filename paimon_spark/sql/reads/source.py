@@ -1,4 +1,4 @@
-"""The source of a scan's rows with its kind, from which ``PaimonScan.java`` creates Spark's scan."""
+"""The source of a scan's rows and its kind; ``PaimonScan.java`` creates Spark's scan from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def tagged(jvm: Jvm, kind: str, value: Any) -> Any:
 
 
 def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, options: Mapping[str, str]) -> Source:
-    """Plan the tasks of a reader in this process: Spark would start two Python processes to plan them.
+    """Plan the tasks of a reader in this process, because Spark would start two Python processes to plan them.
 
     Args:
         jvm: the JVM of the session.
@@ -52,8 +52,8 @@ def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, o
 
 
 def data_source_scan(jvm: Jvm, request: ScanRequest, options: Mapping[str, str]) -> Any:
-    """Return the Python data source's scan of a request, which supports streams, as a Java Scan."""
+    """Return the Python data source's scan of a request as a Java Scan, which supports streams."""
     spark = jvm.active_session()
-    given = request.with_filter_texts(options)
-    relation = analyzed(spark.read.format("paimon").options(**given).schema(request.columns).load())
+    all_options = request.with_filter_texts(options)
+    relation = analyzed(spark.read.format("paimon").options(**all_options).schema(request.columns).load())
     return relation.table().newScanBuilder(relation.options()).build()

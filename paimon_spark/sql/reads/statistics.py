@@ -1,4 +1,4 @@
-"""Scan statistics for Spark's optimizer: of the files to read, and of the columns if the table was analyzed."""
+"""Scan statistics for Spark's optimizer, about the files to read, and about columns if the table was analyzed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _WITH_BOUNDS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}
 def scan_statistics(scan: TableScan, splits: Sequence[DataSplit]) -> str:
     """Return rows, bytes and columns of a scan as JSON, for ``PaimonScan.java``.
 
-    For files that must be merged, the number of rows is the sum over the files.
+    For files that must be merged, the number of rows is the sum of the rows of the files.
 
     Args:
         scan: the scan to measure.
@@ -26,21 +26,21 @@ def scan_statistics(scan: TableScan, splits: Sequence[DataSplit]) -> str:
     analysed = None if scan.snapshot is None else read_statistics(scan.store, scan.snapshot)
     if analysed is not None:
         columns = {
-            name: found for name, c in analysed.columns.items() if (found := _column(scan.store.schema, name, c))
+            name: column for name, c in analysed.columns.items() if (column := _column(scan.store.schema, name, c))
         }
     return json.dumps({"rows": rows, "bytes": size, "columns": columns})
 
 
-def _column(schema: TableSchema, name: str, found: ColumnStatistics) -> dict[str, Any] | None:
+def _column(schema: TableSchema, name: str, statistics: ColumnStatistics) -> dict[str, Any] | None:
     """Return the statistics of a column as JSON; `None`: the table no longer has the column."""
-    field = next((f for f in schema.fields if f.name == name and f.id == found.column_id), None)
+    field = next((f for f in schema.fields if f.name == name and f.id == statistics.column_id), None)
     if field is None:
         return None
     counted = {
-        "distinct_count": found.distinct_count,
-        "null_count": found.null_count,
-        "avg_len": found.avg_len,
-        "max_len": found.max_len,
+        "distinct_count": statistics.distinct_count,
+        "null_count": statistics.null_count,
+        "avg_len": statistics.avg_len,
+        "max_len": statistics.max_len,
     }
-    bounds = {"min": found.min, "max": found.max} if getattr(field.type, "root", None) in _WITH_BOUNDS else {}
+    bounds = {"min": statistics.min, "max": statistics.max} if getattr(field.type, "root", None) in _WITH_BOUNDS else {}
     return {**counted, **bounds}

@@ -1,7 +1,7 @@
 """The strategy of a scan: the reader of its rows, and the reason for the choice.
 
-To add a strategy: a class with `description` and `source`, a function of the type `Offer`, its entry in `OFFERS`, and
-its kind in ``PaimonScan.java``.
+To add a strategy, write a class with `description` and `source` and a function of type `Offer`. Add the function to
+`OFFERS`, and the kind of the source to ``PaimonScan.java``.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Native:
 
     files: NativeFiles
     note: str = ""
-    """A remark about files that this scan does not read."""
+    """A remark for plans about the files that this scan does not read."""
 
     @property
     def description(self) -> str:
@@ -35,7 +35,7 @@ class Native:
         return f"{self.files}{self.note}"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
-        """Return the files. Errors of the read are translated as long as the source is alive."""
+        """Return the files as the source. Errors of the read are translated while the source is alive."""
         store, snapshot = planned.scan.store, planned.scan.snapshot
         read = None if snapshot is None else native_read(store, snapshot, self.files.sizes)
         return Source("native", scan_text(store.schema, self.files, planned.request.columns), read)
@@ -101,13 +101,13 @@ class Divided:
         return f"{self.native.files}; {self.rest.description.partition(';')[0]}"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
-        """Return the tasks of the whole scan, which no rule has divided."""
+        """Return the tasks of the whole scan, in case no rule has divided it."""
         return Tasks(self.reason).source(planned, jvm)
 
 
 Strategy: TypeAlias = Native | DriverRows | Tasks | Divided
 Offer: TypeAlias = Callable[[PlannedScan, Jvm, str], Strategy | None]
-"""A function that returns a strategy for a scan that cannot be native, given the reason; `None`: not applicable."""
+"""A function from a scan and the reason why it is not native to a strategy; `None`: the strategy does not apply."""
 
 
 def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
@@ -131,7 +131,7 @@ def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
 
 
 def _unsuitable(planned: PlannedScan) -> str | None:
-    """Return the reason why tasks must read the scan regardless of its files; `None`: it depends on the files."""
+    """Return the reason why tasks must read the scan, regardless of its files; `None`: it depends on the files."""
     request, store = planned.request, planned.scan.store
     if request.other_options:
         return with_options(request.other_options)
@@ -159,4 +159,4 @@ def _divided(planned: PlannedScan, jvm: Jvm, reason: str) -> Divided | None:
 
 
 OFFERS: Sequence[Offer] = (_driver_rows, _divided)
-"""The strategies for a scan that cannot be native, best first."""
+"""The strategies for a scan that cannot be native, from best to worst."""

@@ -1,4 +1,4 @@
-"""The scans of one table, opened by its name in a catalog or by its path."""
+"""The scans of a table that is opened by its name in a catalog or by its path."""
 
 import json
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ _WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "
 
 def cheapest_column(schema: TableSchema) -> str:
     """Return the cheapest column to read: a partition column, a key column, or the narrowest column."""
-    known = [*schema.partition_keys, *schema.primary_keys]
-    if known:
-        return known[0]
+    key_columns = [*schema.partition_keys, *schema.primary_keys]
+    if key_columns:
+        return key_columns[0]
     roots = {field.name: getattr(field.type, "root", "") for field in schema.fields}
     return min(roots, key=lambda name: _WIDTHS.index(roots[name]) if roots[name] in _WIDTHS else len(_WIDTHS))
 
@@ -55,12 +55,12 @@ class TableReads(ReadEndpoint):
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
         """Return the handler of a scan with the columns and filters of the query, as ``Tagged.java``."""
         session: dict[str, str] = json.loads(settings)
-        table, given = self._current(), self._read_options(options, session)
+        table, chosen_options = self._current(), self._read_options(options, session)
         request = ScanRequest(
             self._columns(required),
             predicate_of(json.loads(trees), self._read_schema()),
-            limit if limit >= 0 and not is_about_changes(given) else None,  # changes are read whole
-            given,
+            limit if limit >= 0 and not is_about_changes(chosen_options) else None,  # changes are read whole
+            chosen_options,
             self.when,
         )
         scan = self._scan_of(table, request)
@@ -73,45 +73,47 @@ class TableReads(ReadEndpoint):
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
         """Return the unplanned scan of a request, with its predicate.
 
-        If an option chooses the snapshot, its rows are read with the table's current columns, as Spark sees them.
+        If an option chooses the snapshot, its rows are read with the table's current columns, which Spark expects.
 
         Args:
             table: the table.
-            scan: the scan of the snapshot of the request, as `_scan_of` returns it.
+            scan: the result of `_scan_of` for the request.
             request: the request.
         """
         fields, predicate = self._read_schema().fields, request.predicate
         mismatch = self._mismatch(scan, request)
-        of_now = bool(not self.when and request.moment and scan.snapshot and scan.store.schema.fields != fields)
-        if of_now:
+        current_columns = bool(
+            not self.when and request.time_travel and scan.snapshot and scan.store.schema.fields != fields
+        )
+        if current_columns:
             now = table.with_store(table.store.in_microseconds()).scan(limit=request.limit)
             scan = replace(now, snapshot=scan.snapshot)
         if predicate is not None and scan.store.schema.fields != fields:
             predicate = bind(predicate, scan.store.schema.fields)
-        return PlannedScan(replace(scan, predicate=predicate), request, self._options(), mismatch, of_now)
+        return PlannedScan(replace(scan, predicate=predicate), request, self._options(), mismatch, current_columns)
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
-        """Narrow the request to rows that, by statistics, may be among the first rows of an order."""
+        """Narrow the request to rows that may be among the first rows of an order, according to statistics."""
         if request.other_options or reads_branches(scan.store) or len(order["by"].get("column", ())) != 1:
             return request
         if scan.store.schema.fields != self._read_schema().fields:
             return request
         top = TopRows(order["by"]["column"][0], order["rows"], order["descending"], order["nulls_first"])
-        found = first_rows(replace(scan, predicate=request.predicate), top)
-        parts = [part for part in (request.predicate, found) if part is not None]
+        bound = first_rows(replace(scan, predicate=request.predicate), top)
+        parts = [part for part in (request.predicate, bound) if part is not None]
         return replace(request, predicate=conjunction(parts))
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
         """Return a scan of the snapshot that the request chooses, without its filter."""
-        return table.with_store(table.store.in_microseconds()).scan(limit=request.limit, **request.moment)
+        return table.with_store(table.store.in_microseconds()).scan(limit=request.limit, **request.time_travel)
 
     def _mismatch(self, scan: TableScan, request: ScanRequest) -> str | None:
         """Describe a requested column that differs between Spark's schema and the scan's; `None`: no difference."""
-        known = {field.name: field for field in self._read_schema().fields}
+        fields = {field.name: field for field in self._read_schema().fields}
         stored = {field.name: field for field in scan.store.schema.fields}
         names = {*request.columns.names, *(() if request.predicate is None else columns(request.predicate))}
-        for name in sorted(names & known.keys()):
-            if name not in stored or not is_same_field(known[name], stored[name]):
+        for name in sorted(names & fields.keys()):
+            if name not in stored or not is_same_field(fields[name], stored[name]):
                 return f"column {name} differs in schema {scan.store.schema.id}"
         return None
 
@@ -138,8 +140,8 @@ class TableReads(ReadEndpoint):
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the read options, from the statement (`options`, as JSON) and the session (`settings`)."""
-        given: dict[str, str] = json.loads(options)
-        return given
+        statement_options: dict[str, str] = json.loads(options)
+        return statement_options
 
     def _options(self) -> dict[str, str]:
         """Return the options with which the Python data source opens the table."""
@@ -150,9 +152,9 @@ class TableReads(ReadEndpoint):
         return self.table.store.with_schema(self.schema).in_microseconds().schema
 
     def _columns(self, required: str | None) -> StructType:
-        """Return the columns of a query, or the cheapest column of the table if it needs none: a count.
+        """Return the columns of a query; for a query without columns, such as a count, the cheapest column.
 
-        Spark's Python source cannot read rows without columns.
+        Spark's Python data source cannot read rows without columns.
         """
         if required is None:
             return self.whole()

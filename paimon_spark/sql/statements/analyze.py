@@ -1,4 +1,4 @@
-"""ANALYZE TABLE, which Spark supports only for tables of its own catalog."""
+"""ANALYZE TABLE, which Spark supports only for tables of its built-in catalog."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class AnalyzeStatement:
 
 
 def parse_analyze(text: str) -> AnalyzeStatement | None:
-    """Parse ``ANALYZE TABLE``, and ``ANALYZE TABLES`` to refuse it; `None`: another statement."""
+    """Parse ``ANALYZE TABLE``, and ``ANALYZE TABLES``, which `run` refuses; `None`: another statement."""
     cursor = Cursor(text)
     if cursor.accept("ANALYZE", "TABLES"):
         database = cursor.parts() if cursor.accept("IN") or cursor.accept("FROM") else ()

@@ -1,4 +1,4 @@
-"""COPY INTO: rows of CSV, JSON and Parquet files into a table, and rows of a table or a query into files."""
+"""COPY INTO: load CSV, JSON and Parquet files into a table, or unload a table or a query into files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -42,16 +42,16 @@ class FileFormat:
     options: Mapping[str, str]
 
     def checked(self, *more: str) -> dict[str, str]:
-        """Return the options under Spark's names. Raise InvalidInputError for an unknown format or option."""
+        """Return the options by Spark's names. Raise InvalidInputError for an unknown format or option."""
         if self.name not in _OPTIONS:
             raise InvalidInputError(f"FILE_FORMAT TYPE is {self.name!r}: it must be one of {', '.join(_OPTIONS)}")
-        known = {name.lower(): name for name in (*_OPTIONS[self.name], *more)}
-        unknown = next((key for key in self.options if key.lower() not in known), None)
+        spelled = {name.lower(): name for name in (*_OPTIONS[self.name], *more)}
+        unknown = next((key for key in self.options if key.lower() not in spelled), None)
         if unknown is not None:
             raise InvalidInputError(
-                f"FILE_FORMAT option {unknown!r} is unknown for {self.name}: known are {', '.join(known.values())}"
+                f"FILE_FORMAT option {unknown!r} is unknown for {self.name}: known are {', '.join(spelled.values())}"
             )
-        return {known[key.lower()]: value for key, value in self.options.items()}
+        return {spelled[key.lower()]: value for key, value in self.options.items()}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LoadStatement:
     def _read(
         self, spark: SparkSession, fields: list[StructField], files: list[str], options: Mapping[str, str]
     ) -> DataFrame:
-        """Return the columns of the files, matched by position in CSV files, whose header must match, else by name."""
+        """Return the columns of the files. CSV columns match by position, and headers must agree; others by name."""
         reader = spark.read.format(self.format.name.lower()).options(**options).option("__globPaths__", "false")
         if self.format.name != "PARQUET":
             reader = reader.schema(StructType(fields)).option("mode", "FAILFAST").option("enforceSchema", "false")
@@ -119,15 +119,15 @@ class LoadStatement:
             root, listing = str(system.getFileStatus(path).getPath()), system.listFiles(path, True)
         except Py4JJavaError as error:
             raise NotFoundError(f"COPY INTO cannot list {hide_secrets(self.path)}: {error.java_exception}") from None
-        found = []
+        names = []
         while listing.hasNext():
             name = str(listing.next().getPath())
             parts = name.removeprefix(root).strip("/").split("/") if name != root else [name.rpartition("/")[2]]
             if pattern.fullmatch("/".join(parts)) and not any(part.startswith(("_", ".")) for part in parts):
-                found.append(name)
-        if not found:
-            raise NotFoundError(f"there is no file in {hide_secrets(self.path)} that {pattern.pattern!r} fits")
-        return sorted(found)
+                names.append(name)
+        if not names:
+            raise NotFoundError(f"no file in {hide_secrets(self.path)} matches {pattern.pattern!r}")
+        return sorted(names)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class UnloadStatement:
         return f"Paimon COPY INTO {hide_secrets(self.path)} FROM {'.'.join(self.table) or '(' + self.query + ')'}"
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
-        """Write the rows as files of a new directory; return no row."""
+        """Write the rows as files in a new directory; return no row."""
         options = self.format.checked("compression")
         rows = spark.table(".".join(map(_quoted, self.table))) if self.table else spark.sql(self.query)
         mode = "overwrite" if self.overwrite else "errorifexists"

@@ -21,7 +21,7 @@ class LikeStatement:
     table: tuple[str, ...]
     source: tuple[str, ...]
     ignore: bool
-    given: dict[str, str]
+    table_properties: dict[str, str]
     columns: str = ""
 
     @property
@@ -31,7 +31,7 @@ class LikeStatement:
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the statement; the method name is the same as in Spark's TableInfo."""
-        return self.given
+        return self.table_properties
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Create the table with columns, partitions and properties of the source; return no row."""
@@ -53,22 +53,22 @@ def parse_like(text: str) -> LikeStatement | None:
     table = cursor.parts()
     if not cursor.accept("LIKE"):
         return None
-    source, given = cursor.parts(), {}
+    source, properties = cursor.parts(), {}
     if cursor.accept("USING"):
-        given["provider"] = cursor.name()
+        properties["provider"] = cursor.name()
     if cursor.accept("TBLPROPERTIES"):
-        given |= _properties(cursor)
+        properties |= _properties(cursor)
     cursor.end()
-    return LikeStatement(table, source, ignore, given)
+    return LikeStatement(table, source, ignore, properties)
 
 
 def _properties(cursor: Cursor) -> dict[str, str]:
     cursor.expect("(")
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     while True:
         key = cursor.text() if cursor.next.kind == "string" else ".".join(cursor.parts())
         cursor.accept("=")
-        found[key] = cursor.value()
+        properties[key] = cursor.value()
         if not cursor.accept(","):
             cursor.expect(")")
-            return found
+            return properties

@@ -1,4 +1,4 @@
-"""The parser and rules that extend Spark's, for row-level statements and Paimon-specific statements."""
+"""Installation of the parser and the rules for row-level and Paimon-specific statements."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,8 @@ _PLAIN_STRINGS = "spark.sql.parser.escapedStringLiterals"
 def install_parser(jvm: Jvm) -> None:
     """Add the parser, the rules and the table functions to the session of `jvm`, and to later and cloned sessions.
 
-    A second call changes nothing. Raises UnsupportedError if this version of Spark keeps its parser or rules elsewhere.
+    A second call changes nothing. Raises UnsupportedError if this version of Spark stores its parser or rules
+    elsewhere.
     """
     bridge = jvm.bridge
     jvm.check()
@@ -36,7 +37,7 @@ def install_parser(jvm: Jvm) -> None:
         bridge.PaimonExtensions.install(java_session(jvm.spark))
     except Py4JJavaError as error:
         raise UnsupportedError(
-            f"this Spark {jvm.spark.version} cannot hold the SQL of Paimon: {error.java_exception}"
+            f"Spark {jvm.spark.version} does not accept Paimon's SQL extensions: {error.java_exception}"
         ) from error
 
 
@@ -48,8 +49,12 @@ class StatementsHandler(StatementsEndpoint):
 
     def parse(self, text: str) -> Any:
         """Return the title and the columns of a statement as a Java array; `None`: the text is for Spark's parser."""
-        found = self._statement(text)
-        return None if found is None else java_array(self.jvm, "java.lang.Object", [found.title, found.columns])
+        statement = self._statement(text)
+        return (
+            None
+            if statement is None
+            else java_array(self.jvm, "java.lang.Object", [statement.title, statement.columns])
+        )
 
     def run(self, session: Any, text: str) -> Any:
         """Run a statement and return its rows as a Java array of arrays."""
@@ -64,11 +69,11 @@ class StatementsHandler(StatementsEndpoint):
         if names or strings:
             text = with_settings(text, double_quoted_names=names and _is_ansi(spark), plain_strings=strings)
         try:
-            found = [family.parse(text) for family in FAMILIES]
+            parsed = [family.parse(text) for family in FAMILIES]
         except SyntaxMismatch as error:
             raise syntax_error(self.jvm, text, error.line, error.column, error.near) from None
-        own = [statement for statement in found if statement is not None and _is_ours(self.jvm, spark, statement)]
-        return own[0] if own else None
+        ours = [statement for statement in parsed if statement is not None and _is_ours(self.jvm, spark, statement)]
+        return ours[0] if ours else None
 
 
 def _is_ansi(spark: SparkSession) -> bool:
@@ -76,7 +81,7 @@ def _is_ansi(spark: SparkSession) -> bool:
 
 
 def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
-    """Return True if the statement's table name is in a Paimon catalog, also by the current catalog."""
+    """Return True if the table of the statement is in a Paimon catalog, named or current."""
     manager = session_state(spark).catalogManager()
     first = next(iter(statement.table), "")
     if len(statement.table) > 1 and manager.isCatalogRegistered(first):

@@ -34,16 +34,16 @@ def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, iden
             raise NotFoundError(
                 f"there is no procedure {full!r}: write CALL {catalog_name}.{SYSTEM_DATABASE}.{name}(...)"
             )
-        found = find_procedure(name)
+        procedure = find_procedure(name)
     except PaimonError as error:
         return jvm.bridge.PaimonProcedure(name, str(error), None, None, handler_of(jvm, MissingProcedure(error)))
-    parameters = [_parameter(jvm, one) for one in found.parameters]
+    parameters = [_parameter(jvm, parameter) for parameter in procedure.parameters]
     return jvm.bridge.PaimonProcedure(
-        found.name,
-        f"{found.signature}: {found.effect}",
+        procedure.name,
+        f"{procedure.signature}: {procedure.effect}",
         java_array(jvm, _PARAMETER, parameters),
-        struct_of_ddl(jvm, found.result),
-        handler_of(jvm, ProcedureHandler(jvm, catalog, catalog_name, found)),
+        struct_of_ddl(jvm, procedure.result),
+        handler_of(jvm, ProcedureHandler(jvm, catalog, catalog_name, procedure)),
     )
 
 
@@ -82,13 +82,15 @@ class ProcedureHandler(ProcedureEndpoint):
 
     def call(self, *values: Any) -> Any:
         """Run the procedure in the session that issued the statement; return its rows as a Java array of arrays."""
-        given = dict(zip([one.name for one in self.procedure.parameters], values, strict=True))
+        arguments = dict(zip([parameter.name for parameter in self.procedure.parameters], values, strict=True))
         spark, settings = self.jvm.active_session(), self.jvm.settings(PREFIX)
 
         def options_of(database: str, table: str) -> dict[str, str]:
             return table_options(session_options(settings, self.catalog_name, database, table))
 
-        call = SessionCall(self.catalog, self.catalog_name, self.procedure, given, spark=spark, options_of=options_of)
+        call = SessionCall(
+            self.catalog, self.catalog_name, self.procedure, arguments, spark=spark, options_of=options_of
+        )
         try:
             rows = self.procedure.run(call)
         except TableNotFoundError as error:

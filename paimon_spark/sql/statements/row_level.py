@@ -23,10 +23,10 @@ from paimon_spark.sql.reads.pushdown import Tree, exact_predicate
 from paimon_spark.sql.writes.target_access import DriverAccess
 
 _INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")
-"""Column types that Spark and the engine compare differently, because of trailing blanks or the sign of zero."""
+"""The column types that Spark and the engine compare differently, because of trailing blanks or the sign of zero."""
 
 Counts = Sequence[Sequence[int | None]]
-"""One row with the number of affected rows, and for MERGE INTO of updated, deleted and inserted rows."""
+"""One row with the number of affected rows; for MERGE INTO, also the numbers of updated, deleted and inserted rows."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class RowLevelStatement:
     @property
     def clauses(self) -> list[Clause]:
         """The clauses of MERGE INTO, in their order."""
-        found = []
+        clauses = []
         for number, (rows, action, names, positions) in enumerate(json.loads(self.plan.clauses())):
             values = None if names is None else _StatedValues(self, number, names, positions)
-            found.append(Clause(rows, action, _column(self.plan.condition(number)), values))
-        return found
+            clauses.append(Clause(rows, action, _column(self.plan.condition(number)), values))
+        return clauses
 
     @property
     def target(self) -> Target:
@@ -87,13 +87,13 @@ class RowLevelStatement:
         )
 
     def bind(self, rows: DataFrame) -> DataFrame:
-        """Bind the statement's columns to the rows of the target."""
+        """Bind the columns of the statement to the rows of the target."""
         return frame_of(self.jvm, self.plan.bind(self.session, java_rows(rows)))
 
 
 @dataclass(frozen=True)
 class _StatedValues(NewValues):
-    """The new values in a clause of a SQL statement, which Spark has cast to the types of the columns."""
+    """The new values in a clause of a SQL statement, cast by Spark to the types of the columns."""
 
     typed: ClassVar[bool] = True
     statement: RowLevelStatement
@@ -103,7 +103,7 @@ class _StatedValues(NewValues):
 
     @property
     def names(self) -> Sequence[str]:
-        """The columns that get a value."""
+        """The columns to which the clause assigns values."""
         return self.columns
 
     def of_source(self) -> Mapping[str, int]:
@@ -113,21 +113,23 @@ class _StatedValues(NewValues):
     def added(self, rows: DataFrame, names: Mapping[str, str], only_if: OnlyIf | None) -> DataFrame:
         """See `NewValues`."""
         stated, decision = self.statement, None if only_if is None else only_if.column
-        made = stated.plan.withValues(stated.session, java_rows(rows), self.clause, json.dumps(dict(names)), decision)
-        return frame_of(stated.jvm, made)
+        with_values = stated.plan.withValues(
+            stated.session, java_rows(rows), self.clause, json.dumps(dict(names)), decision
+        )
+        return frame_of(stated.jvm, with_values)
 
 
 def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | None:
-    """Return a predicate on partition columns equivalent to the AND of Spark's filters; `None`: no such predicate."""
+    """Return the AND of Spark's filters as a predicate on partition columns; `None`: no equivalent predicate exists."""
     schema = table.store.in_microseconds().schema
-    found = exact_predicate(trees, schema)
-    if found is None:
+    predicate = exact_predicate(trees, schema)
+    if predicate is None:
         return None
-    asked = columns(found)
-    inexact = any(getattr(schema.field(name).type, "root", "") in _INEXACT_ROOTS for name in asked)
-    if inexact or not asked <= set(schema.partition_keys) or not (asked or found == TRUE):
+    names = columns(predicate)
+    inexact = any(getattr(schema.field(name).type, "root", "") in _INEXACT_ROOTS for name in names)
+    if inexact or not names <= set(schema.partition_keys) or not (names or predicate == TRUE):
         return None
-    return found if found == TRUE else bind(found, table.schema.fields)
+    return predicate if predicate == TRUE else bind(predicate, table.schema.fields)
 
 
 def delete_rows(statement: RowLevelStatement) -> Counts:
@@ -147,10 +149,10 @@ def merge_rows(statement: RowLevelStatement) -> Counts:
         raise UnsupportedError("MERGE WITH SCHEMA EVOLUTION after WITH is not possible: write the query in USING")
     condition = statement.condition
     assert condition is not None
-    found: RowChanges = merge(statement.target, Merge(statement.source, condition, statement.clauses))
-    counts = (found.num_affected_rows, found.num_updated_rows, found.num_deleted_rows, found.num_inserted_rows)
+    changes: RowChanges = merge(statement.target, Merge(statement.source, condition, statement.clauses))
+    counts = (changes.num_affected_rows, changes.num_updated_rows, changes.num_deleted_rows, changes.num_inserted_rows)
     return [counts]
 
 
-def _column(found: Any) -> Column | None:
-    return None if found is None else Column(found)
+def _column(java_column: Any) -> Column | None:
+    return None if java_column is None else Column(java_column)

@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: a statement that creates the same table, including type details that Spark's columns lack."""
+"""SHOW CREATE TABLE, including the details of types that Spark's columns lack."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _SECRETS = {
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key",
     "spark.sql.redaction.options.regex": "(?i)url",
 }
-"""Settings, with their defaults, by which Spark recognizes options whose values it redacts."""
+"""The settings, with their defaults, of the patterns for options whose values Spark redacts."""
 _HIDDEN = "*********(redacted)"
 
 
@@ -50,10 +50,10 @@ class ShowCreateStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Return the statement."""
-        found = resolved_table(jvm, spark, self.table, "SHOW CREATE TABLE")
+        resolved = resolved_table(jvm, spark, self.table, "SHOW CREATE TABLE")
         table = open_table(jvm, spark, self.table, "SHOW CREATE TABLE")
-        identifier = found.identifier()
-        name = [str(found.catalog().name()), *map(str, identifier.namespace()), str(identifier.name())]
+        identifier = resolved.identifier()
+        name = [str(resolved.catalog().name()), *map(str, identifier.namespace()), str(identifier.name())]
         return [[create_statement(jvm, name, table.schema, table.path)]]
 
 
@@ -78,7 +78,7 @@ def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, locatio
     properties = spark_properties(schema, location)
     secret = [re.compile(str(jvm.spark.conf.get(key, usual))) for key, usual in _SECRETS.items()]
     options = sorted(
-        (key, _HIDDEN if any(one.search(key) or one.search(value) for one in secret) else value)
+        (key, _HIDDEN if any(pattern.search(key) or pattern.search(value) for pattern in secret) else value)
         for key, value in properties.items()
         if key not in _OF_CLAUSES
     )
@@ -129,17 +129,17 @@ def type_sql(kind: DataType) -> str:
 
 def _unsaid(jvm: Jvm, fields: Sequence[DataField]) -> list[str]:
     """Return a line for each column whose type SQL cannot declare."""
-    found = []
+    lines = []
     for field in fields:
         try:
             again = declared_type(struct_of_ddl(jvm, f"c {type_sql(field.type)}").apply("c").dataType(), field.name)
         except PaimonError as error:
-            found.append(f"column {_name(field.name)}: {error}".replace("\n", " "))
+            lines.append(f"column {_name(field.name)}: {error}".replace("\n", " "))
             continue
         stored = with_nullable(field.type, True)
         if str(again) != str(stored):
-            found.append(f"column {_name(field.name)} is {stored}, which SQL cannot declare".replace("\n", " "))
-    return found
+            lines.append(f"column {_name(field.name)} is {stored}, which SQL cannot declare".replace("\n", " "))
+    return lines
 
 
 def _name(name: str) -> str:

@@ -18,7 +18,7 @@ _UNITS = {"DAYS": timedelta(days=1), "HOURS": timedelta(hours=1), "MINUTES": tim
 
 @dataclass(frozen=True)
 class TagStatement:
-    """A statement about tags: `act` runs it on the table and returns the rows."""
+    """A statement about tags. `act`: a function that runs it on the table and returns the rows."""
 
     title: str
     columns: str
@@ -47,11 +47,11 @@ def parse_alter(text: str) -> TagStatement | None:
     if not cursor.accept("ALTER", "TABLE") or cursor.next.kind not in ("name", "quoted", "number"):
         return None
     table = cursor.parts()
-    for verb, parse in _VERBS.items():
-        if cursor.accept(*verb, "TAG"):
+    for keywords, parse in _VERBS.items():
+        if cursor.accept(*keywords, "TAG"):
             act = parse(cursor)
             cursor.end()
-            title = f"Paimon ALTER TABLE {_dotted(table)} {' '.join(verb)} TAG"
+            title = f"Paimon ALTER TABLE {_dotted(table)} {' '.join(keywords)} TAG"
             return TagStatement(title, "", table, "ALTER TABLE", act)
     return None
 

@@ -1,4 +1,4 @@
-"""The tokens of a SQL text: names, strings, numbers and signs with their positions, without blanks and comments."""
+"""A tokenizer of SQL texts: names, strings, numbers and signs with their positions, without blanks and comments."""
 
 import re
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", 
 
 
 class SyntaxMismatch(Exception):
-    """A text that starts like a Paimon-specific statement but continues differently, with the position.
+    """The text starts like a Paimon-specific statement but continues differently.
 
-    ``near == ""``: the end of the text.
+    ``near``: the unexpected word; "": the end of the text.
     """
 
     def __init__(self, line: int, column: int, near: str) -> None:
@@ -50,24 +50,24 @@ class Token:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return the text of an escape sequence; "": the sequence encodes no character."""
-    short, long, octal, other = match.groups()
+    """Return the character of an escape sequence; "": the sequence stands for no character."""
+    short, long, octal, character = match.groups()
     if octal is not None:
         return chr(int(octal, 8))
     if short or long:
         return chr(int(short or long, 16))
-    return _ESCAPES.get(other, other) if other else ""
+    return _ESCAPES.get(character, character) if character else ""
 
 
 def with_settings(text: str, *, double_quoted_names: bool, plain_strings: bool) -> str:
-    """Rewrite a text so that its meaning under Spark's default settings equals its meaning under other settings.
+    """Rewrite a text for other parser settings so that it has the same meaning under Spark's defaults.
 
     Args:
         text: the text as written.
-        double_quoted_names: True if a text between double quotes is a name.
-        plain_strings: True if a backslash in a string is a backslash.
+        double_quoted_names: True if double quotes enclose a name.
+        plain_strings: True if a backslash in a string is an ordinary character.
     """
-    found, end = [], 0
+    parts, end = [], 0
     for token in tokens_of(text):
         if token.kind != "string" or token.text[0] in "rR":
             continue
@@ -77,14 +77,14 @@ def with_settings(text: str, *, double_quoted_names: bool, plain_strings: bool) 
         elif plain_strings:
             inside = new[1:-1].replace("\\", "\\\\").replace(new[0], "\\" + new[0])
             new = new[0] + inside + new[0]
-        found += [text[end : token.start], new]
+        parts += [text[end : token.start], new]
         end = token.start + len(token.text)
-    return "".join([*found, text[end:]])
+    return "".join([*parts, text[end:]])
 
 
 def tokens_of(text: str) -> list[Token]:
     """Return the tokens of a text, followed by a token of kind ``end``. A final semicolon is dropped."""
-    found, at = [], 0
+    tokens, at = [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         assert match is not None  # the last alternative is any character
@@ -92,11 +92,11 @@ def tokens_of(text: str) -> list[Token]:
             at = _after_comment(text, at)
             continue
         if match.lastgroup != "blank":
-            found.append(Token(str(match.lastgroup), match[0], at))
+            tokens.append(Token(str(match.lastgroup), match[0], at))
         at = match.end()
-    if found and found[-1].text == ";":
-        found.pop()
-    return [*found, Token("end", "", len(text))]
+    if tokens and tokens[-1].text == ";":
+        tokens.pop()
+    return [*tokens, Token("end", "", len(text))]
 
 
 def _after_comment(text: str, start: int) -> int:
@@ -124,10 +124,10 @@ class Cursor:
 
     def accept(self, *keywords: str) -> bool:
         """Consume the keywords if they come next, in any case; else consume nothing and return False."""
-        found = self._tokens[self._at : self._at + len(keywords)]
-        same = len(found) == len(keywords) and all(
+        tokens = self._tokens[self._at : self._at + len(keywords)]
+        same = len(tokens) == len(keywords) and all(
             token.kind in ("name", "sign") and token.text.upper() == word
-            for token, word in zip(found, keywords, strict=True)
+            for token, word in zip(tokens, keywords, strict=True)
         )
         self._at += len(keywords) if same else 0
         return same
@@ -139,15 +139,15 @@ class Cursor:
                 raise self.mismatch()
 
     def name(self) -> str:
-        """Take a name, quoted or not. A number is a name too."""
+        """Consume a name, quoted or not, and return it. A number is also a name."""
         return self._take("name", "quoted", "number")
 
     def number(self) -> int:
-        """Take a number."""
+        """Consume a number and return it."""
         return int(self._take("number"))
 
     def text(self) -> str:
-        """Take a string and return its content."""
+        """Consume a string and return its content."""
         return self._take("string")
 
     def skip(self) -> None:
@@ -157,7 +157,7 @@ class Cursor:
         self._at += 1
 
     def parenthesised(self) -> str:
-        """Consume text in parentheses and return it. Raise SyntaxMismatch without an opening or closing one."""
+        """Consume text in parentheses and return it. Raise SyntaxMismatch if a parenthesis is missing."""
         self.expect("(")
         start, depth = self.next.start, 1
         while depth:
@@ -167,15 +167,15 @@ class Cursor:
         return self._text[start : end.start]
 
     def value(self) -> str:
-        """Take a string, a number or a word and return its text."""
+        """Consume a string, a number or a word and return its text."""
         return self._take("string", "number", "name")
 
     def parts(self) -> tuple[str, ...]:
-        """Take a name of several parts with dots between them."""
-        found = [self.name()]
+        """Consume a name of several parts with dots between them, and return the parts."""
+        names = [self.name()]
         while self.accept("."):
-            found.append(self.name())
-        return tuple(found)
+            names.append(self.name())
+        return tuple(names)
 
     def end(self) -> None:
         """Raise SyntaxMismatch unless the text ends here."""

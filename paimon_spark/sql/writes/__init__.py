@@ -1,1 +1,1 @@
-"""SQL writes: the rows of a statement become one commit."""
+"""SQL writes: the rows of a statement are written in one commit."""

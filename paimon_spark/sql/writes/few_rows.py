@@ -1,4 +1,4 @@
-"""The rows that a statement changes, collected by the driver if they are few."""
+"""The collection of changed rows on the driver, if a statement changes only few rows."""
 
 import logging
 
@@ -15,8 +15,8 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 _log = logging.getLogger(__name__)
 MOST_CHANGES = 1 << 16
-"""The driver writes up to this many changed rows itself, without a shuffle and without Python workers."""
-_LITTLE_WORK = 256 << 20  # the most bytes of files to read in vain if too many rows change
+"""The most changed rows that the driver writes without a shuffle and without Python workers."""
+_LITTLE_WORK = 256 << 20  # the most bytes of files that are read for nothing if too many rows change
 
 
 def few_changes(frame: DataFrame) -> pa.Table | None:
@@ -29,8 +29,10 @@ def few_changes(frame: DataFrame) -> pa.Table | None:
         return None
     try:
         jvm = Jvm(spark)
-        limited = jvm.own("FewRows").of(java_session(spark), java_rows(frame), MOST_CHANGES + 1, _LITTLE_WORK)
-    except (UnsupportedError, Py4JError) as error:  # for example, the JVM accepts no classes
+        limited = jvm.connector_class("FewRows").of(
+            java_session(spark), java_rows(frame), MOST_CHANGES + 1, _LITTLE_WORK
+        )
+    except (UnsupportedError, Py4JError) as error:  # for example, if the JVM accepts no classes
         _log.info("tasks write the changed rows: %s", error)
         return None
     if limited is None:

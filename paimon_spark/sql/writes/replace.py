@@ -1,4 +1,4 @@
-"""Overwrites by a condition on rows, which delete the matching rows and add new rows in one commit."""
+"""Overwrites with a condition: delete the matching rows and add new rows in one commit."""
 
 import uuid
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from paimon_spark.writer import PaimonWriter
 
 
 class _Matching:
-    """A check of rows against a condition, before they are written. It pickles."""
+    """A check of rows against a condition before they are written. Its objects can be pickled."""
 
     def __init__(self, table: Table, predicate: Predicate, schema: StructType) -> None:
         self._table, self._predicate = table, predicate
@@ -67,7 +67,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
         frame: the new rows.
         table: the table to write.
         request: the write options.
-        predicate: the rows to replace, bound to the table's columns.
+        predicate: the condition on the rows to replace, bound to the table's columns.
 
     Raises InvalidInputError if a new row does not match, UnsupportedError if the table has sequence fields, so that new
     rows might not replace old rows.
@@ -110,12 +110,12 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
             "row may outrank a new one; DELETE the rows and INSERT"
         )
     snapshot = table.snapshot()
-    given = {**request.address.storage_options, "path": table.path, **shows_all(table.schema)}
+    options = {**request.address.storage_options, "path": table.path, **shows_all(table.schema)}
     if request.address.branch is not None:
-        given["branch"] = request.address.branch
+        options["branch"] = request.address.branch
     rows = frame.withColumn(ROW_KIND.name, F.lit("+I"))
     if snapshot is not None:
-        reader = frame.sparkSession.read.format("paimon").options(**given, filter=str(predicate))
+        reader = frame.sparkSession.read.format("paimon").options(**options, filter=str(predicate))
         old = reader.option("read.rows-of-snapshot", str(snapshot.id)).load()
         old = old.toDF(*(name for name in old.columns)).withColumn(ROW_KIND.name, F.lit("-D"))
         rows = rows.unionByName(old)

@@ -81,51 +81,55 @@ class TableWrites:
     def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
         spark = self.jvm.active_session()
-        given = {**self._given(options), **self.location}
+        all_options = {**self._all_options(options), **self.location}
         if mode == "dynamic":
-            given["partitionoverwritemode"] = "dynamic"
+            all_options["partitionoverwritemode"] = "dynamic"
         relation = analyzed(spark.read.format("paimon").options(**self.location).load())
-        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, java_map(self.jvm, given)))
+        builder = relation.table().newWriteBuilder(
+            self.jvm.bridge.PaimonWriteInfo(info, java_map(self.jvm, all_options))
+        )
         return (builder if mode == "append" else builder.truncate()).build()
 
-    def own_request(self, options: str) -> WriteRequest:
+    def statement_request(self, options: str) -> WriteRequest:
         """Return the request of the statement's options, without the session's options."""
         return self._parsed(canonical(json.loads(options)))
 
-    def _given(self, options: str) -> dict[str, str]:
+    def _all_options(self, options: str) -> dict[str, str]:
         """Return the options of the session and the statement, without options that locate the table."""
         session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
     def _request(self, options: str) -> WriteRequest:
-        return self._parsed(self._given(options))
+        return self._parsed(self._all_options(options))
 
     def _parsed(self, options: Mapping[str, str]) -> WriteRequest:
-        given = {key: value for key, value in options.items() if key not in _OF_STREAMS}
-        named = next((key for key in ("path", "warehouse", "table", "overwrite-partition") if key in given), None)
+        batch_options = {key: value for key, value in options.items() if key not in _OF_STREAMS}
+        named = next(
+            (key for key in ("path", "warehouse", "table", "overwrite-partition") if key in batch_options), None
+        )
         if named is not None:
             raise InvalidInputError(f"option {named!r} is for writes without a catalog: the statement names the table")
-        mode = given.pop("partitionoverwritemode", "static")
+        mode = batch_options.pop("partitionoverwritemode", "static")
         if mode.lower() != "static":
             raise UnsupportedError(
                 f"option 'partitionOverwriteMode' = {mode!r} is for writes without a catalog: set "
                 "spark.sql.sources.partitionOverwriteMode, or call writeTo(...).overwritePartitions()"
             )
-        request = write_request({**given, **self.location}, [field.name for field in self.table.schema.fields])
+        request = write_request({**batch_options, **self.location}, [field.name for field in self.table.schema.fields])
         return replace(request, merge_rules=None)  # the table already has the columns of the statement
 
     def _replaced(self, mode: str, trees: str) -> Predicate | None:
-        """Return the bound predicate of the rows that an overwrite replaces; `None`: every row, or no row."""
+        """Return the bound condition on the rows that an overwrite replaces; `None`: all rows, or an append."""
         if mode != "overwrite":
             return None
         filters = json.loads(trees)
-        found = exact_predicate(filters, self.table.store.in_microseconds().schema) if filters else TRUE
-        if found is None:
+        predicate = exact_predicate(filters, self.table.store.in_microseconds().schema) if filters else TRUE
+        if predicate is None:
             raise UnsupportedError(
                 "the condition of this overwrite has a part that the table cannot evaluate: compare columns with "
                 "literals, or DELETE the rows and INSERT"
             )
-        return None if found == TRUE else bind(found, self.table.schema.fields)
+        return None if predicate == TRUE else bind(predicate, self.table.schema.fields)
 
 
 def _by_driver(table: Table, request: WriteRequest) -> bool:

@@ -35,8 +35,10 @@ def is_socket(descriptor):
 
 def children(pid):
     """Return the number of processes below a process."""
-    own = [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
-    return len(own) + sum(map(children, own))
+    child_ids = [
+        int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()
+    ]
+    return len(child_ids) + sum(map(children, child_ids))
 
 
 def wait_for_threads(java):

@@ -34,22 +34,22 @@ def as_sql(spark, sql):
 def test_statements_of_advice_make_it_go_away(as_sql, tmp_path, kind):
     table, limits, days = CASES[kind](tmp_path)
 
-    def given(table):
-        found = health(later(table, days).store, replace(DEFAULT_LIMITS, **limits)).advice
-        return [one for one in found if one.kind == kind]
+    def advice_of_kind(table):
+        advice = health(later(table, days).store, replace(DEFAULT_LIMITS, **limits)).advice
+        return [item for item in advice if item.kind == kind]
 
-    statements = [one.sql for one in given(table)]
+    statements = [item.sql for item in advice_of_kind(table)]
     assert statements
     for statement in statements:
         as_sql(statement, tmp_path)
-    assert not given(Table.open(table.path))
+    assert not advice_of_kind(Table.open(table.path))
 
 
 @pytest.mark.everywhere
 def test_table_of_session_has_advice_and_measures(spark, tmp_path):
     table, _, _ = backlog(tmp_path)
     mine = PaimonTable.forPath(spark, table.path)
-    assert [one.kind for one in mine.advice()] == ["compaction-backlog", "never-compacted"]
+    assert [item.kind for item in mine.advice()] == ["compaction-backlog", "never-compacted"]
     assert mine.health().buckets.num_rows == 2
     mine.compact(full=True)
     assert mine.advice() == []

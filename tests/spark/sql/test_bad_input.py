@@ -89,25 +89,30 @@ def test_secrets_are_shown_nowhere(sql, tmp_path):
 
 
 def texts_of_pages(spark, after):
-    """The texts of Spark's pages about its jobs and about the SQL executions with numbers above `after`; the last one.
+    """Return the texts of Spark's pages about jobs and the SQL executions above `after`, and the last execution.
 
     The pages show what the status stores hold, as does the event log.
     """
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = spark._jsparkSession.sharedState().statusStore()
-    found, newest = [], after
+    texts, newest = [], after
     executions = store.executionsList()
-    for one in (executions.apply(i) for i in range(executions.size())):
-        if one.executionId() > after:
-            newest = max(newest, one.executionId())
-            nodes = store.planGraph(one.executionId()).allNodes()
-            found += [one.description(), one.details(), one.physicalPlanDescription(), str(one.modifiedConfigs())]
-            found += [str(nodes.apply(i).desc()) for i in range(nodes.size())]
+    for execution in (executions.apply(i) for i in range(executions.size())):
+        if execution.executionId() > after:
+            newest = max(newest, execution.executionId())
+            nodes = store.planGraph(execution.executionId()).allNodes()
+            texts += [
+                execution.description(),
+                execution.details(),
+                execution.physicalPlanDescription(),
+                str(execution.modifiedConfigs()),
+            ]
+            texts += [str(nodes.apply(i).desc()) for i in range(nodes.size())]
     jobs = context.statusStore().jobsList(None)
-    for one in (jobs.apply(i) for i in range(jobs.size())):
-        found += [one.name(), str(one.description()), str(one.jobTags()), str(one.jobGroup())]
-    return found, newest
+    for job in (jobs.apply(i) for i in range(jobs.size())):
+        texts += [job.name(), str(job.description()), str(job.jobTags()), str(job.jobGroup())]
+    return texts, newest
 
 
 @pytest.mark.more
@@ -151,6 +156,6 @@ def test_secrets_are_on_no_page_of_spark(sql, tmp_path):
     read = sql.spark.read.format("paimon").options(**options).load(path)
     assert read.count() == 3
     read.write.format("paimon").options(**options).mode("append").save(path)
-    found, newest = texts_of_pages(sql.spark, before)
+    texts, newest = texts_of_pages(sql.spark, before)
     assert newest > before + 20
-    assert [text for text in found if SECRET in text] == []
+    assert [text for text in texts if SECRET in text] == []

@@ -76,14 +76,14 @@ def _accepts(method: object, number: int) -> bool:
 
 def broken_calls(sources: dict[str, str]) -> list[str]:
     """Return a line for each call that the endpoints of its class do not have, or not with these arguments."""
-    found = []
+    lines = []
     for owner, name, number in calls(sources):
         methods = [vars(endpoint)[name] for endpoint in ENDPOINTS.get(owner, ()) if name in vars(endpoint)]
         if not methods:
-            found.append(f"{owner} calls {name}, which no endpoint of it has")
+            lines.append(f"{owner} calls {name}, which no endpoint of it has")
         elif not any(_accepts(method, number) for method in methods):
-            found.append(f"{owner} calls {name} with {number} arguments")
-    return found
+            lines.append(f"{owner} calls {name} with {number} arguments")
+    return lines
 
 
 def test_each_call_of_java_fits_endpoint():
@@ -103,8 +103,8 @@ def test_each_call_of_java_fits_endpoint():
 )
 def test_call_that_fits_no_endpoint_is_found(file, old, new, message):
     assert old in SOURCES[file]
-    found = broken_calls({**SOURCES, file: SOURCES[file].replace(old, new)})
-    assert any(line.startswith(message) for line in found), found
+    lines = broken_calls({**SOURCES, file: SOURCES[file].replace(old, new)})
+    assert any(line.startswith(message) for line in lines), lines
 
 
 def test_each_method_of_endpoint_is_called():

@@ -68,6 +68,6 @@ def test_catalog_leaves_settings_of_user_unchanged(spark, catalog_name, tmp_path
 
 def test_another_session_has_catalog(sql):
     sql("CREATE TABLE t (a INT)")
-    other = sql.spark.newSession()
-    other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (1)")
+    session = sql.spark.newSession()
+    session.sql(f"INSERT INTO pm.{sql.database}.t VALUES (1)")
     assert sql("SELECT * FROM t") == [(1,)]

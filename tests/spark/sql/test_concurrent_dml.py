@@ -89,9 +89,9 @@ class Writer(threading.Thread):
 
 def rows_at(table, snapshot_id):
     """Return the rows of a snapshot by their keys. A key that is there twice is an error."""
-    found = table.to_arrow(snapshot_id=snapshot_id).to_pylist()
-    rows = {row["k"]: (row["n"], row["last"]) for row in found}
-    assert len(rows) == len(found), f"snapshot {snapshot_id} has a key twice"
+    stored = table.to_arrow(snapshot_id=snapshot_id).to_pylist()
+    rows = {row["k"]: (row["n"], row["last"]) for row in stored}
+    assert len(rows) == len(stored), f"snapshot {snapshot_id} has a key twice"
     return rows
 
 

@@ -37,7 +37,7 @@ def test_rows_of_files_are_loaded_and_unloaded(sql, tmp_path):
     for statement, message in {
         f"COPY INTO t (id, d) {source} PATTERN = '.*txt' FORCE = TRUE": "CSV header",
         f"COPY INTO t (id, d) {source} PATTERN = '.*_' FORCE = TRUE": "MALFORMED_RECORD|'x'|\"x\"",
-        f"COPY INTO t (id, d) {source} PATTERN = 'nope' FORCE = TRUE": "no file in .* that 'nope' fits",
+        f"COPY INTO t (id, d) {source} PATTERN = 'nope' FORCE = TRUE": "no file in .* matches 'nope'",
         f"COPY INTO t {source}": "FORCE = TRUE",
         f"COPY INTO t {source} FORCE = TRUE ON_ERROR = CONTINUE": "only ABORT_STATEMENT",
         f"COPY INTO t (nope) {source} FORCE = TRUE": "the column 'nope'",

@@ -34,19 +34,19 @@ def test_statements_answer_what_file_says(spark, warehouse, corpus, request):
     paimon_spark.catalog(session, "paimon", warehouse=warehouse)
     session.sql("CREATE DATABASE paimon.c")
     session.sql("USE paimon.c")
-    wrong, found = [], {}
+    wrong, results = [], {}
     for statement in corpus.statements:
         if "since" in statement.marks and tuple(map(int, statement.marks["since"].split("."))) > VERSION:
             continue
         result = answer(session, statement.text, warehouse)
         if not matches(result, statement.expected):
-            found[statement.line] = result
+            results[statement.line] = result
             wrong.append(
                 f"{corpus.path.name}:{statement.line}: {statement.text}\n"
                 f"  expected:\n{statement.expected}\n  found:\n{result}\n"
             )
     if request.config.option.rewrite:
-        rewrite(corpus, found)
+        rewrite(corpus, results)
     else:
         assert not wrong, "\n".join(wrong)
 

@@ -110,8 +110,8 @@ class Game:
     def row(self, k):
         rng = self.rng
         self.clock += 1
-        given = {"k": k, "q": self.clock, "p": rng.choice(("x", "y", "") if self.keyed else ("x", "y", "", None))}
-        return {name: given[name] if name in given else self.value(name) for name in self.columns}
+        fixed = {"k": k, "q": self.clock, "p": rng.choice(("x", "y", "") if self.keyed else ("x", "y", "", None))}
+        return {name: fixed[name] if name in fixed else self.value(name) for name in self.columns}
 
     def value(self, name):
         rng = self.rng
@@ -125,7 +125,7 @@ class Game:
 
     def literal(self, name, value):
         if isinstance(value, dict):
-            fields = ", ".join(f"'{field}', {literal(one)}" for field, one in value.items())
+            fields = ", ".join(f"'{field}', {literal(item)}" for field, item in value.items())
             return f"CAST(named_struct({fields}) AS {self.type(name)})"
         return literal(value)
 
@@ -173,20 +173,20 @@ class Game:
 
     def _simple(self, alias):
         rng = self.rng
-        name = rng.choice(("k", "a", "b", "s", "p", "k", *(f"n.{one}" for one in self.fields), *self.added))
+        name = rng.choice(("k", "a", "b", "s", "p", "k", *(f"n.{field}" for field in self.fields), *self.added))
         at = f"{alias}.{name}"
         domains = {"s": TEXTS, "n.y": TEXTS, "p": ("x", "y", "", None), "k": (*NUMBERS, *range(16))}
         domain = domains.get(name, NUMBERS)
-        value, other = rng.choice(domain), rng.choice(domain)
+        value, second = rng.choice(domain), rng.choice(domain)
         kind = rng.choice(("compare", "compare", "in", "null", "other", "cast"))
         if kind == "compare":
             sign = rng.choice(("=", "<>", "<", ">=", "<=>"))
             return f"{at} {sign} {literal(value)}", lambda row: compare(sign, value_of(row, name), value)
         if kind == "in":
-            one = lambda row: either(*(compare("=", value_of(row, name), one) for one in (value, other)))  # noqa: E731
+            is_in = lambda row: either(*(compare("=", value_of(row, name), item) for item in (value, second)))  # noqa: E731
             if rng.random() < 0.5:
-                return f"{at} IN ({literal(value)}, {literal(other)})", one
-            return f"{at} NOT IN ({literal(value)}, {literal(other)})", lambda row: no(one(row))
+                return f"{at} IN ({literal(value)}, {literal(second)})", is_in
+            return f"{at} NOT IN ({literal(value)}, {literal(second)})", lambda row: no(is_in(row))
         if kind == "null":
             return f"{at} IS NULL", lambda row: value_of(row, name) is None
         if kind == "cast" and name in "kab":
@@ -207,7 +207,7 @@ class Game:
                 "b",
                 "s",
                 "n",
-                *(f"n.{one}" for one in self.fields),
+                *(f"n.{field}" for field in self.fields),
                 *self.added,
                 *(("p",) if self.partitioned and self.kind in ("rewritten", "marked", "buckets", "tracked") else ()),
             )
@@ -234,19 +234,19 @@ class Game:
 
     def sets(self, source=None):
         """The text of SET, and a function of a row and the row of the source that returns the new row."""
-        made = {}
+        chosen = {}
         for _ in range(self.rng.randrange(1, 4)):
             name, value, function = self.assignment(source)
             if name == "n":
-                made = {other: one for other, one in made.items() if other[:2] != "n."}
-            if name[:2] != "n." or "n" not in made:
-                made[name] = (value, function)
+                chosen = {column: new for column, new in chosen.items() if column[:2] != "n."}
+            if name[:2] != "n." or "n" not in chosen:
+                chosen[name] = (value, function)
         self.clock += 1
         clock, fields = self.clock, list(self.fields)
         if self.kind == "sequence":
-            made["q"] = (str(clock), lambda row, _: clock)
-        return ", ".join(f"{name} = {value}" for name, (value, _) in made.items()), lambda row, s: with_values(
-            row, {name: function(row, s) for name, (_, function) in made.items()}, fields
+            chosen["q"] = (str(clock), lambda row, _: clock)
+        return ", ".join(f"{name} = {value}" for name, (value, _) in chosen.items()), lambda row, s: with_values(
+            row, {name: function(row, s) for name, (_, function) in chosen.items()}, fields
         )
 
     def subquery(self):
@@ -286,8 +286,8 @@ class Game:
         self.rows = [new(row, None) if is_done else row for row, is_done in zip(self.rows, done, strict=True)]
 
     def counted(self, statement, count):
-        found = self.run(statement)
-        assert found[0][0] == count, f"{found}, expected {count}\n" + "\n".join(self.log)
+        result = self.run(statement)
+        assert result[0][0] == count, f"{result}, expected {count}\n" + "\n".join(self.log)
 
     def merge(self):
         """MERGE with random clauses; several source rows for one row are refused by both."""
@@ -313,8 +313,8 @@ class Game:
         keys = [(row["k"], row["p"] if self.partitioned else 0) for row in rows]
         if self.keyed and len({*keys}) < len(keys):
             return  # which of two new rows of one key stays is not said
-        found = self.run(statement)
-        assert found == [counts], f"{found}, expected {counts}\n" + "\n".join(self.log)
+        result = self.run(statement)
+        assert result == [counts], f"{result}, expected {counts}\n" + "\n".join(self.log)
         self.rows = rows
 
     def clauses(self):
@@ -344,12 +344,12 @@ class Game:
         only_deleted = [action[1] for kind, c, action in clauses if kind == "MATCHED" and not c][:1] == ["delete"]
         only_deleted &= sum(kind == "MATCHED" for kind, _, _ in clauses) == 1
         for row in self.rows:
-            found = [i for i, s in enumerate(source) if matches(row, s) is True]
-            matched.update(found)
+            matching = [i for i, s in enumerate(source) if matches(row, s) is True]
+            matched.update(matching)
             has = any(kind == "MATCHED" for kind, _, _ in clauses)
-            if len(found) > 1 and has and not only_deleted:
+            if len(matching) > 1 and has and not only_deleted:
                 return None
-            kind, s = ("MATCHED", source[found[0]]) if found else ("NOT MATCHED BY SOURCE", None)
+            kind, s = ("MATCHED", source[matching[0]]) if matching else ("NOT MATCHED BY SOURCE", None)
             action = first(clauses, kind, row, s)
             counts[action[1] if action else ""] += 1
             if not action or action[1] == "update":
@@ -363,10 +363,10 @@ class Game:
         return rows, (sum(changed), *changed)
 
     def check(self):
-        found = Counter(self.sql("SELECT * FROM t"))
+        stored = Counter(self.sql("SELECT * FROM t"))
         expected = Counter(tuple(plain(row[name]) for name in self.columns) for row in self.rows)
         said = "\n".join(self.log)
-        assert found == expected, f"{said}\nwithout {expected - found}\ntoo many {found - expected}"
+        assert stored == expected, f"{said}\nwithout {expected - stored}\ntoo many {stored - expected}"
 
     def step(self):
         self.most_changes(self.rng.choice((-1, 2, 1 << 16)))

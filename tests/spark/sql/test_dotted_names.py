@@ -84,7 +84,7 @@ def test_backticks_in_names_of_orc_columns(sql):
 
 def row(*names_and_types):
     names, types = names_and_types[::2], names_and_types[1::2]
-    return RowType(tuple(DataField(i, *one) for i, one in enumerate(zip(names, types, strict=True))))
+    return RowType(tuple(DataField(i, *pair) for i, pair in enumerate(zip(names, types, strict=True))))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ KINDS = {
 LATER = dt.datetime(2100, 1, 1)
 
 
-def made(sql, kind="append"):
+def table_of_three_commits(sql, kind="append"):
     """Make a table of three commits; return it as the engine's."""
     sql(f"CREATE TABLE t (id INT, v INT) TBLPROPERTIES ({KINDS[kind]})")
     for start in (0, 10, 20):
@@ -52,7 +52,7 @@ def planned(sql, query):
 @pytest.mark.versions
 @pytest.mark.parametrize("kind", ["append", pytest.param("keyed", marks=pytest.mark.more), "orc"])
 def test_select_names_snapshot_that_expired(sql, kind):
-    table = made(sql, kind)
+    table = table_of_three_commits(sql, kind)
     frames = [planned(sql, query) for query in ("SELECT * FROM t WHERE id > 3", "SELECT count(DISTINCT v) FROM t")]
     number = table.snapshot().id
     expire(table)
@@ -66,7 +66,7 @@ def test_select_names_snapshot_that_expired(sql, kind):
 
 
 def test_select_of_dropped_table(sql):
-    made(sql)
+    table_of_three_commits(sql)
     frame = planned(sql, "SELECT * FROM t")
     sql("DROP TABLE t PURGE")
     with pytest.raises(NotFoundError, match="was dropped while it was read"):
@@ -74,7 +74,7 @@ def test_select_of_dropped_table(sql):
 
 
 def test_file_that_is_missing_otherwise_is_error_of_spark(sql):
-    table = made(sql)
+    table = table_of_three_commits(sql)
     frame = planned(sql, "SELECT * FROM t")
     for path in Path(table.path).rglob("data-*"):
         path.unlink()
@@ -95,7 +95,7 @@ STATEMENTS = {
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split()[0])
 @pytest.mark.parametrize("kind", ["append", "keyed"])
 def test_statement_starts_again(sql, monkeypatch, kind, statement):
-    table = made(sql, kind)
+    table = table_of_three_commits(sql, kind)
     build, snapshots = native_rows.native_frame, []
 
     def build_and_expire(*arguments):
@@ -114,7 +114,7 @@ def test_statement_starts_again(sql, monkeypatch, kind, statement):
 
 
 def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, monkeypatch):
-    made(sql)
+    table_of_three_commits(sql)
     sql("CREATE TABLE s (k INT)")
     sql("INSERT INTO s VALUES (7)")
     source, calls = ScanHandler.source, []

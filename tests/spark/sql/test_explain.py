@@ -84,19 +84,19 @@ def test_every_scan_of_statement_is_explained(sql, table):
     assert explained(sql, "EXPLAIN SELECT 1") == []
     assert explained(sql, "EXPLAIN SELECT * FROM `t$files`") == []
     assert "there_is_none" in str(sql("EXPLAIN SELECT * FROM there_is_none"))
-    (other,) = explained(sql, "EXPLAIN SELECT * FROM t WITH ('scan.snapshot-id' = '1', 'filter' = 'n = 0')")
-    assert ": snapshot 1, " in other
-    assert "filter: n = 0\n" in other
+    (chosen,) = explained(sql, "EXPLAIN SELECT * FROM t WITH ('scan.snapshot-id' = '1', 'filter' = 'n = 0')")
+    assert ": snapshot 1, " in chosen
+    assert "filter: n = 0\n" in chosen
     (changes,) = explained(sql, "EXPLAIN SELECT * FROM paimon_incremental_query('t', 1, 2)")
     assert "changes" in changes
 
 
 def test_analyze_measures_what_is_read(sql, table):
-    found = table.explain(filter=CONDITIONS[0], analyze=True)
+    explanation = table.explain(filter=CONDITIONS[0], analyze=True)
     rows = table.toDF().where(CONDITIONS[0]).count()
-    assert (found.executed.rows, found.executed.files) == (rows, found.totals.files)
-    assert (found.executed.rows_stored, found.executed.rows_merged) == (6, 2)
-    assert sum(split.executed.rows for split in found.splits) == rows
+    assert (explanation.executed.rows, explanation.executed.files) == (rows, explanation.totals.files)
+    assert (explanation.executed.rows_stored, explanation.executed.rows_merged) == (6, 2)
+    assert sum(split.executed.rows for split in explanation.splits) == rows
     small = PaimonTable.forPath(sql.spark, table._address.path, **{"source.split.target-size": "1 b"})
     for number in range(9):  # many splits are read by tasks of Spark
         sql(f"INSERT INTO t VALUES ({100 + number}, 'b', 1)")

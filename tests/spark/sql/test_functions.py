@@ -49,9 +49,9 @@ def test_changes_between_snapshots_tags_and_times(sql):
     assert rows("paimon_incremental_between_timestamp('t', 0, unix_millis(now()))") == every
     assert rows("paimon_incremental_between_timestamp('t', '2000-01-01', '2000-01-02 10:00:00')") == []
     assert sql("WITH w AS (SELECT id FROM paimon_incremental_query('t', 1, 3)) SELECT count(*) FROM w") == [(1,)]
-    other = sql.spark.newSession()
-    assert other.table(f"pm.{sql.database}.t").count() == 2
-    assert other.sql(f"SELECT * FROM paimon_incremental_query('pm.{sql.database}.t', 1, 2)").count() == 1
+    session = sql.spark.newSession()
+    assert session.table(f"pm.{sql.database}.t").count() == 2
+    assert session.sql(f"SELECT * FROM paimon_incremental_query('pm.{sql.database}.t', 1, 2)").count() == 1
     for arguments, message in {
         "'t', 3, 1": "the first snapshot, 3, is after",
         "'t', 1, 9": "no changes from 1 to 9: it has changes from 0 to 3",
@@ -128,16 +128,16 @@ def test_buckets_in_sql_are_those_of_engine(sql):
     generator = random.Random(1)
     columns = {}
     for number, (kind, arrow) in enumerate(TYPES.items()):
-        found = values(kind, generator)
-        columns[f"c{number}"] = pa.array([generator.choice(found) for _ in range(150)], arrow)
+        choices = values(kind, generator)
+        columns[f"c{number}"] = pa.array([generator.choice(choices) for _ in range(150)], arrow)
     table = pa.table(columns)
     sql.spark.createDataFrame(table).createOrReplaceTempView("rows_to_route")
     keys = [[name] for name in columns] + [["c8", "c3", "c9"], ["c9", "c9", "c8"], list(columns)]
     calls = ", ".join(f"sys.bucket(7, {', '.join(key)})" for key in keys)
-    found = sql(f"SELECT {calls} FROM rows_to_route")
+    result = sql(f"SELECT {calls} FROM rows_to_route")
     for number, key in enumerate(keys):
         batch = pa.RecordBatch.from_arrays([columns[name] for name in key], [str(i) for i in range(len(key))])
-        assert [row[number] for row in found] == buckets(batch, 7).tolist(), key
+        assert [row[number] for row in result] == buckets(batch, 7).tolist(), key
     for arguments, message in {
         "0, 1": "number of buckets is 0",
         "3": "a bucket key has 1 to 56 columns",

@@ -46,9 +46,9 @@ def test_columns_are_matched_and_defaults_fill_them(sql, opened):
     sql("INSERT INTO t (p, id) VALUES (1, 3)")
     sql("INSERT INTO t BY NAME SELECT 1 AS p, named_struct('b', 'x', 'a', 7) AS s, 4L AS id")
     sql("INSERT INTO t PARTITION (p = 2) (s, id) VALUES (named_struct('a', 8, 'b', 'y'), 5)")
-    found = [(row[0], row[1], row[2] and tuple(row[2]), row[3]) for row in sql("SELECT * FROM t ORDER BY id")]
-    assert found[:3] == [(1, "d", None, 1), (2, "d", None, 1), (3, "d", None, 1)]
-    assert found[3:] == [(4, "d", (7, "x"), 1), (5, "d", (8, "y"), 2)]
+    rows = [(row[0], row[1], row[2] and tuple(row[2]), row[3]) for row in sql("SELECT * FROM t ORDER BY id")]
+    assert rows[:3] == [(1, "d", None, 1), (2, "d", None, 1), (3, "d", None, 1)]
+    assert rows[3:] == [(4, "d", (7, "x"), 1), (5, "d", (8, "y"), 2)]
     assert kinds(opened("t")) == ["APPEND"] * 4
     assert len(data_files(opened("t"))) == 4
 
@@ -179,8 +179,8 @@ def test_options_of_session(sql, opened, setting):
     }
     sql("INSERT INTO t VALUES (1)")
     assert opened("t").snapshot().commit_user == "this t"
-    other = sql.spark.newSession()
-    other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (2)")
+    session = sql.spark.newSession()
+    session.sql(f"INSERT INTO pm.{sql.database}.t VALUES (2)")
     assert "t" not in opened("t").snapshot().commit_user.split()
     assert [sql("SELECT * FROM t"), sql("SELECT count(*) FROM t"), sql("SELECT count(*) FROM t VERSION AS OF 2")] == [
         [(1,)],

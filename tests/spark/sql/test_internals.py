@@ -36,12 +36,12 @@ def test_installation_fails_when_name_is_missing(spark, catalog_name, tmp_path, 
 
 
 def test_other_modules_do_not_reach_inside_of_spark():
-    found = {
+    matches = {
         str(path.relative_to(PACKAGE)): match[0]
         for path in PACKAGE.rglob("*.py")
         if str(path.relative_to(PACKAGE)) not in MAY and (match := INSIDE.search(path.read_text()))
     }
-    assert found == {}
+    assert matches == {}
 
 
 @pytest.mark.versions

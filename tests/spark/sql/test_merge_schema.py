@@ -34,9 +34,9 @@ def test_write_by_name_adds_columns_of_its_rows(sql, opened):  # noqa: F811
     rows.writeTo("t").option(MERGE, "true").option(f"{MERGE}.type-widening", "true").append()
     sql.spark.sql("SELECT 4 AS id, 4 AS n").write.mode("append").option("mergeSchema", "true").saveAsTable("t")
     assert columns(opened("t")) == ["id INT", "v BIGINT", "s ROW<`a` INT, `b` STRING>", "extra STRING", "n INT"]
-    found = sql("SELECT id, v, s.a, s.b, extra, n FROM t ORDER BY id")
-    assert found[:2] == [(1, 1, 1, None, None, None), (2, None, None, None, "x", None)]
-    assert found[2:] == [(3, 3000000000, 3, "q", None, None), (4, None, None, None, None, 4)]
+    rows = sql("SELECT id, v, s.a, s.b, extra, n FROM t ORDER BY id")
+    assert rows[:2] == [(1, 1, 1, None, None, None), (2, None, None, None, "x", None)]
+    assert rows[2:] == [(3, 3000000000, 3, "q", None, None), (4, None, None, None, None, 4)]
     with pytest.raises(Exception, match="TOO_MANY_DATA_COLUMNS"):
         sql(f"INSERT INTO t WITH ('{MERGE}' = 'true') SELECT 1, 1, NULL, 'e', 1, 2")
 
@@ -139,8 +139,8 @@ def test_fluent_merge_changes_schema(spark, tmp_path):
         wrong.withSchemaEvolution().execute()
     assert Table.open(path).schema.id == 0
     assert merge.withSchemaEvolution().execute().num_affected_rows == 2
-    found = "ROW<`a` INT, `b` INT, `c` STRING>"
-    assert columns(Table.open(path)) == ["id INT NOT NULL", "n BIGINT", f"s {found}", "other INT", "extra STRING"]
+    nested = "ROW<`a` INT, `b` INT, `c` STRING>"
+    assert columns(Table.open(path)) == ["id INT NOT NULL", "n BIGINT", f"s {nested}", "other INT", "extra STRING"]
     assert sorted(Table.open(path).to_arrow().to_pylist(), key=lambda row: row["id"]) == [
         {"id": 1, "n": 5000000000, "s": {"a": 10, "b": 20, "c": "x"}, "other": 7, "extra": "e"},
         {"id": 2, "n": 2, "s": None, "other": None, "extra": "f"},

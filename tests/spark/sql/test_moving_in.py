@@ -211,10 +211,10 @@ class OfIceberg:
 
 
 def struct(**fields):
-    made = StructType()
+    type_ = StructType()
     for name, kind in fields.items():
-        made.add(name, kind)
-    return made
+        type_.add(name, kind)
+    return type_
 
 
 def test_partitions_of_iceberg_are_columns_or_refused():

@@ -13,9 +13,9 @@ def test_iceberg_readers_follow_every_statement(spark, sql, tmp_path):
 
     def shown(name):
         directory = f"{tmp_path}/iceberg/db/{name}"
-        found = [readers.rows(read(directory)) for read in (readers.pyiceberg_rows, readers.duckdb_rows)]
-        assert found[0] == found[1]
-        return [tuple(row.values()) for row in found[0]]
+        results = [readers.rows(read(directory)) for read in (readers.pyiceberg_rows, readers.duckdb_rows)]
+        assert results[0] == results[1]
+        return [tuple(row.values()) for row in results[0]]
 
     sql("CREATE DATABASE out.db")
     sql(

@@ -87,8 +87,8 @@ def run(session, text):
     try:
         session.sql(text).collect()
     except Exception as error:
-        found = complaint(error)
-        return None if found is None else f"{text}\n  {type(error).__name__} {found}: {str(error)[:600]}"
+        kind = complaint(error)
+        return None if kind is None else f"{text}\n  {type(error).__name__} {kind}: {str(error)[:600]}"
     finally:
         alive = hangs.is_alive()
         hangs.cancel()

@@ -241,9 +241,13 @@ def test_runtime_filter_leaves_scan_whole(divided):
 @pytest.mark.more
 def test_every_session_divides_scans(divided):
     sql = divided
-    other = sql.spark.newSession()
+    session = sql.spark.newSession()
     name = f"pm.{sql.database}.t"
-    for rows in (other.table(name), PaimonTable.forName(sql.spark, name).toDF(), other.sql(f"SELECT * FROM {name}")):
+    for rows in (
+        session.table(name),
+        PaimonTable.forName(sql.spark, name).toDF(),
+        session.sql(f"SELECT * FROM {name}"),
+    ):
         assert str(internals.optimized(rows)).count("RelationV2") == 2
         assert rows.count() == 13
     shown = str(PaimonTable.forName(sql.spark, name).explain())
@@ -317,7 +321,7 @@ def test_tasks_that_driver_plans_read_rows_of_data_source(sql, monkeypatch):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     planned = []
     plan = source.planned_read
-    monkeypatch.setattr(source, "planned_read", lambda *given: planned.append(plan(*given)) or planned[-1])
+    monkeypatch.setattr(source, "planned_read", lambda *arguments: planned.append(plan(*arguments)) or planned[-1])
     queries = (
         "SELECT * FROM t",
         "SELECT count(*) FROM t",
@@ -328,19 +332,19 @@ def test_tasks_that_driver_plans_read_rows_of_data_source(sql, monkeypatch):
         "SELECT * FROM `t$audit_log`",
         "SELECT * FROM t WITH ('incremental-between' = '1,2')",
     )
-    found = {}
+    results = {}
     for query in queries:
         planned.clear()
-        found[query] = sql(query)
+        results[query] = sql(query)
         assert planned, query
         assert all(planned), query
     monkeypatch.setattr(internals, "_write_planned", None)
     for query in queries:
         planned.clear()
-        assert sorted(map(repr, sql(query))) == sorted(map(repr, found[query])), query
+        assert sorted(map(repr, sql(query))) == sorted(map(repr, results[query])), query
         assert planned, query
         assert not any(planned), query
-    assert [len(found[query]) for query in queries] == [4, 1, 3, 3, 1, 4, 4, 3]
+    assert [len(results[query]) for query in queries] == [4, 1, 3, 3, 1, 4, 4, 3]
 
 
 @pytest.mark.versions
@@ -405,7 +409,7 @@ NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ntz": "TIMESTAMP(6)"}
 @pytest.mark.more
 @pytest.mark.versions
 def test_orc_files_are_read_alike_or_by_engine(sql):
-    stored = {name: one for name, one in TYPES.items() if name != "ts"}
+    stored = {name: type_ for name, type_ in TYPES.items() if name != "ts"}
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in stored.items())
     sql(f"CREATE TABLE t (id INT, {columns}, p INT) PARTITIONED BY (p) TBLPROPERTIES ('file.format' = 'orc')")
     sql(f"INSERT INTO t VALUES (1, {', '.join(value for _, value in stored.values())}, 1)")
@@ -459,7 +463,7 @@ def test_options_that_only_choose_snapshot_leave_way_open(sql):
         assert both(sql, "SELECT id FROM t VERSION AS OF 2 ORDER BY id") == [(1,), (2,)]
     finally:
         sql("RESET spark.paimon.scan.version")
-    with pytest.raises(Exception, match="leave one of them out"):
+    with pytest.raises(Exception, match="leave out one of them"):
         sql("SELECT id FROM t VERSION AS OF 2 WITH ('scan.snapshot-id' = '1')")
     sql("ALTER TABLE t ALTER COLUMN v TYPE BIGINT")
     assert way(sql, "SELECT v FROM t WITH ('scan.snapshot-id' = '1')") == "column v differs in schema 0"

@@ -36,9 +36,13 @@ def with_options(writer, **options):
 
 
 def check_keyed(sql):
-    found = properties(sql)
-    assert found["primary-key"] == "id"
-    assert (found["bucket"], found["merge-engine"], found["fields.v.aggregate-function"]) == ("2", "aggregation", "max")
+    stored = properties(sql)
+    assert stored["primary-key"] == "id"
+    assert (stored["bucket"], stored["merge-engine"], stored["fields.v.aggregate-function"]) == (
+        "2",
+        "aggregation",
+        "max",
+    )
     sql("INSERT INTO t VALUES (1, 'd1', 'new')")
     assert sql("SELECT v FROM t WHERE id = 1") == [("v1",)]
     assert sql("SELECT count(*) FROM t") == [(2,)]

@@ -182,8 +182,8 @@ def test_texts_mean_same_as_on_table_of_spark(sql, tmp_path):
     finally:
         sql("DROP TABLE spark_catalog.default.parser_t")
     for text, counts in CHANGES:
-        found = sql(text)
-        assert counts is None or found == [counts], text
+        result = sql(text)
+        assert counts is None or result == [counts], text
     assert sql("SELECT a, v FROM t WHERE a < 9 ORDER BY a") == [
         (1, "w\\"), (3, "cte"), (4, "named"), (5, "e"), (7, "scr;ipt"),
     ]  # fmt: skip
@@ -218,9 +218,9 @@ def test_analyze_makes_statistics_that_spark_reads(sql):
     sql("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS Id, s")
     path = sql("SHOW CREATE TABLE t")[0][0].split("LOCATION '")[1].split("'")[0]
     table = Table.open(path)
-    found = read_statistics(table.store, table.snapshot())
-    assert (table.snapshot().commit_kind, found.record_count) == ("ANALYZE", 3)
-    assert {name: column.distinct_count for name, column in found.columns.items()} == {"id": 2, "s": 2}
+    statistics = read_statistics(table.store, table.snapshot())
+    assert (table.snapshot().commit_kind, statistics.record_count) == ("ANALYZE", 3)
+    assert {name: column.distinct_count for name, column in statistics.columns.items()} == {"id": 2, "s": 2}
     sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS")
     assert list(read_statistics(table.store, table.snapshot()).columns) == ["id", "s", "p"]
     assert sql("SELECT count(*) FROM t") == [(3,)]

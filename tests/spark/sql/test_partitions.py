@@ -61,8 +61,8 @@ def test_partitions_of_every_type_are_dropped(sql):
     sql(f"CREATE TABLE t (id BIGINT, {columns}) PARTITIONED BY ({', '.join(names)})")
     sql(f"INSERT INTO t VALUES (1, {', '.join(TYPES.values())}), (2{', NULL' * len(TYPES)})")
     assert len(sql("SHOW PARTITIONS t")) == 2
-    given = ", ".join(f"{name} = {value}" for name, value in zip(names, TYPES.values(), strict=True))
-    sql(f"ALTER TABLE t DROP PARTITION ({given})")
+    partition = ", ".join(f"{name} = {value}" for name, value in zip(names, TYPES.values(), strict=True))
+    sql(f"ALTER TABLE t DROP PARTITION ({partition})")
     assert sql("SELECT id FROM t") == [(2,)]
 
 

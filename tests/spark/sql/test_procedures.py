@@ -17,8 +17,8 @@ from tests.support.text_cases import check, text_cases
 
 
 def described(name):
-    found = find_procedure(name)
-    return "\n".join([*map(str, found.parameters), f"-> {found.result}"])
+    procedure = find_procedure(name)
+    return "\n".join([*map(str, procedure.parameters), f"-> {procedure.result}"])
 
 
 @text_cases(__file__, "procedures.txt")
@@ -76,8 +76,8 @@ def test_call_from_statement_to_result(sql):
     sql("EXPLAIN CALL sys.create_tag('t', 'never')")
     assert sql("CALL sys.create_tag(table => 't', tag => concat('v', '2'), time_retained => '1 d')") == [(True,)]
     assert sql("SELECT id FROM t VERSION AS OF 'v1'") == [(0,)]
-    other = sql.spark.newSession()
-    other.sql(f"CALL pm.sys.rename_tag('{sql.database}.t', 'v2', 'w')")
+    session = sql.spark.newSession()
+    session.sql(f"CALL pm.sys.rename_tag('{sql.database}.t', 'v2', 'w')")
     assert sql("CALL sys.expire_tags('t', older_than => TIMESTAMP '2020-01-01 00:00:00')") == [("No expired tags.",)]
     assert sql("CALL sys.expire_tags('t', older_than => '2999-01-01')") == [("v1",), ("w",)]
     assert ("pm", ["sys"], "sys", "compact") in sql("SHOW PROCEDURES IN pm.sys")
@@ -237,15 +237,15 @@ def test_call_from_batch_of_stream(sql, tmp_path):
     """The batch's session is a clone, which has settings and a current database of its own."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"a": 1}')
-    found = []
+    results = []
 
     def run(batch, number):
-        found.append(batch.sparkSession.sql(f"CALL pm.sys.create_tag('{sql.database}.t', 'b{number}')").collect())
+        results.append(batch.sparkSession.sql(f"CALL pm.sys.create_tag('{sql.database}.t', 'b{number}')").collect())
 
     rows = sql.spark.readStream.schema("a INT").json(str(tmp_path / "in"))
     query = rows.writeStream.foreachBatch(run).option("checkpointLocation", str(tmp_path / "c"))
     query.trigger(availableNow=True).start().awaitTermination(60)
-    assert found == [[(True,)]]
+    assert results == [[(True,)]]
     assert sql("SELECT count(*) FROM t VERSION AS OF 'b0'") == [(3,)]
 
 

@@ -57,9 +57,9 @@ def test_rows_of_table_with_primary_key_change(sql):
     source = sql.spark.sql("SELECT 9L AS id, 'into' AS v")
     source.alias("s").mergeInto("t", F.expr("t.id = s.id")).whenMatched().update({"v": F.expr("s.v")}).merge()
     assert sql("SELECT v FROM t WHERE id = 9") == [("into",)]
-    other = sql.spark.newSession()
-    other.sql("SELECT 3L AS id").createOrReplaceTempView("changes")
-    other.sql(f"DELETE FROM pm.{sql.database}.t WHERE id IN (SELECT id FROM changes)")
+    session = sql.spark.newSession()
+    session.sql("SELECT 3L AS id").createOrReplaceTempView("changes")
+    session.sql(f"DELETE FROM pm.{sql.database}.t WHERE id IN (SELECT id FROM changes)")
     assert sql("SELECT id FROM t ORDER BY id") == [(1,), (9,)]
 
 
@@ -130,13 +130,13 @@ def test_rows_of_view_do_not_change(sql, view):
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     sql(f"CREATE OR REPLACE TEMPORARY VIEW w AS {VIEWS[view]}")
     source = "(SELECT 1 AS id) s"
-    for verb, statement in [
+    for operation, statement in [
         ("DELETE FROM", "DELETE FROM w"),
         ("DELETE FROM", "DELETE FROM w WHERE id = 2"),
         ("UPDATE", "UPDATE w AS x SET v = 'x'"),
         ("MERGE INTO", f"MERGE INTO w USING {source} ON w.id = s.id WHEN MATCHED THEN DELETE"),
     ]:
-        with pytest.raises(AnalysisException, match=rf"EXPECT_TABLE_NOT_VIEW\S+ '{verb}' expects .*`w` is a view"):
+        with pytest.raises(AnalysisException, match=rf"EXPECT_TABLE_NOT_VIEW\S+ '{operation}' expects .*`w` is a view"):
             sql(statement)
     sql("DROP VIEW w")
     assert len(sql("SELECT * FROM t")) == 2
@@ -210,7 +210,7 @@ def changed(sql, table, native):
 def test_spark_reads_target_as_engine_does(sql):
     """Every type, files of an older schema, and paths that a URI writes in another way."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
-    found = []
+    results = []
     for native in (True, False):
         table = f"t{native}"
         sql(f"CREATE TABLE {table} (id BIGINT, `p %+ä` STRING, {columns}) PARTITIONED BY (`p %+ä`)")
@@ -218,8 +218,8 @@ def test_spark_reads_target_as_engine_does(sql):
         sql(f"INSERT INTO {table} VALUES (1, 'a b%20+ä', {values}), (2, 'c', {', '.join(['NULL'] * len(TYPES))})")
         sql(f"ALTER TABLE {table} ADD COLUMN added INT")
         sql(f"INSERT INTO {table} (id, `p %+ä`, added) VALUES (3, NULL, 5)")
-        found.append(changed(sql, table, native))
-    assert found[0] == found[1]
+        results.append(changed(sql, table, native))
+    assert results[0] == results[1]
 
 
 @pytest.mark.more
@@ -238,10 +238,12 @@ def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
             [(4, 2, 0, 2)],
         ),
     )
-    found, asked = [], []
+    results, shuffled = [], []
     run_tasks = row_level_write.run_tasks
     monkeypatch.setattr("paimon_core.scan.base_run.LEAST_BASE", 0)
-    monkeypatch.setattr(row_level_write, "run_tasks", lambda *given: asked.append(table) or run_tasks(*given))
+    monkeypatch.setattr(
+        row_level_write, "run_tasks", lambda *arguments: shuffled.append(table) or run_tasks(*arguments)
+    )
     for table, most in (("tasks", -1), ("driver", 4), ("both", 3)):
         monkeypatch.setattr(few_rows, "MOST_CHANGES", most)
         sql(f"CREATE TABLE {table} (id INT NOT NULL, {columns}) TBLPROPERTIES ({options})")
@@ -249,10 +251,10 @@ def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
         sql(f"INSERT INTO {table} VALUES (1, {values}), (2{nulls}), (3{nulls}), (4, {values}), (5, {values})")
         for statement, counts in changes:
             assert sql(statement.format(t=table)) == counts
-        found.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
-    assert found[1] == found[0]
-    assert found[2] == found[0]
-    assert asked == ["tasks"] * 3 + ["both"]
+        results.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
+    assert results[1] == results[0]
+    assert results[2] == results[0]
+    assert shuffled == ["tasks"] * 3 + ["both"]
     for statement, error in (
         ("UPDATE {t} SET i4 = CAST(s AS INT) WHERE id = 1", "CAST_INVALID_INPUT"),
         ("UPDATE {t} SET i4 = 7 WHERE id IN (SELECT id FROM {t})", None),  # how much work a query is, nobody knows
@@ -272,7 +274,7 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
     nulls = ", ".join(["NULL"] * len(TYPES))
-    found = []
+    results = []
     for native in (True, False):
         table = f"k{native}"
         sql(f"""CREATE TABLE {table} (id BIGINT, `p.%+ä` STRING, `k``1` BINARY, {columns}) PARTITIONED BY (`p.%+ä`)
@@ -293,9 +295,9 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
             WHEN MATCHED THEN UPDATE SET i4 = -1, added = 9
             WHEN NOT MATCHED THEN INSERT (id, `p.%+ä`, `k``1`) VALUES (s.id, s.p, X'01')""") == [(40, 8, 1, 31)]
         sql(f"RESET {NATIVE_READS}")
-        found.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
-    assert found[0] == found[1]
-    assert len(found[0]) == 60 + 3 - 1 - 14 + 31 - 1
+        results.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
+    assert results[0] == results[1]
+    assert len(results[0]) == 60 + 3 - 1 - 14 + 31 - 1
 
 
 @pytest.mark.more
@@ -321,19 +323,19 @@ def test_who_reads_target_is_said(sql, columns, options, reason):
 
 
 def test_filters_leave_out_files_of_target(sql, monkeypatch):
-    asked = []
+    answers = []
     matching = FilesHandler.matching
 
     def noted(self, trees):
-        asked.append(matching(self, trees))
-        return asked[-1]
+        answers.append(matching(self, trees))
+        return answers[-1]
 
     monkeypatch.setattr(FilesHandler, "matching", noted)
     sql("CREATE TABLE t (id INT, v STRING)")
     for i in range(3):
         sql(f"INSERT INTO t VALUES ({i}, 'a')")
     assert sql("UPDATE t SET v = 'b' WHERE id = 1") == [(1,)]
-    assert {len(json.loads(found)) for found in asked} == {1}
+    assert {len(json.loads(paths)) for paths in answers} == {1}
     assert sql("SELECT * FROM t ORDER BY id") == [(0, "a"), (1, "b"), (2, "a")]
 
 
@@ -452,27 +454,27 @@ def test_filters_of_engine_are_equal_to_their_columns(sql):
     for text in FILTERS:
         column = filter_column(bind(parse_predicate(text), fields), fields)
         assert column is not None, text
-        found = rows.where(column).toArrow().column("f").to_pylist()
-        assert sorted(found, key=str) == sorted(table.to_arrow(filter=text).column("f").to_pylist(), key=str), text
+        values = rows.where(column).toArrow().column("f").to_pylist()
+        assert sorted(values, key=str) == sorted(table.to_arrow(filter=text).column("f").to_pylist(), key=str), text
     assert filter_column(bind(parse_predicate("f = 0"), fields), fields) is None  # the sign of zero
 
 
 def test_text_filter_deletes_where_spark_reads_rows(sql, monkeypatch):
     sql("CREATE TABLE t (i INT, s STRING, f DOUBLE)")
     sql("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4)")
-    asked = []
+    answers = []
 
     def noted(*arguments):
-        asked.append(stored_rows(*arguments))
-        return asked[-1]
+        answers.append(stored_rows(*arguments))
+        return answers[-1]
 
     monkeypatch.setattr("paimon_spark.sql.writes.target_access.stored_rows", noted)
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert table.delete("i = 1 OR s LIKE 'b%'").num_deleted_rows == 2
-    assert len(asked) == 1
-    assert asked[0] is not None
+    assert len(answers) == 1
+    assert answers[0] is not None
     assert table.delete("f = 3").num_deleted_rows == 1  # which Python reads
-    assert (len(asked), sql("SELECT i FROM t")) == (1, [(4,)])
+    assert (len(answers), sql("SELECT i FROM t")) == (1, [(4,)])
 
 
 NESTED = "s STRUCT<a: INT, b: DATE>, l ARRAY<STRUCT<a: INT, b: DATE>>, m MAP<STRING, STRUCT<a: INT, b: DATE>>"

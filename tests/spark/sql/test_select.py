@@ -30,12 +30,12 @@ def plan(sql, statement):
 
 @pytest.mark.versions
 def test_metadata_columns_are_selected_by_name_only(table):
-    found = table(
+    rows = table(
         "SELECT id, __paimon_file_path, __paimon_partition.p, __paimon_bucket, __paimon_row_index FROM t "
         "WHERE __paimon_row_index = 0 AND id < 3 ORDER BY id"
     )
-    assert [(row[0], *row[2:]) for row in found] == [(1, "a", 0, 0), (2, "b", 0, 0)]
-    assert all(f"/t/p={row[2]}/bucket-0/data-" in row[1] for row in found)
+    assert [(row[0], *row[2:]) for row in rows] == [(1, "a", 0, 0), (2, "b", 0, 0)]
+    assert all(f"/t/p={row[2]}/bucket-0/data-" in row[1] for row in rows)
     assert table("SELECT __paimon_bucket FROM t") == [(0,)] * 3
     assert len(table("SELECT * FROM t")[0]) == 7
 
@@ -65,9 +65,9 @@ FILTERS = {
 
 def test_filters_return_rows_that_match(table):
     parts = (f"SELECT {n} AS n, id FROM t WHERE {condition}" for n, condition in enumerate(FILTERS))
-    found = table(" UNION ALL ".join(parts))
+    rows = table(" UNION ALL ".join(parts))
     for n, (condition, ids) in enumerate(FILTERS.items()):
-        assert sorted(id_ for number, id_ in found if number == n) == ids, condition
+        assert sorted(id_ for number, id_ in rows if number == n) == ids, condition
 
 
 @pytest.mark.versions
@@ -154,17 +154,17 @@ def test_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
     sql("INSERT INTO f SELECT id, id % 4 FROM range(100)")
     sql("CREATE TABLE d (p INT, name STRING)")
     sql("INSERT INTO d VALUES (1, 'one'), (2, 'two')")
-    asked = []
+    calls = []
     source = ScanHandler.source
 
     def recorded(function, trees):
-        asked.append((function.shown.rpartition("/")[2], trees))
+        calls.append((function.shown.rpartition("/")[2], trees))
         return source(function, trees)
 
     monkeypatch.setattr(ScanHandler, "source", recorded)
     joined = "SELECT count(*), min(f.id) FROM f JOIN d ON f.p = d.p WHERE d.name = 'two'"
     assert sql(joined) == [(25, 2)]
-    assert any(table == "f" and '"IN"' in trees for table, trees in asked)
+    assert any(table == "f" and '"IN"' in trees for table, trees in calls)
     groups = "(SELECT id, count(*) FROM f GROUP BY id)"
     twice = sql.spark.sql(f"SELECT count(*) FROM {groups} a JOIN {groups} b USING (id)")
     assert twice.collect() == [(100,)]
@@ -212,9 +212,9 @@ def test_branches_and_moments_are_tables_of_their_own(sql):
     assert sql(f"{at.format(2)} EXCEPT {at.format(repr('v1'))}") == [(2,)]
     assert sql("SELECT count(*) FROM t VERSION AS OF 'v1'") == [(1,)]
     assert sql("SELECT count(*) FROM t TIMESTAMP AS OF '2100-01-01 00:00:00'") == [(2,)]
-    for moment in ("VERSION AS OF 99", "VERSION AS OF 'nope'", "TIMESTAMP AS OF '2001-01-01'"):
+    for version in ("VERSION AS OF 99", "VERSION AS OF 'nope'", "TIMESTAMP AS OF '2001-01-01'"):
         with pytest.raises(Exception, match=r"does not exist|no snapshot earlier"):
-            sql(f"SELECT * FROM t {moment}")
+            sql(f"SELECT * FROM t {version}")
 
 
 @pytest.mark.more

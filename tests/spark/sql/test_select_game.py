@@ -26,9 +26,10 @@ class Game:
         self.model = RandomTable(rng, [*kinds, *[kind for kind in kinds if kind in FAR] * 4] if far else kinds, far=far)
         self.log, self.moments, self.ids, self.copies = [], {}, 0, 0
         columns = ", ".join(
-            f"`{one.name}` {one.type}{' NOT NULL' if self.is_key(one) else ''}" for one in self.model.columns
+            f"`{column.name}` {column.type}{' NOT NULL' if self.is_key(column) else ''}"
+            for column in self.model.columns
         )
-        partitions = ", ".join(one.name for one in self.model.partition_columns)
+        partitions = ", ".join(column.name for column in self.model.partition_columns)
         by = f"PARTITIONED BY ({partitions})" if partitions else ""
         options = rng.choice(KEYED if self.keyed else KINDS) + f", 'file.format' = '{file_format}'"
         if self.keyed:
@@ -62,8 +63,8 @@ class Game:
         rows = model.new_rows(ids)
         if self.keyed:
             for row in rows:
-                for one in model.partition_columns:
-                    row[one.key] = row[one.key] or self.not_null(one)
+                for column in model.partition_columns:
+                    row[column.key] = row[column.key] or self.not_null(column)
         self.run(f"INSERT INTO t {model.select(rows)}")
         if self.keyed:
             new = {self.key(row) for row in rows}
@@ -76,7 +77,7 @@ class Game:
         return value
 
     def key(self, row):
-        return (row[0], *(row[one.key] for one in self.model.partition_columns))
+        return (row[0], *(row[column.key] for column in self.model.partition_columns))
 
     def _evolve(self):
         clauses = self.model.evolve()
@@ -122,11 +123,11 @@ class Game:
     def query(self):
         """Return a query with {t} for the table; and whether zeros of both signs are one."""
         rng, model = self.rng, self.model
-        names = [f"`{one.name}`" for one in model.columns]
+        names = [f"`{column.name}`" for column in model.columns]
         some = ", ".join(rng.sample(names, rng.randrange(1, len(names) + 1)))
         leaf = rng.choice(model.leaves())[0]
         where = rng.choice(["", f"WHERE {model.condition()}", f"WHERE {model.condition()}"])
-        group = rng.choice([one.name for one in model.partition_columns] or ["id"])
+        group = rng.choice([column.name for column in model.partition_columns] or ["id"])
         return rng.choice(
             [
                 (f"SELECT {some} FROM {{t}} {where}", False),

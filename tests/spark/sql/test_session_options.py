@@ -13,8 +13,8 @@ def test_settings_reach_statements_on_rows_and_calls(sql, opened):  # noqa: F811
     conf, prefix = sql.spark.conf, f"spark.paimon.pm.{sql.database}.t."
     sql("CREATE TABLE t (id INT, v INT)")
     sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
-    given = {"file.format": "orc", "scan.snapshot-id": "1", "limit": "1", "commit.user": "me"}
-    for key, value in given.items():
+    options = {"file.format": "orc", "scan.snapshot-id": "1", "limit": "1", "commit.user": "me"}
+    for key, value in options.items():
         conf.set(prefix + key, value)
     try:
         sql("UPDATE t SET v = 9 WHERE id < 3")
@@ -31,7 +31,7 @@ def test_settings_reach_statements_on_rows_and_calls(sql, opened):  # noqa: F811
         with pytest.raises(Exception, match="txnappid' is not possible for DELETE"):
             sql("DELETE FROM t WHERE id = 1")
     finally:
-        for key in (*given, "txnAppId"):
+        for key in (*options, "txnAppId"):
             conf.unset(prefix + key)
 
 

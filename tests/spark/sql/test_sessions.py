@@ -24,8 +24,8 @@ def test_views_of_one_name_in_two_sessions(sql):
                 session.sql(f"{merge} THEN UPDATE SET who = 'odd'")
                 session.sql(f"DELETE FROM {table} WHERE id = (SELECT max(id) FROM v)")
                 session.sql(f"INSERT OVERWRITE {table} SELECT t.* FROM {table} t JOIN v ON t.id = v.id")
-                wanted = [(i, "odd" if i % 2 else "even") for i in range(number * 100, number * 100 + 9)]
-                assert rows(session, table) == wanted
+                expected = [(i, "odd" if i % 2 else "even") for i in range(number * 100, number * 100 + 9)]
+                assert rows(session, table) == expected
         except BaseException as error:
             errors.append(error)
 

@@ -33,8 +33,8 @@ def test_every_one_has_rows_of_engine(sql, table):
         expected = table.system_table(name).to_arrow()
         frame = sql.spark.sql(f"SELECT * FROM `t${name}`")
         assert frame.columns == expected.schema.names, name
-        found = [row.asDict(recursive=True) for row in frame.collect()]
-        assert sorted(found, key=str) == sorted(expected.to_pylist(), key=str), name
+        rows = [row.asDict(recursive=True) for row in frame.collect()]
+        assert sorted(rows, key=str) == sorted(expected.to_pylist(), key=str), name
         assert sql(f"SELECT count(*) FROM `t${name}`") == [(expected.num_rows,)], name
 
 

@@ -45,8 +45,8 @@ def tables(sql):
 @pytest.mark.versions
 def test_queries_with_conditions_that_spark_cannot_translate(sql, tables):
     for query in [*AGGREGATES, *ORDERS, *FILTERS]:
-        found, expected = (sorted(map(repr, sql(query.format(t=name)))) for name in ("t", "expected"))
-        assert found == expected, query
+        rows, expected = (sorted(map(repr, sql(query.format(t=name)))) for name in ("t", "expected"))
+        assert rows == expected, query
 
 
 def test_other_aggregates_still_come_from_metadata(sql, tables):

@@ -39,12 +39,12 @@ public class Bridge {
   }
 
   private static Object raise(Throwable error) {
-    Bridge.sneak(error);
+    Bridge.throwUnchecked(error);
     return null;
   }
 
   /** Throw an exception that no signature declares. */
-  static <T extends Throwable> void sneak(Throwable error) throws T {
+  static <T extends Throwable> void throwUnchecked(Throwable error) throws T {
     throw (T) error;
   }
 }

@@ -99,8 +99,8 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
     return new Object[] {table, info.columns(), info.partitions(), info.properties()};
   }
 
-  public Table createTableLike(Identifier table, TableInfo given, Table source) {
-    return (Table) call("create_table_like", new Object[] {table, given, source});
+  public Table createTableLike(Identifier table, TableInfo info, Table source) {
+    return (Table) call("create_table_like", new Object[] {table, info, source});
   }
 
   public Table alterTable(Identifier table, TableChange[] changes) {

@@ -27,7 +27,7 @@ public class Connections {
     server = given;
   }
 
-  /** Note that this thread calls Python; return true unless it does so during a call of Python. */
+  /** Record that this thread calls Python; return true unless it is already inside a call to Python. */
   static boolean begin() {
     boolean outermost = CALLS.get() == null;
     if (outermost) {

@@ -79,7 +79,7 @@ class Description {
     }
   }
 
-  /** Rows that are older than the default have NULL. */
+  /** Rows that are older than the default contain NULL. */
   private static ColumnDefaultValue usual(String sql, DataType type) {
     return sql == null ? null : new ColumnDefaultValue(sql, (Literal) new LiteralValue(null, type));
   }

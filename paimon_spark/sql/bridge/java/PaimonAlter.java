@@ -70,7 +70,7 @@ public class PaimonAlter extends SetTableProperties {
     return (LogicalPlan) replaced((TreeNode) plan, ((AlterColumns) plan).specs(), marked);
   }
 
-  /** Return the alteration of texts in the place of Spark's, once it is resolved. */
+  /** Replace Spark's resolved alteration of text columns with ours. */
   static LogicalPlan of(AlterColumns plan) {
     LogicalPlan table = plan.table();
     if (!(table instanceof ResolvedTable) || !(((ResolvedTable) table).table() instanceof PaimonTable)) {

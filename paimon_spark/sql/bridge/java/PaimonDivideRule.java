@@ -24,7 +24,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * of a join is not divided, because the filter prunes partitions. The rule does not affect the result of a scan.
  */
 class PaimonDivideRule extends Rule {
-  /** Add the rule to a session, and with it to the sessions that are cloned of it. A second call changes nothing, nor does null. */
+  /** Add the rule to a session and the sessions cloned from it. null or a second call changes nothing. */
   static synchronized void install(SparkSession session) {
     if (session == null) {
       return;
@@ -84,7 +84,7 @@ class PaimonDivideRule extends Rule {
     return Union$.MODULE$.apply(first, copy(relation, parts[1], others));
   }
 
-  /** The relation of another scan; what this Spark knows of it beyond its columns is of the whole, and left out. */
+  /** Return a relation of another scan, without the properties that Spark knows only about the whole scan. */
   private static LogicalPlan copy(DataSourceV2ScanRelation relation, PaimonScan scan, List columns) {
     Object[] fields = new Object[relation.productArity()];
     for (int i = 0; i < fields.length; i++) {

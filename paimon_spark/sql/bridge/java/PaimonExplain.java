@@ -56,7 +56,7 @@ public class PaimonExplain extends ExplainCommand {
     return CollectionConverters.asScala(rows).toSeq();
   }
 
-  /** Add the explanations of the scans of a plan and of its subqueries; equal scans have one. */
+  /** Add the explanations of the scans of a plan and of its subqueries; equal scans are explained once. */
   private static void collect(LogicalPlan plan, LinkedHashSet found) {
     Iterator leaves = CollectionConverters.asJava((Seq) plan.collectLeaves()).iterator();
     while (leaves.hasNext()) {

@@ -18,8 +18,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
- * Adds our parser, rules and table functions to a session that exists, by its fields, and by Spark's extensions to the
- * sessions that are made or cloned later. A second call changes nothing.
+ * Adds the parser, the rules and the table functions to an existing session, through its fields, and to sessions that
+ * are created or cloned later, through Spark's extensions. A second call changes nothing.
  */
 public class PaimonExtensions {
   private static final Set KNOWN = Collections.newSetFromMap(new WeakHashMap());
@@ -34,7 +34,7 @@ public class PaimonExtensions {
     }
     ArrayList found = new ArrayList(CollectionConverters.asJava((Seq) rules.get(analyzer)));
     if (!holdsRule(found)) {
-      found.add(new PaimonFunctionRule());  // before the rule of rows, which takes what is resolved
+      found.add(new PaimonFunctionRule());  // before the row-level rule, which needs resolved statements
       found.add(new PaimonRowLevelRule(session));
       rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
       Field hints = field(analyzer, "hintResolutionRules");  // before Spark compares columns

@@ -30,7 +30,7 @@ import scala.runtime.AbstractPartialFunction;
 
 /** The table functions of a session, and the arguments of functions. */
 public class PaimonFunctions {
-  /** The handler of the table functions: "changes" of a name and values returns what PaimonTableFunction reads. */
+  /** The handler of the table functions; its method "changes" returns the input of PaimonTableFunction. */
   static volatile Object handler;
 
   static volatile String[] names = new String[0];
@@ -53,7 +53,7 @@ public class PaimonFunctions {
     return found;
   }
 
-  /** Return the value of an argument. IllegalArgumentException, if it is not a constant. */
+  /** Return the value of an argument; throw IllegalArgumentException if it is not a constant. */
   static Object constant(String function, int position, Expression argument) {
     if (!argument.foldable()) {
       throw new IllegalArgumentException(

@@ -20,7 +20,7 @@ public class PaimonParser implements ParserInterface {
   /** Pairs of words, in upper case. */
   private static final CopyOnWriteArrayList WORDS = new CopyOnWriteArrayList();
 
-  /** The modes of EXPLAIN, which all show the same for a command. */
+  /** The modes of EXPLAIN; for a command, all show the same text. */
   private static final String[] MODES = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
 
   private final ParserInterface spark;
@@ -50,13 +50,13 @@ public class PaimonParser implements ParserInterface {
     return own == null ? PaimonExplain.of(PaimonAlter.marked(spark.parsePlan(text))) : own;
   }
 
-  /** Parse a text with parameters. A statement of ours has none. */
+  /** Parse a text with parameters. Paimon-specific statements have no parameters. */
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
     LogicalPlan own = parseOwn(text);
     return own == null ? PaimonExplain.of(PaimonAlter.marked(spark.parsePlanWithParameters(text, parameters))) : own;
   }
 
-  /** Return the command of one of our statements; null: the text is Spark's. */
+  /** Return the command of a Paimon-specific statement; null: the text is for Spark's parser. */
   private LogicalPlan parseOwn(String text) {
     int explained = afterExplain(text);
     if (explained > 0) {

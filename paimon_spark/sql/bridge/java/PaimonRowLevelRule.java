@@ -31,7 +31,7 @@ import scala.runtime.AbstractPartialFunction;
  * Replaces an analyzed DELETE, UPDATE or MERGE INTO on a Paimon table with a command that Python runs.
  *
  * By then Spark has resolved columns, sub-queries and defaults, and cast and completed (aligned) the assignments. The
- * statement is checked here, since Spark's check sees the command only.
+ * statement is checked here, because Spark's check sees only the command.
  */
 class PaimonRowLevelRule extends Rule {
   private static final StructType AFFECTED = StructType.fromDDL("num_affected_rows BIGINT");
@@ -68,7 +68,7 @@ class PaimonRowLevelRule extends Rule {
     if (leaves.size() == 1 && isOurs(leaves.get(0))) {
       throw new UnsupportedOperationException(
           "CHECK (" + plan.checkConstraint().condition()
-              + ") is not possible: a Paimon table checks no constraint but NOT NULL");
+              + ") is not possible: a Paimon table checks only NOT NULL constraints");
     }
   }
 
@@ -81,7 +81,7 @@ class PaimonRowLevelRule extends Rule {
    *
    * Spark would raise an internal error, or empty the table for a DELETE without a condition.
    */
-  private static void checkNoView(String verb, View view) {
+  private static void checkNoView(String operation, View view) {
     List leaves = CollectionConverters.asJava(view.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
       Object leaf = leaves.get(i);
@@ -89,7 +89,7 @@ class PaimonRowLevelRule extends Rule {
         return;
       }
     }
-    Bridge.sneak(PaimonErrors.noView(verb, view.desc().identifier().unquotedString()));
+    Bridge.throwUnchecked(PaimonErrors.noView(operation, view.desc().identifier().unquotedString()));
   }
 
   /** Return the command of a dynamic overwrite, for which Spark passes no DataFrame. */
@@ -109,13 +109,13 @@ class PaimonRowLevelRule extends Rule {
   }
 
   private TreeNode command(
-      String verb, LogicalPlan plan, LogicalPlan aliased, String method, StructType schema) {
+      String operation, LogicalPlan plan, LogicalPlan aliased, String method, StructType schema) {
     LogicalPlan found = aliased;
     while (found instanceof SubqueryAlias) {
       found = ((SubqueryAlias) found).child();
     }
     if (found instanceof View && found.resolved()) {
-      checkNoView(verb, (View) found);
+      checkNoView(operation, (View) found);
     }
     if (!isOurs(found) || !plan.childrenResolved()) {
       return plan;
@@ -136,7 +136,7 @@ class PaimonRowLevelRule extends Rule {
     String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
     Object description = Bridge.call(table.handler(), "explain_row_changes", new Object[] {trees});
     return new PaimonCommand(
-        "Paimon " + verb + " " + table.name() + ": " + description,
+        "Paimon " + operation + " " + table.name() + ": " + description,
         table.handler(),
         method,
         changes,
@@ -144,7 +144,7 @@ class PaimonRowLevelRule extends Rule {
         complete);
   }
 
-  /** Return the statement with one assignment for each column of the target; null: Spark has more to do before. */
+  /** Return the statement with one assignment for each target column; null: Spark must first do more. */
   private static LogicalPlan complete(LogicalPlan plan) {
     if (plan instanceof UpdateTable) {
       UpdateTable update = (UpdateTable) plan;
@@ -187,7 +187,7 @@ class PaimonRowLevelRule extends Rule {
 /**
  * Removes the casts that Spark added without a check, so that alignment adds checked casts.
  *
- * Spark casts structs by position, and cannot resolve a cast of fields that are in another order; completing goes by
+ * Spark casts structs by position, and cannot resolve a cast of fields in another order. Alignment matches fields by
  * name.
  */
 class WithoutInsertedCasts extends AbstractPartialFunction {

@@ -49,7 +49,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private Batch batch;
   private Statistics statistics;
 
-  /** @param filters of the query, for Spark's own scan: it evaluates them again */
+  /** @param filters the filters of the query, for Spark's own scan, which evaluates them again */
   PaimonScan(Object handler, Expression[] filters) {
     this.handler = handler;
     this.filters = filters;
@@ -59,7 +59,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     whole = Trees.struct((String) found.get("whole"));
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
     description = (String) found.get("text");
-    divided = Boolean.TRUE.equals(found.get("divided"));  // a system table does not say
+    divided = Boolean.TRUE.equals(found.get("divided"));  // absent for a system table
   }
 
   private synchronized Scan source() {

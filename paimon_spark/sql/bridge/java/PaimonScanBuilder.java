@@ -22,8 +22,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * The pushdowns of a scan, from which Python builds the scan.
  *
- * Filters arrive as Spark's own expressions, which a native scan takes as they are; Python gets them as trees. Spark
- * evaluates a filter again, unless Python says that partitions alone decide it.
+ * Filters arrive as Spark's own expressions. A native scan uses them unchanged; Python gets them as trees. Spark
+ * evaluates a filter again unless Python reports that partitions alone decide it.
  */
 class PaimonScanBuilder
     implements SupportsPushDownRequiredColumns,
@@ -82,7 +82,7 @@ class PaimonScanBuilder
     return Trees.json(described);
   }
 
-  /** Spark's translation of a filter; none if Spark has no form for it, or its translation fails. */
+  /** Spark's translation of a filter; empty if Spark cannot express it, or if its translation fails. */
   private static Option translated(Expression filter) {
     if (!filter.deterministic()) {
       return Option.empty();

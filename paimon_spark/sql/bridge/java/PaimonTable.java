@@ -119,7 +119,7 @@ class PaimonMetadataColumn implements MetadataColumn {
   }
 }
 
-/** A table while PaimonRowLevelRule asks Spark to complete assignments: its operation is never asked for. */
+/** A table while PaimonRowLevelRule asks Spark to complete assignments. Spark never requests its operation. */
 class PaimonRowLevelTable extends PaimonTable implements SupportsRowLevelOperations {
   PaimonRowLevelTable(Description description, Object handler) {
     super(description, handler);

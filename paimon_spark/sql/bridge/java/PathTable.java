@@ -37,7 +37,7 @@ public class PathTable implements SupportsRead {
     return name;
   }
 
-  /** Spark makes the columns of it. */
+  /** Spark creates the columns from this schema. */
   public StructType schema() {
     return schema;
   }

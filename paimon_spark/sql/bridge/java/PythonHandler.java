@@ -9,7 +9,7 @@ public interface PythonHandler {
   int MOST = 8;
   int IN_ARRAY = -1;
 
-  /** @param number of the arguments that are given; IN_ARRAY: the first one is an array of all */
+  /** @param number the number of arguments; IN_ARRAY: the first argument is an array of all arguments */
   Object call(
       String method, int number, Object a, Object b, Object c, Object d, Object e, Object f, Object g, Object h);
 }

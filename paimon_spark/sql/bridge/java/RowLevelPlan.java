@@ -94,7 +94,7 @@ public class RowLevelPlan {
     }
   }
 
-  /** Return the condition of the statement; null: there is none. */
+  /** Return the condition of the statement; null: the statement has no condition. */
   public Column condition() {
     if (plan instanceof DeleteFromTable) {
       return column(((DeleteFromTable) plan).condition());
@@ -128,8 +128,8 @@ public class RowLevelPlan {
    * Return the clauses of MERGE INTO, in their order, as a JSON list.
    *
    * Each has the rows ("matched", "not matched", "not matched by source"), the action ("update", "delete", "insert"),
-   * the names of the columns that get a value, null: none, and of those whose value is a column of the source its
-   * position.
+   * and the names of the columns that get a value (null: no column). If the value is a column of the source, the clause
+   * also has its position.
    */
   public String clauses() {
     MergeIntoTable merge = (MergeIntoTable) plan;
@@ -140,7 +140,7 @@ public class RowLevelPlan {
     return Trees.json(found);
   }
 
-  /** Return the condition of a clause of MERGE INTO; null: there is none. */
+  /** Return the condition of a clause of MERGE INTO; null: the clause has no condition. */
   public Column condition(int clause) {
     return column(action(clause).condition());
   }

@@ -12,7 +12,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public class Sessions {
   private Sessions() {}
 
-  /** The session of this thread, or the other one if it has none. */
+  /** Return the session of this thread, or the other session if this thread has none. */
   public static SparkSession active(SparkSession otherwise) {
     Option found = SparkSession$.MODULE$.getActiveSession();
     return found.isDefined() ? (SparkSession) found.get() : otherwise;
@@ -26,7 +26,7 @@ public class Sessions {
   /**
    * The settings whose names begin with a prefix, as a JSON object.
    *
-   * @param ofThread true: of the session of this thread, if it has one
+   * @param ofThread true: the settings of the session of this thread, if it has one
    */
   public static String settings(SparkSession session, boolean ofThread, String prefix) {
     SparkSession asked = ofThread ? active(session) : session;

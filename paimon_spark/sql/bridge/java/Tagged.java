@@ -1,6 +1,6 @@
 package paimon.python;
 
-/** A value of Python with its kind, which says what the value is. */
+/** A value from Python with its kind, which identifies the type of the value. */
 public class Tagged {
   final String kind;
   final Object value;
