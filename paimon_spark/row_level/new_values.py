@@ -87,7 +87,7 @@ class SourceValues(NewValues):
 
 
 def as_column(expression: str | Column | None) -> Column | None:
-    """Return a Spark SQL expression as a Column; return a Column, or `None`, as it is."""
+    """Return a Spark SQL expression as a Column; a Column and `None` unchanged."""
     return F.expr(expression) if isinstance(expression, str) else expression
 
 

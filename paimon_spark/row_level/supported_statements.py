@@ -11,15 +11,15 @@ from paimon_core.types.datatype import DataField, DataType, RowType, without_fin
 from paimon_spark.row_level.rows import Clause
 
 
-def check_delete(schema: TableSchema, verb: str) -> None:
-    """Raise UnsupportedError if the table does not accept deletes. `verb`: the statement, for errors."""
+def check_delete(schema: TableSchema, operation: str) -> None:
+    """Raise UnsupportedError if the table does not accept deletes. `operation`: the statement, for errors."""
     check_deletes(schema)
     if schema.primary_keys:
         values = not TableTraits(
             schema
         ).keeps_rows  # a merge engine that computes values retracts the values of the row
         read = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
-        _check_exact((f for f in schema.fields if values or f.name in read), verb)
+        _check_exact((f for f in schema.fields if values or f.name in read), operation)
 
 
 def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
@@ -31,43 +31,45 @@ def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
             check_updates(schema, clause.values.names, "MERGE INTO")
 
 
-def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
+def check_updates(schema: TableSchema, columns: Collection[str], operation: str) -> None:
     """Raise UnsupportedError for new values that a merge would discard, or that would move a row with a primary key.
 
     Except in data evolution tables, the other columns of a changed row are rewritten, so Spark must read them exactly.
     """
     if not TableTraits(schema).data_evolution:
-        _check_exact((f for f in schema.fields if f.name not in columns), verb)
+        _check_exact((f for f in schema.fields if f.name not in columns), operation)
     if not schema.primary_keys:
         moving = sorted(set(schema.partition_keys) & set(columns))
         if moving and TableTraits(schema).data_evolution:
             raise UnsupportedError(
-                f"{verb} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not move "
-                "to other partitions; delete and insert them instead"
+                f"{operation} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not "
+                "move to other partitions; delete and insert them instead"
             )
         return
     if bucket_mode(schema) is BucketMode.POSTPONE:
         raise UnsupportedError(
-            f"{verb} of a table with 'bucket' = -2 is not possible: its reads show writes only after a compaction"
+            f"{operation} of a table with 'bucket' = -2 is not possible: its reads show writes only after a compaction"
         )
     if schema.options.value(ROWKIND_FIELD) is not None:
-        raise UnsupportedError(f"{verb} of a table with 'rowkind.field' is not possible: write rows with their kinds")
+        raise UnsupportedError(
+            f"{operation} of a table with 'rowkind.field' is not possible: write rows with their kinds"
+        )
     engine = TableTraits(schema).engine_type.name
     if engine not in ("deduplicate", "partial-update"):
         raise UnsupportedError(
-            f"{verb} of a table with merge engine {engine} is not possible: its merge would discard new values; "
+            f"{operation} of a table with merge engine {engine} is not possible: its merge would discard new values; "
             "insert rows instead"
         )
     if merged := sorted(_merged_otherwise(schema) & set(columns)):
         raise UnsupportedError(
-            f"{verb} cannot change {', '.join(merged)}: a sequence group or an aggregate function of partial-update "
-            "computes the value; insert rows instead"
+            f"{operation} cannot change {', '.join(merged)}: a sequence group or an aggregate function of "
+            "partial-update computes the value; insert rows instead"
         )
     wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
     if wrong:
         raise UnsupportedError(
-            f"{verb} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and insert "
-            "new ones"
+            f"{operation} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and "
+            "insert new ones"
         )
 
 
@@ -83,12 +85,12 @@ def _merged_otherwise(schema: TableSchema) -> set[str]:
     return names if TableTraits(schema).engine_type.name == "partial-update" else set()
 
 
-def _check_exact(read: Iterable[DataField], verb: str) -> None:
+def _check_exact(read: Iterable[DataField], operation: str) -> None:
     """Raise UnsupportedError for a column with times finer than Spark's microseconds."""
     finer = [f for f in read if _is_finer(f.type)]
     if finer:
         raise UnsupportedError(
-            f"{verb} is not possible: column {finer[0].name} of type {finer[0].type} would lose its digits beyond "
+            f"{operation} is not possible: column {finer[0].name} of type {finer[0].type} would lose its digits beyond "
             "microseconds, the precision of Spark"
         )
 

@@ -53,13 +53,13 @@ class RowStatement:
     """The changes that a statement makes to the rows of a table.
 
     Args:
-        verb: the keyword of the statement, for errors.
+        operation: the keyword of the statement, for errors.
         changes: a function from the rows of the table to the rows to write.
         columns: the names of the columns that change in existing rows.
         may_repeat: False if several changes of one row are an InvalidInputError.
     """
 
-    verb: str
+    operation: str
     changes: Changes
     columns: Collection[str] = ()
     may_repeat: bool = True
@@ -85,7 +85,7 @@ def change_rows(target: Target, statement: RowStatement, progress: Progress | No
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
     def run() -> RowChanges:
-        with _engine_errors(f"{statement.verb} on {hide_secrets(target.table.path)}"):
+        with _engine_errors(f"{statement.operation} on {hide_secrets(target.table.path)}"):
             return attempt(target, statement, request, progress)
 
     with collect() as metrics:
@@ -99,7 +99,7 @@ def _change_keyed(
     """Write rows with their kinds; no file is rewritten."""
     table, snapshot = target.table, target.table.snapshot()
     started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS)
-    if statement.verb != "DELETE":  # DELETE writes only keys
+    if statement.operation != "DELETE":  # DELETE writes only keys
         check_knows_columns(table.store, snapshot)
     rows = statement.changes(target.rows(snapshot))
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
