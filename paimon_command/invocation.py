@@ -48,7 +48,7 @@ class Invocation:
         return catalog_of(self["warehouse"], self["option"])
 
     def when(self) -> dict[str, Any]:
-        """Return the moment that the options choose, as keyword arguments of a read."""
+        """Return the time travel that the options choose, as keyword arguments of a read."""
         return {name: self[name] for name in _WHEN if self[name] is not None}
 
     @contextmanager
@@ -151,7 +151,7 @@ WHEN = (
     click.Option(["--version"], help="Read this tag, or else this snapshot id."),
     click.Option(["--watermark"], type=int, help="Read the oldest snapshot with at least this watermark."),
 )
-"""Options that choose a moment; `Invocation.when` returns it."""
+"""Options for time travel; see `Invocation.when`."""
 
 FILTER = click.Option(["--filter"], metavar="TEXT", help="Only rows that match, such as \"a > 1 AND b IN ('x')\".")
 COLUMNS = click.Option(["--columns"], metavar="A,B", callback=lambda c, p, v: split(v), help="Only these columns.")

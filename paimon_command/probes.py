@@ -96,7 +96,9 @@ def _content() -> bytes:
 def _listed(io: FileIO, directory: str) -> str:
     names = [one.name for one in io.list(directory)]
     if names != ["probe"]:
-        raise _Failed(f"a new file is not in the listing: {names}", "the store must list what was written before")
+        raise _Failed(
+            f"a new file is not in the listing: {names}", "the store must list every file that was written before"
+        )
     return "a new file is in the listing"
 
 
@@ -105,7 +107,9 @@ def _ranged_read(io: FileIO, path: str) -> str:
         file.seek(1000)
         content = file.read(500)
     if content != _content()[1000:1500]:
-        raise _Failed("500 bytes from byte 1000 are not what was written", "the store does not support ranged reads")
+        raise _Failed(
+            "500 bytes from byte 1000 differ from the written bytes", "the store does not support ranged reads"
+        )
     return "500 bytes from byte 1000"
 
 

@@ -89,7 +89,7 @@ class SparkRunner:
                 if result.error is not None:
                     raise result.error
         except BaseException:
-            with suppress(OSError):  # the first error is the one to report
+            with suppress(OSError):  # report the first error
                 delete_job_files(store, {task.bucket_ref for task in tasks}, names)
             raise
         return [result.message for result in done if result.message is not None]

@@ -121,7 +121,7 @@ def run_tasks(
                 raise result
         check_interrupted()
     except BaseException:
-        with suppress(OSError, PaimonError):  # the first error is the one to report
+        with suppress(OSError, PaimonError):  # report the first error
             received = [] if ended is None else map(pickle.loads, ended.value)
             abort([*(r for r in received if isinstance(r, TaskWrites)), None])
         raise

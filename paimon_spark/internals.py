@@ -71,7 +71,7 @@ def check_names(spark: SparkSession, names: Any, required: Mapping[str, Iterable
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Return True if a session has a JVM of its own, False for Spark Connect."""
+    """Return True if the session runs in a JVM of this process, False for Spark Connect."""
     return hasattr(spark, "_jsparkSession")
 
 
@@ -259,7 +259,7 @@ def gateway_server(context: SparkContext) -> Any:
 
 
 def answer_outside_of_main_thread(context: SparkContext) -> None:
-    """Let Python answer callbacks from Java in threads of their own, also after Ctrl-C.
+    """Let Python answer callbacks from Java in separate threads, also after Ctrl-C.
 
     Java sends a callback over the connection of the Python thread that called it, if its callback client existed when
     that connection was opened. The connections of the main thread are older than the client, except for the connection
@@ -281,7 +281,7 @@ def answer_outside_of_main_thread(context: SparkContext) -> None:
     def connected() -> Any:
         connection = _connect_with_retry(connect)
         if threading.current_thread() is threading.main_thread():
-            resetter = threading.Thread(target=reset, daemon=True)  # a new thread has a connection of its own
+            resetter = threading.Thread(target=reset, daemon=True)  # a new thread has a separate connection
             resetter.start()
             resetter.join()
         return connection

@@ -33,7 +33,7 @@ STREAM_OPTIONS = {
     "read.stream.maxtriggerdelayms": "the longest wait for these rows, in milliseconds since the last micro-batch",
     "incremental-between": "two snapshots or tags, 'a,b': the changes after the first through the second",
     "incremental-between-timestamp": "two times, 'a,b': the changes between their snapshots; in batches",
-    "incremental-to-auto-tag": "an automatic tag: the changes since the one before it; in batches",
+    "incremental-to-auto-tag": "an automatic tag: the changes since the previous automatic tag; in batches",
     "startingversion": "as 'scan.snapshot-id', or 'latest'; with 'readChangeFeed' in a batch: the first, inclusive",
     "endingversion": "with 'startingVersion' in a batch: the last snapshot, inclusive",
     "start-snapshot-id": "a snapshot: the changes after it; in batches",

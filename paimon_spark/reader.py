@@ -185,7 +185,7 @@ class PaimonReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, TaskPartition):
-            return  # Spark passes a partition of its own if the plan is empty
+            return  # for an empty plan, Spark passes a partition that is not ours
         freeze_modules()
         log_metrics()
         yield from self.batches(partition.splits, partition.store)

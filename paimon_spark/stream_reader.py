@@ -283,7 +283,7 @@ class PaimonChangesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the changes of one task's splits."""
-        if isinstance(partition, ChangePartition):  # Spark passes a partition of its own if the plan is empty
+        if isinstance(partition, ChangePartition):  # for an empty plan, Spark passes a partition that is not ours
             yield from self._stream.read(partition)
 
 

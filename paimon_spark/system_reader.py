@@ -14,7 +14,7 @@ from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
-_MAX_TASKS = 64  # of a read of changes, which has one part per snapshot
+_MAX_TASKS = 64  # for reads of changes, which have one part per snapshot
 
 
 class PartsPartition(InputPartition):
@@ -48,7 +48,7 @@ class SystemTableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the parts of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, PartsPartition):
-            return  # Spark passes a partition of its own if the plan is empty
+            return  # for an empty plan, Spark passes a partition that is not ours
         freeze_modules()
         rows = (batch for part in partition.parts for batch in self._read.to_batches(part))
         for batch in resized(_first(rows, self._limit), self._batch_rows):

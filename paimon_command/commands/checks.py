@@ -39,7 +39,7 @@ def advice(call: Invocation) -> Answer:
     dry_run=True,
 )
 def repair(call: Invocation) -> Answer:
-    """Mend what verify finds, as far as nothing is guessed. Exit code 1: faults are left, with what to do about them.
+    """Repair the faults that verify finds, without guessing. Exit code 1: some faults are left, with advice for each.
 
     Snapshots never change: a corrected one follows the newest one, and older ones keep their faults until they expire.
     """

@@ -24,7 +24,7 @@ def _system_table(name: str, columns: tuple[str, ...], help_text: str) -> click.
         rows = list(rows_of(table.to_batches(shown, call["filter"], call["limit"])))
         return Answer(rows, None if rows else f"no rows in {table.location}")
 
-    run.__doc__ = f"{help_text} The columns are those of the system table {SEPARATOR}{name}."
+    run.__doc__ = f"{help_text} The columns are the same as in the system table {SEPARATOR}{name}."
     return command(name, COLUMNS, FILTER, _LIMIT)(run)
 
 

@@ -16,7 +16,7 @@ from paimon_core.options.listing import KINDS, Listed, listed
     table=False,
 )
 def options(call: Invocation) -> Answer:
-    """Explain every option of a table, or the one of a name: its effect and its default."""
+    """Explain every option of a table, or the option with a name: its effect and its default."""
     name = call["name"]
     if name is None:
         rows = [_row(one) for one in listed() if call["kind"] in (None, one.kind)]

@@ -24,7 +24,7 @@ _MOMENTS = {
     "version": "scan.version",
     "watermark": "scan.watermark",
 }
-"""The options of a read that choose a moment, by the options of this command."""
+"""The read options that choose a snapshot, by the options of this command."""
 
 
 @command(
@@ -76,7 +76,7 @@ def get(call: Invocation) -> Answer:
     COLUMNS,
     FILTER,
     *WHEN,
-    click.Option(["--analyze"], is_flag=True, help="Read the rows as well, drop them, and say what was measured."),
+    click.Option(["--analyze"], is_flag=True, help="Also read the rows, discard them, and print the measurements."),
     click.Option(
         ["--listed"],
         type=click.IntRange(min=0),
@@ -87,7 +87,7 @@ def get(call: Invocation) -> Answer:
     spark=True,
 )
 def explain(call: Invocation) -> Answer:
-    """Explain a read: which files it opens, what pruning leaves out and by what, what is merged, where filters act.
+    """Explain a read: the files that it opens, the effect of each pruning step, the merged rows, and the filters.
 
     With --spark it also says whether Spark's own scan reads, and why not.
     """

@@ -38,7 +38,7 @@ _FIXED: Final = {
     "allow-upper-case": _Fixed("true", "names are case sensitive; leave it out, and write names as they are stored"),
     "table.type": _Fixed("managed", "dropping a table deletes its files; leave it out"),
     "defaultDatabase": _Fixed("default", "leave it out, and choose a database with USE or in the names of tables"),
-    "warehouse": _Fixed(None, "the warehouse is an argument of its own; leave the option out"),
+    "warehouse": _Fixed(None, "the warehouse is a separate argument; leave out the option"),
 }
 _SERVICE_PREFIXES: Final = ("dlf.", "jdbc.", "header.")
 _WITHOUT_EFFECT: Final = (

@@ -65,7 +65,7 @@ class ReadOptions:
     part: range | None = None
     """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
     unbounded: bool = False
-    """True if the bytes of a batch need no limit, because the caller holds all rows in memory anyway."""
+    """True if the size of a batch needs no limit, because the caller keeps all rows in memory."""
     counts: ReadCounts | None = None
     """Counts to update; `None`: nothing is counted."""
 

@@ -98,7 +98,7 @@ def _extents(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
             extents.setdefault(column, {})[kind] = struct.unpack_from(">ii", head, at)
             at += 8
     if at + 4 > length:
-        raise ValueError(f"its head has {length} bytes, but takes {at + 4}")
+        raise ValueError(f"its header needs {at + 4} bytes, but is declared with {length}")
     return extents
 
 

@@ -12,7 +12,7 @@ _UNABLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ER
 
 
 def sync_all(paths: Collection[str], root: str | None) -> None:
-    """Sync files, their directories, and all directories between those and ``root``.
+    """Sync files, their directories, and all parent directories up to ``root``.
 
     Above a directory outside ``root`` all directories are synced. Missing files are skipped, and so are file systems
     that cannot sync. Raises OSError if the disk did not take the content.

@@ -73,7 +73,7 @@ def put_if_absent(filesystem: Any, path: str, data: bytes) -> bool:
 
 
 def _failed_precondition(error: OSError) -> bool:
-    """Return True if the store answered 412: only one condition was sent, so it is the one that failed."""
+    """Return True if the store answered 412: only one condition was sent, so this condition failed."""
     response = getattr(error.__cause__, "response", None) or {}
     return response.get("Error", {}).get("Code") in ("PreconditionFailed", "412")
 

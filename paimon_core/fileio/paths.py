@@ -22,7 +22,7 @@ def join(*parts: str) -> str:
 
 
 def scheme_of(path: str) -> str:
-    """Return the lower-case URL scheme; ``"file"``: the path has none."""
+    """Return the lower-case URL scheme; ``"file"`` for a path without a scheme."""
     match = _SCHEME.match(path)
     return match[1].lower() if match else "file"
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_core.errors import NotFoundError
 
 UNKNOWN_MODIFIED = 2**63 - 1
-"""The modification time of a file whose store reports none: such a file never counts as old."""
+"""The modification time of a file whose store reports no time, so that the file never counts as old."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Store:
     title: str
     """The name in messages."""
     schemes: tuple[str, ...]
-    """The URL schemes, in lower case; the first is the one that fsspec knows."""
+    """The URL schemes, in lower case; fsspec knows the first scheme."""
     same_files: bool = False
     """True if all schemes name the same files, so that ``s3a://b/f`` is ``s3://b/f``."""
     options: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Store:
     flat: bool = False
     """True if a directory is only a prefix of names."""
     object_store: bool = False
-    """True if a path names a bucket that needs credentials of its own: a table may name files there (decision 15)."""
+    """True if a path names a bucket with separate credentials; a table may name files there (decision 15)."""
     renames_atomically: bool = False
     """True if renaming a directory is one step."""
     package: str | None = None

@@ -1,4 +1,4 @@
-"""`STORES`: every kind of store with facts of its own. Another scheme is read through fsspec, without commits."""
+"""`STORES`: every kind of store with special properties. Other schemes are read through fsspec, without commits."""
 
 from collections.abc import Mapping
 from typing import Any, Final

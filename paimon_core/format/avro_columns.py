@@ -68,7 +68,7 @@ def decode_columns(
     data = b"".join([*(content for _, content in blocks), _PAD])
     ends = np.cumsum([len(content) for _, content in blocks])
     starts = ends - [len(content) for _, content in blocks]
-    by_count = np.argsort(-counts, kind="stable")  # blocks that have further records are always the first ones
+    by_count = np.argsort(-counts, kind="stable")  # blocks with remaining records always come first
     columns = {path: FieldColumn(kind) for path, kind in kinds.items()}
     step = _BlockCursors(data).record(schema, columns, ())
     cursors, stop, records = starts[by_count], ends[by_count], counts[by_count]

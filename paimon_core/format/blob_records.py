@@ -73,7 +73,7 @@ class BlobFileWriter(FormatWriter):
     def __init__(self, sink: Any, fields: Sequence[DataField]) -> None:
         self._sink, self._schema = sink, arrow_schema(fields)
         self._index: list[bytes] = []
-        self._last_length = 0  # the index stores the difference of each length from the one before
+        self._last_length = 0  # the index stores the difference of each length from the previous length
         self._written = 0  # bytes
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:

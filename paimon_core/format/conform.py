@@ -1,4 +1,4 @@
-"""Conversion of the columns of a file to the one Arrow type that each column has in the engine.
+"""Conversion of the columns of a file to the canonical Arrow types of the engine.
 
 Writers use different physical types for one column type (format 7.4-7.6): narrow integers in wide ones, strings without
 annotation, decimals in fixed bytes, times as integers, other names of list elements. A conversion without loss is done

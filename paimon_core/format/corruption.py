@@ -33,7 +33,7 @@ def as_corrupted(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError as cause:  # pyarrow's is an ArrowException as well
+    except MemoryError as cause:  # pyarrow's MemoryError is also an ArrowException
         allocation = _ALLOCATION.search(str(cause))
         if allocation is None or int(allocation[1]) < _ABSURD_ALLOCATION:
             raise

@@ -154,7 +154,7 @@ def _with_positions(
 
 
 def _read_ahead(source: Any) -> Any:
-    """Return a small local file as a buffer in memory, any other source as it is."""
+    """Return a small local file as a buffer in memory; any other source unchanged."""
     if isinstance(source, pa.OSFile) and source.size() <= _WHOLE_FILE:
         return pa.BufferReader(source.read_buffer(source.size()))
     return source

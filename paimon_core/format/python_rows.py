@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def python_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return one dict for each row; maps are dicts as well, at any depth.
+    """Return one dict for each row; maps become dicts too, at any depth.
 
     pyarrow before 20 can only return maps as lists of pairs. Raises KeyError for a map with a duplicate key.
     """

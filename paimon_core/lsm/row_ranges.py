@@ -15,7 +15,7 @@ def is_blob(file: DataFileMeta) -> bool:
 
 
 def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
-    """Group files by their row ranges, in order of row ids. A file without row ids is a group of its own.
+    """Group files by their row ranges, in order of row ids. A file without row ids is a separate group.
 
     Raises CorruptedError if files share some of their rows but not all.
     """

@@ -176,7 +176,7 @@ def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bo
                 not _takes_bytes(schema["items" if kind == "array" else "values"], takes_bytes_by_name)
                 and kind == "array"
             ):
-                raise ValueError("a list of items without bytes")
+                raise ValueError("a list with items, but without bytes")
             return True
         case "fixed":
             return bool(schema["size"])

@@ -36,7 +36,7 @@ RunBatches: TypeAlias = list[list[pa.RecordBatch]]
 _BUFFERED_ROWS = 16_384  # a run with fewer buffered rows refills, so that tiny batches do not make tiny windows
 _BUFFERED_BYTES = 4 << 20  # but not at this size: with long rows, a window of many runs would be too large
 _ALL_BUFFERED = 32 << 20  # upper limit for all runs together, which lowers the limit of each run
-_SINGLE_RUN_ROWS = 4_096  # at least this many consecutive rows of one run are a window of their own
+_SINGLE_RUN_ROWS = 4_096  # at least this many consecutive rows of one run become a separate window
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
 

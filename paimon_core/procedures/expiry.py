@@ -63,7 +63,7 @@ def remove_orphan_files(call: Call) -> Rows:
     call.refuse("parallelism", "remove it: the tasks use the whole cluster")
     mode = (call.text("mode") or _MODES[0]).lower()
     if mode not in _MODES:
-        raise InvalidInputError(f"argument 'mode' of remove_orphan_files is one of {list(_MODES)}, not {mode!r}")
+        raise InvalidInputError(f"argument 'mode' of remove_orphan_files must be one of {list(_MODES)}, not {mode!r}")
     before, dry_run, count, total = call.millis("older_than"), bool(call["dry_run"]), 0, 0
     for table in call.tables():
         runner = call.runner(table) if mode == _MODES[0] else LOCAL

@@ -52,7 +52,7 @@ class KeyCache:
 
 
 def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
-    """Return the number of each row's value in these columns, and the first row of each number."""
+    """Return for each row the number of its value in these columns, and the first row of each number."""
     code: Positions = np.zeros(rows.num_rows, np.int64)
     for name in names:
         column = in_key_order(rows.column(name).combine_chunks()).dictionary_encode()

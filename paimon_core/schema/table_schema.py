@@ -203,7 +203,7 @@ def _check_ids(schema_id: int, highest_field_id: int) -> None:
     if not 0 <= schema_id < 2**63:
         raise ValueError(f"the id {schema_id}: ids of schemas are from 0 to {2**63 - 1}")
     if highest_field_id > LARGEST_COLUMN_ID:
-        raise ValueError(f"the column id {highest_field_id}: ids of columns are at most {LARGEST_COLUMN_ID}")
+        raise ValueError(f"the column id {highest_field_id} is above the largest id, {LARGEST_COLUMN_ID}")
 
 
 def _text(value: Any) -> str:

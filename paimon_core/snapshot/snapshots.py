@@ -80,7 +80,7 @@ class Snapshots:
         raise self._unstable()
 
     def _newest_of(self, ids: list[int], *, last_try: bool) -> Snapshot | None:
-        """Return the newest of the listed snapshots that follows the one before it; `None`: list them again."""
+        """Return the newest listed snapshot whose predecessor is also listed; `None`: list the snapshots again."""
         while ids:
             newest = self.find(ids.pop())
             if newest is None:  # expired or rolled back since it was listed

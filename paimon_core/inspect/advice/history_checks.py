@@ -104,7 +104,7 @@ def many_manifests(facts: Facts) -> Iterator[Found]:
     elif 2 * deleted >= limits.dead_entries and 4 * (added - deleted) < added + deleted:
         text = (
             f"Manifests hold {count(added + deleted, 'entry', 'entries')} for {count(added - deleted, 'live file')}: "
-            "planning reads the others in vain."
+            "planning reads the others for nothing."
         )
         measure = Measure("entries of deleted files", 2 * deleted, "entries", limits.dead_entries)
         yield Found(HINT, Scope(), text, measure, facts.remedies.compact_manifests())

@@ -11,7 +11,7 @@ SEVERE: Final = "severe"
 WARNING: Final = "warning"
 """Reads, writes or storage cost clearly more than they need to."""
 HINT: Final = "hint"
-"""The table would be faster or smaller; there may be reasons to leave it as it is."""
+"""The table would be faster or smaller, but there may be reasons not to change it."""
 SEVERITIES: Final = (SEVERE, WARNING, HINT)
 """The severities, most urgent first."""
 

@@ -29,7 +29,7 @@ class RowRanges:
 
 
 def row_ranges(files: Files) -> RowRanges:
-    """Return the row ranges of files; a data file without row ids is a row range of its own."""
+    """Return the row ranges of files; a data file without row ids is a separate row range."""
     data, blobs = np.flatnonzero(files.blob == 0), np.flatnonzero(files.blob)
     single = np.where(files.first_row[data] < 0, data, -1)
     keys = np.stack([files.bucket[data], files.first_row[data], single])

@@ -1,4 +1,4 @@
-"""The parts of an explanation: what pruning left out, where filters act, what is merged."""
+"""The parts of an explanation: the effect of pruning, the filters at each step, and the merged rows."""
 
 from dataclasses import dataclass
 

@@ -27,7 +27,7 @@ from paimon_core.types.sorted_values import run_starts
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 _I64 = npt.NDArray[np.int64]
-_LARGE_GROUP = 64  # rows from which a group gets a numpy call of its own
+_LARGE_GROUP = 64  # rows from which a group gets a separate numpy call
 _EXACT = Context(prec=80)
 
 

@@ -47,7 +47,7 @@ def listagg(field: FieldOptions) -> Aggregate:
 
 
 def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column, Positions]:
-    """Return each group's first text unchanged, then those tokens of its other texts that are new in the group."""
+    """Return each group's first text unchanged, followed by the tokens of its other texts that are new in the group."""
     if not len(texts):
         return texts, group
     opens = run_starts(group)

@@ -47,7 +47,7 @@ def test_options_that_tune_java_warn(tmp_path):
         ("case-sensitive", "false", "write names as they are stored"),
         ("table.type", "external", "dropping a table deletes its files"),
         ("defaultDatabase", "sales", "choose a database with USE"),
-        ("warehouse", "/elsewhere", "an argument of its own"),
+        ("warehouse", "/elsewhere", "a separate argument"),
     ],
 )
 def test_options_that_choose_another_catalog_are_refused(tmp_path, key, value, advice):
