@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from typing import Any, TypeAlias
 
@@ -24,12 +24,17 @@ _WIDE = 100_000  # width for a file or a pipe, where nothing is truncated
 class Answer:
     """The result of a command: rows, or facts by name.
 
-    ``text``: the text for people instead of the data; ``problem``: True for exit code 1.
+    Args:
+        data: the rows or facts, which JSON output prints unchanged.
+        text: the text for people instead of the data; `None`: the data.
+        problem: True for exit code 1.
+        nulls: the text for people instead of NULL, by column.
     """
 
     data: Sequence[Row] | Row | None
     text: str | None = None
     problem: bool = False
+    nulls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Output:
             for name, value in answer.data.items():
                 click.echo(f"{name:{width}}  {shown(value)}".rstrip())
         else:
-            self.grid(answer.data)
+            self.grid([_without_nulls(row, answer.nulls) for row in answer.data] if answer.nulls else answer.data)
 
     def grid(self, rows: Sequence[Row]) -> None:
         """Print rows as a table; on a terminal long values are wrapped, elsewhere nothing is truncated."""
@@ -77,6 +82,11 @@ class Output:
             click.echo(("\n" if first else ",\n") + to_json(row), nl=False)
             first = False
         click.echo("\n]" if not first else "]")
+
+
+def _without_nulls(row: Row, texts: Mapping[str, str]) -> Row:
+    """Return a row with texts instead of NULL values."""
+    return {name: texts.get(name) if value is None else value for name, value in row.items()}
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

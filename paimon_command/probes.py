@@ -24,12 +24,16 @@ _NO_PUT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check; ``advice``: what to do, or an empty text."""
+    """The outcome of one check.
+
+    ``advice``: what to do, or an empty text. ``note``: True for a fact that no check is needed for.
+    """
 
     check: str
     fine: bool
     found: str
     advice: str = ""
+    note: bool = False
 
 
 class _Failed(Exception):
@@ -42,6 +46,8 @@ def probe(io: FileIO, root: str) -> Iterator[Finding]:
     The first file creates a missing directory, which is deleted again if it is empty at the end.
     """
     existed = io.exists(root)
+    if not existed:
+        yield Finding("directory", True, "the directory does not exist yet", note=True)
     directory = join(root, f".doctor-{uuid4()}")
     path = join(directory, "probe")
     checks: tuple[tuple[str, Callable[[], str]], ...] = (

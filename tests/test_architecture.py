@@ -123,7 +123,6 @@ def test_engine_starts_without_pandas():
 
 MOST_LINES, MOST_LINES_OF_A_CLASS = 600, 400
 LONG_TESTS = {
-    "tests/command/test_command.py": 617,
     "tests/conformance/java/Judge.java": 1523,
     "tests/core/iceberg/test_iceberg_metadata.py": 639,
     "tests/model/test_merge_tree.py": 624,

@@ -53,14 +53,17 @@ def repair(call: Invocation) -> Answer:
     return Answer(found, str(report), problem=not report.sound)
 
 
-@command("doctor", click.Argument(["within"], metavar="TABLE|WAREHOUSE"), table=False)
+@command("doctor", click.Argument(["within"], required=False, metavar="[TABLE|WAREHOUSE]"), table=False)
 def doctor(call: Invocation) -> Answer:
     """Try on the storage what a commit needs, and say what to set. Exit code 1: something is missing.
 
     It lists, reads a range, creates a file only if it is absent, and compares clocks. Its files are deleted again.
+    Without an argument, it tries the directory of --warehouse.
     """
     within, findings = call["within"], list[Finding]()
-    if not is_path(within):
+    if within is None:
+        within = catalog_of(call["warehouse"], call["option"]).warehouse
+    elif not is_path(within):
         if call["warehouse"] is None:
             within = f"./{within}"
         else:
@@ -91,7 +94,10 @@ def _table(root: str, given: Mapping[str, str]) -> Finding:
 def _report(findings: list[Finding]) -> str:
     lines = []
     for one in findings:
-        lines.append(f"{'ok  ' if one.fine else 'FAIL'} {one.check}: {one.found}")
+        if one.note:
+            lines.append(f"note {one.found}")
+        else:
+            lines.append(f"{'ok  ' if one.fine else 'FAIL'} {one.check}: {one.found}")
         if one.advice:
             lines.append(f"     {one.advice}")
     return "\n".join(lines)

@@ -1,19 +1,22 @@
 """List a warehouse and describe a table."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from paimon_command.invocation import Invocation, command
-from paimon_command.location import catalog_of, is_path
+from paimon_command.location import catalog_of, is_path, storage_options
 from paimon_command.output import Answer, Output, shown
 from paimon_core import Snapshot, Table, TableSchema
-from paimon_core.engine import shown_options, summary_document, table_summary
-from paimon_core.errors import hide_secrets
+from paimon_core.engine import FileIO, shown_options, summary_document, table_summary
+from paimon_core.errors import NotFoundError, hide_secrets
 
 _STDOUT = "-"
+_NO_TABLES = "(no tables)"
+_EXAMPLE = "shop.db"
 
 
 @command("ls", click.Argument(["within"], required=False, metavar="[WAREHOUSE|DATABASE]"), table=False)
@@ -27,11 +30,23 @@ def ls(call: Invocation) -> Answer:
         database = within
     catalog = catalog_of(warehouse, call["option"])
     names = catalog.list_databases() if database is None else [database]
+    if not names:
+        return _no_database(catalog.warehouse, call["option"])
     rows: list[dict[str, object]] = []
     for name in names:
         tables = catalog.list_tables(name)
         rows += [{"database": name, "table": table} for table in tables] or [{"database": name, "table": None}]
-    return Answer(rows, None if rows else f"no database in {hide_secrets(catalog.warehouse)}")
+    return Answer(rows, nulls={"table": _NO_TABLES})
+
+
+def _no_database(root: str, options: Mapping[str, str]) -> Answer:
+    """Return the answer for a warehouse without databases: a problem, unless its directory is empty."""
+    io = FileIO.of(root, storage_options(options, root))
+    if not io.exists(root):
+        raise NotFoundError(f"there is no directory {root}")
+    if io.list(root):
+        return Answer([], f"no database here; a warehouse holds directories such as {_EXAMPLE}", problem=True)
+    return Answer([], f"no database in {hide_secrets(root)}")
 
 
 @command(

@@ -1,8 +1,9 @@
 """Read rows, look up a row by key, explain a read, and follow changes as they are committed."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from shlex import quote
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import pyarrow as pa
 from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
 from paimon_command.output import Answer, rows_of, to_json
 from paimon_command.spark import spark_explanation, spark_session
-from paimon_core import Stream
+from paimon_core import Stream, Table
 from paimon_core.engine import DEFAULT_LISTED, value_of_text
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.types.columns import find_column
@@ -58,17 +59,36 @@ def get(call: Invocation) -> Answer:
     """Look up the row of a primary key. Exit code 1: no row has this key."""
     table = call.table()
     fields, key = table.schema.fields, {}
-    for text in call["key"]:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.UsageError(f"{text!r} is not COLUMN=VALUE")
+    for name, value in _pairs(call["key"]):
         field = find_column(fields, name, table.path)
         key[field.name] = value_of_text(field.name, value, field.type, "the key")
+    missing = [name for name in table.schema.primary_keys if name not in key]
+    if missing:
+        raise InvalidInputError(f"the key also needs {', '.join(missing)}: {_whole_key(call, table, key)}")
     rows = table.get(key, call["columns"])
     if rows is None:
         return Answer(None, f"no row of {table.path} has the key {' '.join(call['key'])}", problem=True)
     assert isinstance(rows, dict)
     return Answer(rows)
+
+
+def _whole_key(call: Invocation, table: Table, key: Mapping[str, object]) -> str:
+    """Return the command that looks up a whole key: `...` stands for each missing value."""
+    texts = {find_column(table.schema.fields, name, table.path).name: value for name, value in _pairs(call["key"])}
+    names = [*table.schema.primary_keys, *(name for name in key if name not in table.schema.primary_keys)]
+    parts = [f"{name}={quote(texts[name]) if name in texts else '...'}" for name in names]
+    return " ".join([call.name, quote(call["table"]), *parts])
+
+
+def _pairs(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Split texts such as COLUMN=VALUE. Raises UsageError for another text."""
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"{text!r} is not COLUMN=VALUE")
+        pairs.append((name, value))
+    return pairs
 
 
 @command(

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,66 +13,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
-from paimon_command import probes
 from paimon_command.command_registry import COMMANDS
-from paimon_command.main import command
-from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core import Schema, Table
 from paimon_core.errors import MissingDependencyError
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.procedures.procedure_registry import PROCEDURES
-from tests.support.s3_server import s3_server
-from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments, **environment):
-    return CliRunner().invoke(command, [str(one) for one in arguments], env=environment)
-
-
-def answer(*arguments, code=0):
-    """The JSON of a command."""
-    result = run(*arguments, "--json")
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
-
-
-def process(*arguments, code="from paimon_command.main import main; main()", **settings):
-    """The command as a process of its own."""
-    given = [str(one) for one in arguments]
-    return subprocess.run(
-        [sys.executable, "-c", code, *given], cwd=ROOT, capture_output=True, text=True, check=False, **settings
-    )
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    made = keyed_table(tmp_path_factory.mktemp("template") / "t", bucket="1")
-    for number in range(3):
-        made.write(orders((number, "v", number), (9, "w", number)))
-    made.tags.create("v2", 2)
-    made.branches.create("b", "v2")
-    return made.path
-
-
-@pytest.fixture
-def table(tmp_path, template):
-    """Three snapshots of a table with a primary key, with a branch and a tag of the second."""
-    shutil.copytree(template, tmp_path / "t")
-    return Table.open(str(tmp_path / "t"))
-
-
-@pytest.fixture
-def warehouse(tmp_path):
-    catalog = FileSystemCatalog(str(tmp_path / "w"))
-    for database in ("db", "empty"):
-        catalog.create_database(database)
-    catalog.create_table("db.t", Schema(pa.schema([("a", pa.int64())]))).write(pa.table({"a": [1]}))
-    return catalog.warehouse
-
+from tests.support.command import ROOT, answer, process, run
+from tests.support.tables import append_table, files_below, keyed_table, orders
 
 # ---- one call of each, as JSON
 
@@ -163,7 +111,32 @@ def test_ls_lists_databases_and_tables(warehouse):
     assert answer("ls", warehouse) == [{"database": "db", "table": "t"}, {"database": "empty", "table": None}]
     assert answer("ls", "db", "--warehouse", warehouse) == [{"database": "db", "table": "t"}]
     result = run("ls", PAIMON_WAREHOUSE=warehouse)
-    assert result.stdout.splitlines() == ["database  table", "db        t", "empty     NULL"]
+    assert result.stdout.splitlines() == ["database  table", "db        t", "empty     (no tables)"]
+
+
+def test_ls_reports_missing_directory_and_directory_without_database(tmp_path):
+    missing = run("ls", tmp_path / "typo")
+    assert (missing.exit_code, missing.stderr) == (1, f"Error: there is no directory {tmp_path / 'typo'}\n")
+    assert not (tmp_path / "typo").exists()
+    assert (run("ls", tmp_path).exit_code, answer("ls", tmp_path)) == (0, [])
+    (tmp_path / "notes.txt").write_text("x")
+    other = run("ls", tmp_path)
+    wanted = "no database here; a warehouse holds directories such as shop.db\n"
+    assert (other.exit_code, other.stdout) == (1, wanted)
+    assert answer("ls", tmp_path, code=1) == []
+
+
+def test_ls_hides_password_of_missing_directory():
+    result = run("ls", "file://user:secret@host/typo")
+    assert (result.exit_code, "secret" in result.output) == (1, False)
+
+
+def test_get_names_missing_key_columns(tmp_path):
+    columns = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("dt", pa.string(), nullable=False)])
+    schema = Schema(columns, primary_keys=["dt", "id"], partition_keys=["dt"], options={"bucket": "1"})
+    path = Table.create(str(tmp_path / "my orders"), schema).path
+    result = run("get", path, "ID=2")
+    assert (result.exit_code, result.stderr) == (1, f"Error: the key also needs dt: get '{path}' dt=... id=2\n")
 
 
 def test_table_by_name_and_its_branch_and_system_table(warehouse):
@@ -377,82 +350,6 @@ def test_branch_is_merged(tmp_path):
     planned = answer("branch", made.path, "b", "--merge", "--dry-run")
     assert planned == {"dry_run": True, **answer("branch", made.path, "b", "--merge")}
     assert [row["id"] for row in answer("read", made.path)] == [1]
-
-
-# ---- doctor
-
-
-def test_doctor_leaves_nothing(table, tmp_path):
-    before = files_below(table.path)
-    told = answer("doctor", table.path)
-    assert [row["check"] for row in told][-1] == "table"
-    assert all(row["fine"] for row in told)
-    assert files_below(table.path) == before
-    answer("doctor", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-def test_doctor_finds_store_that_replaces_files(monkeypatch, tmp_path):
-    def replacing(self, path, data):
-        self.write(path, data)
-        return True
-
-    monkeypatch.setattr(LocalStorage, "create_exclusive", replacing)
-    told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
-    assert not told["put-if-absent"]["fine"]
-    assert not told["put-if-absent, 8 at once"]["fine"]
-    assert "conditional puts" in told["put-if-absent"]["advice"]
-    assert told["ranged read"]["fine"]
-
-
-def test_doctor_finds_table_that_cannot_be_written(tmp_path):
-    made = append_table(tmp_path / "t")
-    path = Path(made.path) / "schema" / "schema-0"
-    stored = json.loads(path.read_text())
-    path.write_text(json.dumps({**stored, "options": {**stored["options"], "type": "format-table"}}))
-    told = answer("doctor", made.path, code=1)
-    assert (told[-1]["check"], told[-1]["fine"], "format-table" in told[-1]["found"]) == ("table", False, True)
-
-
-def test_doctor_finds_clock_that_is_wrong(monkeypatch, tmp_path):
-    monkeypatch.setattr(probes.time, "time", lambda: 1000.0)
-    told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
-    assert "NTP" in told["clock"]["advice"]
-
-
-def test_doctor_says_that_store_takes_no_commits():
-    told = answer("doctor", "memory://warehouse/x", code=1)
-    assert [(row["check"], row["fine"]) for row in told] == [("list", True), ("commit", False)]
-    assert "memory://" in told[-1]["found"]
-
-
-def s3_options(options):
-    return [part for key, value in options.items() for part in ("--option", f"{key}={value}")]
-
-
-@pytest.mark.more
-def test_table_on_s3():
-    """Keys come from the environment, so that no list of processes shows them."""
-    with s3_server() as (root, options):
-        given = {key: value for key, value in options.items() if not key.endswith("-key")}
-        keys = {"AWS_ACCESS_KEY_ID": options["s3.access-key"], "AWS_SECRET_ACCESS_KEY": options["s3.secret-key"]}
-        catalog = FileSystemCatalog(f"{root}/w", options)
-        catalog.create_database("db")
-        made = catalog.create_table("db.t", Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"}))
-        made.write(orders((1, "a", 1)))
-        for arguments in (["doctor", f"{root}/w"], ["doctor", made.path], ["read", "db.t", "-w", f"{root}/w"]):
-            result = run(*arguments, *s3_options(given), "--json", **keys)
-            assert result.exit_code == 0, result.output
-        assert not [name for name in made.store.io.list(f"{root}/w") if "doctor" in name.name]
-
-
-@pytest.mark.more
-def test_doctor_finds_store_that_overlooks_conditions():
-    with s3_server(ignore_conditions=True) as (root, options):
-        result = run("doctor", f"{root}/w", *s3_options(options), "--json")
-        told = {row["check"]: row for row in json.loads(result.stdout)}
-    assert result.exit_code == 1
-    assert {name for name, row in told.items() if not row["fine"]} == {"put-if-absent", "put-if-absent, 8 at once"}
 
 
 # ---- wrong names and wrong usage
