@@ -6,7 +6,7 @@ from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.fileio import FileIO
 
 THREADS = 8
-"""Files copied at a time."""
+"""The number of files that are copied at the same time."""
 _PART = 4 << 20  # bytes
 
 
@@ -18,14 +18,14 @@ def copy_file(
     Memory: one part of 4 MiB, or the file itself on a store that reads small files whole.
 
     Args:
-        source_io: of the source.
+        source_io: the FileIO of the source.
         source: the path of the file.
-        target_io: of the target.
+        target_io: the FileIO of the target.
         target: the path of the copy.
-        size: the bytes that the file must have; `None`: any number.
-        may_link: the copy may share its bytes with the source (`FileIO.copy_within`).
+        size: the size that the file must have, in bytes; `None`: any size.
+        may_link: True if the copy may share its bytes with the source (`FileIO.copy_within`).
 
-    Raises FileNotFoundError without the source, CommitConflictError if it has another size.
+    Raises FileNotFoundError if the source is missing, CommitConflictError if it has another size.
     """
     if source_io == target_io and target_io.copy_within(source, target, may_link=may_link):
         return
@@ -39,4 +39,6 @@ def _parts(io: FileIO, path: str, size: int | None) -> Iterator[bytes]:
             done += len(part)
             yield part
     if size is not None and done != size:
-        raise CommitConflictError(f"{path} has {done} bytes, not {size} as was said of it: was it replaced? Try again")
+        raise CommitConflictError(
+            f"{path} has {done} bytes, but {size} were expected: it may have been replaced. Try again"
+        )

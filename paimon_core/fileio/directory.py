@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 def numbers_in(listed: Iterable[FileStatus], prefix: str) -> list[int]:
     """Return the numbers of the files ``<prefix><number>`` in a listing, ascending.
 
-    Other names are skipped. So is ``<prefix>09``: no engine writes leading zeros.
+    Other names are skipped, including ``<prefix>09``, because no engine writes leading zeros.
     """
     names = (status.name for status in listed if not status.is_directory)
     tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
@@ -80,7 +80,7 @@ class NumberedDirectory:
         return int(text) if text.isdigit() and len(text) < 20 and int(text) > 0 else None
 
     def write_hint(self, which: Hint, number: int) -> bool:
-        """Replace the hint; return False if that failed: a missing hint only costs readers a listing."""
+        """Replace the hint; return False if that failed, which only costs readers a listing."""
         for _ in range(_HINT_TRIES):
             try:
                 self.io.write(join(self.directory, which), b"%d" % number)

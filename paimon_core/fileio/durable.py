@@ -1,4 +1,4 @@
-"""Files and their names synced to the disk, so that they survive a power cut."""
+"""Syncing of files and their names to the disk, so that they survive a power cut."""
 
 import errno
 import os
@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable
 from paimon_core.fileio.parallel import parallel_map
 
 THREADS = 32
-"""Files synced at a time: the disk writes many in about the time of one."""
+"""The number of files synced at the same time; the disk writes many files in about the time of one."""
 _UNABLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EROFS}
 
 
 def sync_all(paths: Collection[str], root: str | None) -> None:
     """Sync files, their directories, and all parent directories up to ``root``.
 
-    Above a directory outside ``root`` all directories are synced. Missing files are skipped, and so are file systems
-    that cannot sync. Raises OSError if the disk did not take the content.
+    For a directory outside ``root``, all its parents are synced. Missing files and file systems that cannot sync are
+    skipped. Raises OSError if the disk did not store the content.
     """
     for _ in parallel_map(_sync, [*dict.fromkeys(paths), *_directories(paths, root)], THREADS):
         pass
@@ -58,7 +58,7 @@ def _sync(path: str) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except PermissionError:
-        if os.path.isdir(path):  # far above a table
+        if os.path.isdir(path):  # a directory far above a table
             return
         raise
     try:

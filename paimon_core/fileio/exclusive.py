@@ -1,7 +1,7 @@
 """Creation of a file only if it does not exist: the atomic step of every commit (format 13.2).
 
-A hard link on local disks, a conditional put on S3. Of all processes and machines that try at the same time one
-succeeds. Its complete content becomes visible under the final name in one step.
+The step is a hard link on local disks and a conditional put on S3. If several processes or machines try at the same
+time, exactly one succeeds. Its complete content becomes visible under the final name in one step.
 """
 
 import errno
@@ -34,8 +34,8 @@ def link_exclusive(path: str, data: bytes) -> bool:
     """Publish a file by hard link on a local file system; return False if the name is taken.
 
     Unlike ``rename``, ``link`` fails if the target exists. The content is complete and synced before the file gets its
-    name. On file systems without hard links (exFAT, some FUSE mounts) the file is opened with ``O_EXCL``. There one
-    writer wins as well, but a reader may see a half-written file, and a crash may leave one.
+    name. On file systems without hard links (exFAT, some FUSE mounts) the file is opened with ``O_EXCL``. There, too,
+    one writer wins, but a reader may see a half-written file, and a crash may leave one.
     """
     temporary = temporary_name(path)
     try:
@@ -58,8 +58,9 @@ def link_exclusive(path: str, data: bytes) -> bool:
 def put_if_absent(filesystem: Any, path: str, data: bytes) -> bool:
     """Publish a file by conditional put (``If-None-Match: *``) on S3; return False if the key is taken.
 
-    After an ``OSError`` the file may exist or not. False may mean this very call: if the answer to a put is lost, the
-    client repeats the put, and the store reports the client's own file. A caller that must know reads the content.
+    After an ``OSError`` the file may exist or not. False does not prove that another process took the key: if the
+    answer to a put is lost, the client repeats the put, and the store reports the client's own file. A caller that must
+    know reads the content.
     """
     try:
         filesystem.pipe_file(path, data, mode="create")

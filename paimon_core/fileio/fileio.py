@@ -1,4 +1,4 @@
-"""`FileIO`: the methods by which the engine reads and writes all bytes of a table."""
+"""`FileIO`: the methods with which the engine reads and writes all bytes of a table."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ class FileIO:
     several stores, because the data files of a table may be on another store. A missing file raises
     ``FileNotFoundError``; any other failure of a store raises ``OSError``.
 
-    A pickled FileIO holds its URL and options. Each process opens connections of its own, also after a fork. The repr
-    hides the options: they may hold credentials.
+    A pickled FileIO holds its URL and options. Each process opens separate connections, also after a fork. The repr
+    hides the options, because they may hold credentials.
     """
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None, fixed: Sequence[str] = ()) -> None:
@@ -37,10 +37,10 @@ class FileIO:
         return cls(path, storage_options)
 
     def inside(self, *directories: str) -> "FileIO":
-        """Return a FileIO that makes no directory of these, nor their parents.
+        """Return a FileIO that never creates these directories or their parents.
 
-        A write into a missing one raises MissingDirectoryError. So a writer does not bring a directory back that was
-        dropped or renamed. Stores without directories ignore the call, and so do subclasses that do not override it.
+        If one is missing, a write into it raises MissingDirectoryError. So a writer does not recreate a directory that
+        was dropped or renamed. Stores without directories and subclasses without an override ignore the call.
         """
         if type(self) is not FileIO or scheme_of(self._url) != "file" or directories == self._fixed:
             return self
@@ -75,16 +75,17 @@ class FileIO:
         return self._storage(path).create(path)
 
     def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
-        """Create or replace a file by these bytes, one part behind the other; atomic where `write` is.
+        """Create or replace a file with the concatenated parts; atomic where `write` is.
 
-        A file that is there after a crash is complete. Memory: one part.
+        A file that exists after a crash is complete. Memory: one part.
         """
         self._storage(path).write_parts(path, parts)
 
     def copy_within(self, source: str, target: str, *, may_link: bool = False) -> bool:
-        """Copy a file inside its store, so that no byte passes through this process; return False if it cannot.
+        """Let the store copy a file, without its bytes passing through this process; return False if it cannot.
 
-        Atomic. ``may_link``: the copy may share its bytes with the source, which nobody may change in place then.
+        Atomic. ``may_link``: True if the copy may share its bytes with the source; then neither may be changed in
+        place.
         """
         if _client_key(source) != _client_key(target):
             return False
@@ -93,16 +94,17 @@ class FileIO:
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file with this content; return False, and change nothing, if the name is taken.
 
-        Atomic among all processes and machines. After an ``OSError`` the file may exist or not. On S3 False may mean
-        this very call (`exclusive.put_if_absent`). UnsupportedError if the store offers no safe way.
+        Atomic among all processes and machines. After an ``OSError`` the file may exist or not. On S3, False may be the
+        result of this call's own put (`exclusive.put_if_absent`). Raises UnsupportedError if the store has no safe
+        method.
         """
         return self._storage(path).create_exclusive(path, data)
 
     def sync(self, paths: Iterable[str], root: str) -> None:
         """Sync files and their directories up to ``root``, in parallel, so that they survive a power cut.
 
-        Object stores need no sync. A missing file is skipped, but the directory that held it is synced: so a deleted
-        file stays deleted. Raises OSError if a disk does not take the content.
+        Object stores need no sync. A missing file is skipped, but its directory is synced, so that a deleted file stays
+        deleted. Raises OSError if a disk does not store the content.
         """
         by_store: dict[str, list[str]] = {}
         for path in paths:
@@ -111,7 +113,7 @@ class FileIO:
             self._storage(stored[0]).sync(stored, root)
 
     def exists(self, path: str) -> bool:
-        """Return True if the path is a file or directory. Raises OSError if the store cannot be asked."""
+        """Return True if the path is a file or directory. Raises OSError if the store does not answer."""
         return self._storage(path).exists(path)
 
     def list(self, directory: str) -> list[FileStatus]:
@@ -129,7 +131,7 @@ class FileIO:
     def delete_empty_directory(self, path: str) -> bool:
         """Remove a directory if it is empty; return True if it was removed.
 
-        Atomic: a file that another process creates meanwhile stays. Object stores have no directories: False.
+        Atomic: a file that another process creates at the same time stays. Object stores have no directories: False.
         """
         return self._storage(path).delete_empty_directory(path)
 
@@ -141,7 +143,7 @@ class FileIO:
 
     @property
     def can_commit(self) -> bool:
-        """True if snapshots can be published safely on the store of the URL; found without I/O."""
+        """True if snapshots can be published safely on the store of the URL. Costs no I/O."""
         return self._storage(self._url).why_no_commit() is None
 
     def check_can_commit(self) -> None:

@@ -1,4 +1,4 @@
-"""The storage of local files, by plain system calls."""
+"""The storage of local files, with plain system calls."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ from paimon_core.fileio.store import Store
 
 T = TypeVar("T")
 _NO_LINK = NO_HARD_LINKS | {errno.EXDEV}
-_TRIES = 5  # to make a directory that others remove
+_TRIES = 5  # attempts to create a directory that other processes remove
 _NOT_REMOVED = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY}
 
 
@@ -26,7 +26,7 @@ class LocalStorage:
     """The storage of the local file system and of everything mounted in it.
 
     Args:
-        fixed: directories that writes do not make; see `FileIO.inside`.
+        fixed: directories that writes must not create; see `FileIO.inside`.
     """
 
     def __init__(self, fixed: Sequence[str] = ()) -> None:
@@ -50,7 +50,7 @@ class LocalStorage:
         self._replace(path, parts, synced=True)
 
     def copy_within(self, source: str, target: str, may_link: bool) -> bool:
-        """Give a file a second name by a hard link, if that is allowed and possible."""
+        """Create a hard link as the copy, if that is allowed and possible."""
         old, new = local_path(source), local_path(target)
         if not may_link or os.path.islink(old):  # a link to a symbolic link may lead nowhere
             return False
@@ -63,7 +63,7 @@ class LocalStorage:
         return True
 
     def _replace(self, path: str, parts: Iterable[bytes], *, synced: bool = False) -> None:
-        """Write a file under a temporary name, which becomes its own when the file is complete."""
+        """Write a file under a temporary name, and rename it when it is complete."""
         target = local_path(path)
         temporary = temporary_name(target)
         try:
@@ -79,13 +79,13 @@ class LocalStorage:
             raise
 
     def create(self, path: str) -> OutputStream:
-        """Open a new file under its final name: nobody reads the file before a commit names it."""
+        """Open a new file under its final name: no reader opens the file before a commit names it."""
         target = local_path(path)
         stream: OutputStream = self._with_parents(target, lambda: pa.OSFile(target, "wb"))
         return stream
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create a file by hard link, see `link_exclusive`; sync the directories made for it."""
+        """Create a file with a hard link, see `link_exclusive`; sync the directories created for it."""
         target = local_path(path)
         return self._with_parents(target, lambda: link_exclusive(target, data), synced=True)
 
@@ -102,7 +102,7 @@ class LocalStorage:
         return True
 
     def list(self, directory: str) -> list[FileStatus]:
-        """Return the entries of a directory; an entry that is deleted meanwhile is left out."""
+        """Return the entries of a directory, without entries that are deleted during the call."""
         found: list[FileStatus] = []
         try:
             with os.scandir(local_path(directory) or ".") as entries:
@@ -124,7 +124,7 @@ class LocalStorage:
             os.unlink(local_path(path))
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, if it exists; of a symbolic link only the link."""
+        """Remove a directory with everything in it, if it exists; for a symbolic link, remove only the link."""
         if os.path.islink(local_path(path)):
             self.delete(path)
             return
@@ -163,14 +163,15 @@ class LocalStorage:
         return None
 
     def _with_parents(self, path: str, action: Callable[[], T], *, synced: bool = False) -> T:
-        """Run an action; if the directory of ``path`` is missing, make it and run the action again.
+        """Run an action; if the directory of ``path`` is missing, create it and run the action again.
 
-        This is cheaper than making the directory every time. Another process may remove an empty directory in between.
+        This is cheaper than creating the directory every time. Another process may remove an empty directory in
+        between.
 
         Args:
-            path: the file that the action makes.
-            action: the action, which raises FileNotFoundError without the directory.
-            synced: sync the directories that are made.
+            path: the file that the action creates.
+            action: the action, which raises FileNotFoundError if the directory is missing.
+            synced: True to sync the created directories.
         """
         parent = os.path.dirname(path)
         tries = 0
@@ -184,7 +185,7 @@ class LocalStorage:
             self._make(parent, path, synced=synced)
 
     def _make(self, directory: str, path: str, *, synced: bool) -> None:
-        """Make a directory and its missing parents, but none that is fixed. Raises MissingDirectoryError."""
+        """Create a directory and its missing parents. Raises MissingDirectoryError if a fixed directory is missing."""
         inner = os.path.normpath(directory)
         tops = [top for top in self._fixed if inner == top or inner.startswith(os.path.join(top, ""))]
         if not tops:
@@ -202,7 +203,7 @@ class LocalStorage:
                         sync_directory(os.path.dirname(level))
         except FileNotFoundError:
             if os.path.isdir(top):
-                return  # an empty directory between both was removed: the caller tries again
+                return  # a directory in between was removed while empty: the caller tries again
             raise MissingDirectoryError(
                 f"{path} cannot be written: there is no directory {top}. The table, database or branch there was "
                 "dropped or renamed: open it by its name"

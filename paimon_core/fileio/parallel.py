@@ -1,6 +1,6 @@
-"""Threads: a map over many small reads, an iterator that computes its next item ahead, one that is measured.
+"""Threads: a map over many small reads, an iterator that computes its next item ahead, and an iterator with a timer.
 
-The pools are those of `concurrent.futures`, which has no bound on waiting items: the bound is written here.
+The pools are pools of `concurrent.futures`. They do not limit the number of waiting results, so this module does.
 """
 
 import os
@@ -27,9 +27,9 @@ def default_threads() -> int:
 def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None = None) -> Iterator[B]:
     """Yield ``fn(item)`` for every item, in order, computed by up to ``threads`` threads.
 
-    Memory: at most ``2 * threads`` results wait at a time. The first error, in the order of the items, is raised as it
-    is. After an error, or when the caller stops early, calls that have not started never start. A single item, or a
-    single thread, runs in the caller's thread. Calls see the context variables of the caller.
+    Memory: at most ``2 * threads`` results wait at a time. The first error, in the order of the items, is raised
+    unchanged. After an error, or when the caller stops early, no further call starts. A single item, or a single
+    thread, runs in the caller's thread. Calls see the context variables of the caller.
     """
     source = iter(items)
     first = list(islice(source, 2))
@@ -59,8 +59,8 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
 def ahead(items: Iterator[A]) -> Iterator[A]:
     """Yield the same items; a thread computes the next item while the caller uses the last one.
 
-    Memory: one item more than the caller holds. An error is raised at the position of its item. If the caller stops
-    early, the item in work is finished and dropped, and ``items`` is closed if it is a generator.
+    Memory: one item in addition to the caller's item. An error is raised at the position of its item. If the caller
+    stops early, the next item is still computed and then dropped, and ``items`` is closed if it is a generator.
     """
     with _closing(items), ThreadPoolExecutor(1, thread_name_prefix="paimon-ahead") as pool:
         following = pool.submit(next, items, _END)

@@ -1,4 +1,4 @@
-"""Paths are plain strings as the user gave them: ``/a/b``, ``file:///a/b``, ``s3://bucket/a``."""
+"""Functions on paths, which are plain strings as the user wrote them: ``/a/b``, ``file:///a/b``, ``s3://bucket/a``."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def absolute(path: str) -> str:
 
 
 def are_file_names(names: Sequence[str]) -> bool:
-    """Return True if no name leads out of its directory: no separator, not ``..``, not empty."""
+    """Return True if all names stay within their directory: without separators, not ``..``, not empty."""
     joined = "\n".join(names)
     return not any(text in joined for text in _FORBIDDEN) and not any(name in names for name in ("", ".", ".."))
 

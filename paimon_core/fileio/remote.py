@@ -17,17 +17,17 @@ from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
 
 WHOLE_FILE = 8 << 20
-"""Bytes: a file up to this size is read in one request, because a second request costs more than these bytes."""
+"""The size in bytes up to which a file is read in one request, because a second request costs more than these bytes."""
 
 READ_AHEAD = 4 << 20
-"""Bytes: size of the window through which a larger file is read."""
+"""The size in bytes of the window through which a larger file is read."""
 
 _MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 PutIfAbsent: TypeAlias = Callable[[Any, str, bytes], bool]
-"""Creates an object of an fsspec file system by its key and content; returns False if the key is taken."""
+"""A function that creates an object with a key and content; it returns False if the key is taken."""
 
 _PASSED_ON = (OSError, PaimonError, TypeError, AttributeError, ImportError)
-"""Errors that are not wrapped in an OSError: they are one already, or a bug."""
+"""Errors that are not wrapped in an OSError, because they are OSErrors or bugs."""
 
 
 class RemoteStorage:
@@ -81,13 +81,13 @@ class RemoteStorage:
             return _RemoteSink(self._fs.open(self._key(path), "wb"), path)
 
     def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
-        """Upload a file in parts; it is visible when it is complete, except on HDFS and its like."""
+        """Upload a file in parts. It becomes visible when it is complete, except on HDFS and similar stores."""
         with self.create(path) as sink:
             for part in parts:
                 sink.write(part)
 
     def copy_within(self, source: str, target: str, may_link: bool) -> bool:
-        """Let an object store copy the object; other stores would send the bytes through this process."""
+        """Let an object store copy the object. For other stores, fsspec would send the bytes through this process."""
         if not self._flat:
             return False
         with storage_errors(source):
@@ -143,11 +143,11 @@ class RemoteStorage:
             self._fs.rm(self._key(path), recursive=True)
 
     def delete_empty_directory(self, path: str) -> bool:
-        """Return False: most stores have no directories, and elsewhere an empty one is harmless."""
+        """Return False: most stores have no directories, and on other stores an empty directory is harmless."""
         return False
 
     def rename_directory(self, source: str, target: str) -> None:
-        """Rename a directory; not atomic on object stores: objects are copied, then the old ones removed."""
+        """Rename a directory. On object stores this is not atomic: objects are copied, and then deleted."""
         if self.exists(target):
             raise FileExistsError(f"cannot rename {source} to {target}: the target exists")
         with storage_errors(source):
@@ -173,7 +173,7 @@ class RemoteStorage:
         return str(self._fs._strip_protocol(path))
 
     def _make_parents(self, path: str) -> None:
-        """Make the parent directories on HDFS and its like; on S3 the same call would try to make a bucket."""
+        """Create the parent directories on HDFS and similar stores; on S3, the call would try to create a bucket."""
         if not self._flat:
             self._fs.makedirs(self._fs._parent(self._key(path)), exist_ok=True)
 
@@ -220,7 +220,7 @@ def open_filesystem(url: str, options: Mapping[str, Any], package: str | None = 
 def storage_errors(path: str) -> Iterator[None]:
     """Raise every failure of a store's client as an ``OSError`` that names the path.
 
-    If the path holds a password, the password is removed from the error and the client's own error is not its cause.
+    If the path holds a password, the error does not contain the password, and the client's error is not its cause.
     """
     secret = user_info(path)
     try:
@@ -237,7 +237,7 @@ def storage_errors(path: str) -> Iterator[None]:
 
 
 def _without(secret: str, error: Exception) -> Exception:
-    """Return the same error with ``***`` for the secret."""
+    """Return the error with ``***`` in place of the secret."""
     parts = (error.errno, error.strerror, error.filename) if isinstance(error, OSError) and error.errno else error.args
     return type(error)(*(part.replace(secret, "***") if isinstance(part, str) else part for part in parts))
 
@@ -342,5 +342,5 @@ class _RemoteSink(io.RawIOBase):
         if discard is not None:
             with storage_errors(self._path):
                 discard()
-            self._file.closed = True  # without this the file's own clean-up would complete the upload
+            self._file.closed = True  # without this, the clean-up of the file would complete the upload
         super().close()

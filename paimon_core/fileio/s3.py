@@ -1,9 +1,9 @@
 """Options for S3 under the names of Hadoop and Paimon, translated to arguments of s3fs.
 
-The prefixes ``s3.``, ``s3a.`` and ``fs.s3a.`` mean the same. Behind the prefix, dots and dashes mean the same, as with
-Paimon's Java engine: ``s3.access-key`` is ``fs.s3a.access.key``. A leading ``spark.hadoop.`` is dropped. s3fs's own
-names (``key``, ``endpoint_url``, ``client_kwargs`` ...) are passed on. Without credentials s3fs searches the usual
-places: environment, profile, container, instance.
+The prefixes ``s3.``, ``s3a.`` and ``fs.s3a.`` are equivalent. After the prefix, dots and dashes are equivalent, as in
+Paimon's Java engine: ``s3.access-key`` is ``fs.s3a.access.key``. A leading ``spark.hadoop.`` is dropped. Names of s3fs
+(``key``, ``endpoint_url``, ``client_kwargs`` ...) are passed on. Without credentials, s3fs searches the usual places:
+environment, profile, container, instance.
 """
 
 import json
@@ -45,7 +45,7 @@ _OBJECTS = ("client_kwargs", "config_kwargs", "s3_additional_kwargs")
 
 
 def s3_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``s3fs.S3FileSystem``. InvalidInputError names an unknown option, never its value."""
+    """Return the arguments of ``s3fs.S3FileSystem``. InvalidInputError omits the value of a wrong option."""
     own, settings = _split(options)
     client = dict(own.pop("client_kwargs", None) or {})
     config = dict(own.pop("config_kwargs", None) or {})
@@ -70,14 +70,14 @@ def s3_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_amazon(arguments: Mapping[str, Any]) -> bool:
-    """Return True if the store is Amazon's, which honours conditional puts; other stores are tested first."""
+    """Return True if the store is Amazon S3, which honours conditional puts; other stores are tested first."""
     endpoint = arguments.get("endpoint_url") or (arguments.get("client_kwargs") or {}).get("endpoint_url")
     host = str(endpoint or "").partition("://")[2].partition("/")[0].partition(":")[0]
     return not endpoint or host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split options into arguments under s3fs's own names, and settings under the names of `_NAMES`."""
+    """Split options into arguments of s3fs, and settings under the names in `_NAMES`."""
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     for key, value in options.items():
@@ -97,7 +97,7 @@ def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _own_value(key: str, value: Any) -> Any:
-    """Return a value in the type that s3fs takes: options often are texts. InvalidInputError names the option."""
+    """Return a value in the type that s3fs requires; options are often texts. InvalidInputError names the option."""
     if not isinstance(value, str):
         return value
     if key in _FLAGS:

@@ -25,9 +25,9 @@ class FileStatus:
 
 
 class MissingDirectoryError(NotFoundError, FileNotFoundError):
-    """A write into a directory that is missing and must not be made, because its table or branch was dropped.
+    """A write into a directory that is missing and must not be created, because its table or branch was dropped.
 
-    Nothing was written. It is an ``OSError`` as every failure of a store, and says what a `NotFoundError` says.
+    Nothing was written. Like every failure of a store it is an ``OSError``, with a message like a `NotFoundError`.
     """
 
 
@@ -58,7 +58,7 @@ class OutputStream(Protocol):
 
 
 class Storage(Protocol):
-    """One kind of store. The methods are those of `FileIO`; every failure of the store is an ``OSError``."""
+    """A kind of store, with the same methods as `FileIO`. Every failure of the store is an ``OSError``."""
 
     def read(self, path: str) -> bytes: ...  # noqa: D102 - documented once, in FileIO
 

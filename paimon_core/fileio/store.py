@@ -1,4 +1,4 @@
-"""`Store`: the facts about one kind of store that depend on the scheme of a URL."""
+"""`Store`: the properties of a kind of store, which follow from the scheme of a URL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ def _is_proven(arguments: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """One kind of store. The defaults describe a store that fsspec opens, that has directories and takes no commits."""
+    """A kind of store. The defaults describe a store that fsspec opens, with directories and without commits."""
 
     title: str
     """The name in messages."""
     schemes: tuple[str, ...]
     """The URL schemes, in lower case; fsspec knows the first scheme."""
     same_files: bool = False
-    """True if all schemes name the same files, so that ``s3a://b/f`` is ``s3://b/f``."""
+    """True if all schemes locate the same files, so that ``s3a://b/f`` is ``s3://b/f``."""
     options: tuple[str, ...] = ()
     """The prefixes of the store's options, in lower case, such as ``s3.``: connectors pass these options on."""
     own_options: bool = False
     """True if `arguments` translates the options with these prefixes: other stores do not get them."""
     arguments: Callable[[Mapping[str, Any]], dict[str, Any]] = _as_they_are
-    """Returns the arguments of the fsspec file system for storage options; InvalidInputError for an unknown option."""
+    """A function from storage options to arguments of fsspec; it raises InvalidInputError for an unknown option."""
     put_if_absent: PutIfAbsent | None = None
-    """Creates an object only if its key is free. `None`: no safe function is known, so commits are refused."""
+    """A function that creates an object only if its key is free. `None`: none is known, so commits are refused."""
     is_proven: Callable[[Mapping[str, Any]], bool] = _is_proven
-    """Returns True if `put_if_absent` holds with these arguments; otherwise the first commit tests the store."""
+    """A function: True if `put_if_absent` is safe with these arguments; otherwise the first commit tests the store."""
     one_client: bool = False
     """True if one client serves every bucket or host."""
     flat: bool = False
@@ -53,7 +53,7 @@ class Store:
         return self.put_if_absent is not None
 
     def client_key(self, path: str) -> str:
-        """Return a name that is equal for all paths that one client serves."""
+        """Return the same name for all paths that one client serves."""
         return self.schemes[0] if self.one_client else "/".join(path.split("/", 3)[:3])
 
     def open(self, path: str, options: Mapping[str, Any], fixed: Sequence[str], no_commit: str | None) -> Storage:
@@ -61,9 +61,9 @@ class Store:
 
         Args:
             path: a URL on the store.
-            options: the storage options, without the own options of other stores.
-            fixed: directories that writes do not make; see `FileIO.inside`. Only local disks have them.
-            no_commit: the reason why commits are refused; `None` if they are not.
+            options: the storage options, without the specific options of other stores.
+            fixed: directories that writes must not create; see `FileIO.inside`. Only for local disks.
+            no_commit: the reason why commits are refused; `None`: commits are possible.
 
         Raises InvalidInputError for an unknown option, MissingDependencyError if the client is not installed,
         UnsupportedError if fsspec does not know the scheme.

@@ -41,30 +41,30 @@ _GENERAL_PREFIXES: Final = ("spark.hadoop.", "hadoop.", "fs.", "storage.")
 
 
 def store_of(path: str) -> Store:
-    """Return the store of a path; for an unknown scheme a store with the defaults of `Store`."""
+    """Return the store of a path; for an unknown scheme, a store with the defaults of `Store`."""
     scheme = scheme_of(path)
     found = next((store for store in STORES if scheme in store.schemes), None)
     return found or Store(title=scheme, schemes=(scheme,))
 
 
 def canonical_scheme(path: str) -> str:
-    """Return the scheme of a path, or the first one of its store if all name the same files: ``s3a`` is ``s3``."""
+    """Return the scheme of a path, or the store's first scheme if all locate the same files: ``s3`` for ``s3a``."""
     store = store_of(path)
     return store.schemes[0] if store.same_files else scheme_of(path)
 
 
 def is_storage_option(key: str) -> bool:
-    """Return True if an option, in lower case, has a prefix of a store, or a general one such as ``fs.``."""
+    """Return True if an option, in lower case, has a prefix of a store, or a general prefix such as ``fs.``."""
     return key.startswith(_GENERAL_PREFIXES) or any(key.startswith(store.options) for store in STORES)
 
 
 def options_for(store: Store, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the storage options without the own options of other stores."""
+    """Return the storage options without the specific options of other stores."""
     foreign = tuple(prefix for other in STORES if other.own_options and other is not store for prefix in other.options)
     return {k: v for k, v in options.items() if not k.lower().removeprefix("spark.hadoop.").startswith(foreign)}
 
 
 def committing_stores() -> str:
-    """Return the titles of the stores that take commits, as text for a message."""
+    """Return the titles of the stores that support commits, as text for a message."""
     *others, last = (store.title for store in STORES if store.commits)
     return f"{', '.join(others)} and {last}"

@@ -1,4 +1,4 @@
-"""Open a table or a system table, whichever a path names; for the catalog and for engines."""
+"""Open the table or the system table that a path names, for the catalog and for engines."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -26,7 +26,7 @@ def open_any(
 def viewed(table: Table, view: str | None) -> AnyTable:
     """Return a view or a system table of a table; `None`: the table itself.
 
-    Raises InvalidInputError, which names the nearest one, for an unknown system table.
+    Raises InvalidInputError, naming the nearest system table, for an unknown one.
     """
     if view is None:
         return table

@@ -1,4 +1,4 @@
-"""ReadableTable: rows as Arrow, pandas, Polars and DuckDB, written once for tables and system tables."""
+"""ReadableTable: rows as Arrow, pandas, Polars and DuckDB; the base class of tables and system tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,10 +56,10 @@ class ReadableTable(ABC):
 
     @abstractmethod
     def with_store(self, store: FileStore) -> "Self":
-        """Return the same table over another form of its store, for engines."""
+        """Return the same table with another form of its store, for engines."""
 
     def with_options(self, options: Mapping[str, str | None]) -> "Self":
-        """Return the table with dynamic options on top of its own; a value `None` removes an option."""
+        """Return the table with additional dynamic options, which override its options; `None` removes an option."""
         return self.with_store(self._store.with_options(options))
 
     @abstractmethod
@@ -106,8 +106,8 @@ class ReadableTable(ABC):
     ) -> pa.RecordBatchReader:
         """Return rows as an Arrow reader, in bounded memory, for every library that reads Arrow's C stream.
 
-        The snapshot is chosen now. The reader begins to work at its first batch, and can be read once. The table
-        itself is a stream of all its rows that can be read many times: ``polars.from_arrow(table)``. Arguments as for
+        The call chooses the snapshot. The reader starts work at its first batch, and can be read once. The table itself
+        is a stream of all its rows that can be read many times: ``polars.from_arrow(table)``. Arguments as for
         `to_arrow`.
         """
         return self._read(Selection.of(columns, filter, limit, at)).reader()
@@ -132,7 +132,7 @@ class ReadableTable(ABC):
             filter: text or predicate; `None`: all rows.
             limit: the maximum number of rows; `None`: all rows.
             dtype_backend: `None`: numpy's types, but integers and booleans in pandas' nullable types. "numpy_nullable":
-                floats and texts in nullable types as well. "pyarrow": Arrow types, in which NULL is not NaN.
+                also floats and texts in nullable types. "pyarrow": Arrow types, in which NULL is not NaN.
             at: the snapshot, as described at the class.
 
         Nested columns have Arrow types in each case. Raises MissingDependencyError without pandas.
@@ -163,8 +163,8 @@ class ReadableTable(ABC):
     ) -> "duckdb.DuckDBPyRelation":
         """Return rows as a relation of DuckDB. Each query reads the rows again, batch by batch.
 
-        All queries read the snapshot that is chosen now; they fail after it has expired. ``columns`` and ``filter``
-        skip files and rows. Conditions of the query do not: DuckDB applies them to the rows that it receives.
+        All queries read the snapshot that this call chooses; they fail after it has expired. ``columns`` and ``filter``
+        skip files and rows. Conditions of a query do not: DuckDB applies them to the rows that it receives.
 
         Args:
             columns: names of columns, in the order of the result; `None`: all columns.
@@ -173,7 +173,7 @@ class ReadableTable(ABC):
             connection: the connection of DuckDB; `None`: its default connection.
             at: the snapshot, as described at the class.
 
-        Raises UnsupportedError for TIMESTAMP_LTZ with nanoseconds, which DuckDB would cut, MissingDependencyError
-        without DuckDB.
+        Raises UnsupportedError for TIMESTAMP_LTZ with nanoseconds, which DuckDB would truncate, and
+        MissingDependencyError without DuckDB.
         """
         return duckdb_relation(self._read(Selection.of(columns, filter, limit, at)), connection)

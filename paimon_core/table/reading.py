@@ -1,4 +1,4 @@
-"""Reads of a table: the snapshot that a call chooses, its scan and reader, changes and streams."""
+"""Reads of a table: the selected snapshot, its scan and reader, changes and streams."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,12 +30,12 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
 
-READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
+READERS = 2  # splits decoded at a time by to_arrow; each split also decodes its columns in parallel
 
 
 @dataclass(frozen=True, slots=True)
 class TableReading:
-    """The reads of one table, or of its read-optimized view."""
+    """The reads of a table, or of its read-optimized view."""
 
     store: FileStore
     read_optimized: bool = False

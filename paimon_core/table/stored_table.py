@@ -58,7 +58,7 @@ class StoredTable(ReadableTable):
         self._lookup: Lookup | None = None
 
     def with_store(self, store: FileStore) -> "Self":
-        """Return the table, or the view of it, over another form of its store, for engines."""
+        """Return the same table or view with another form of its store, for engines."""
         return type(self)(store, read_optimized=self._read_optimized)
 
     @property
@@ -74,7 +74,7 @@ class StoredTable(ReadableTable):
 
     @property
     def schema(self) -> TableSchema:
-        """The newest schema, dynamic options included."""
+        """The newest schema, including dynamic options."""
         return self._store.schema
 
     def snapshots(self) -> list[Snapshot]:
@@ -88,9 +88,9 @@ class StoredTable(ReadableTable):
     def operation_metrics(self, **at: "Unpack[TimeTravelArguments]") -> dict[str, int]:
         """Return the files, rows and bytes that the commit of a snapshot, by default the newest, added and deleted.
 
-        The counts come from manifests, so every snapshot has them, whichever engine made it. Raises OutOfRangeError for
-        the tag of an expired snapshot. The names are the names of `paimon_core.metrics.CommitMetrics`, which also
-        measures time. An empty table has no counts. ``at``: as for `to_arrow`.
+        The counts come from manifests, so every snapshot has them, regardless of the engine that committed it. Their
+        names are the same as in `paimon_core.metrics.CommitMetrics`, which also measures time. An empty table has no
+        counts. ``at``: as for `to_arrow`. Raises OutOfRangeError for the tag of an expired snapshot.
         """
         store, snapshot = self._reading.resolve(TimeTravel.of(at))
         return {} if snapshot is None else operation_metrics(store, snapshot)
@@ -105,12 +105,12 @@ class StoredTable(ReadableTable):
         The first column, ``rowkind``, is "+I" for an inserted row, "-U" and "+U" for a row before and after an update,
         "-D" for a deleted row. ``mode`` is the source: "changelog"; "delta", the written rows, once per key and commit;
         "auto", the changelog if option ``changelog-producer`` makes one, else the written rows; "diff", the difference
-        of the rows of both snapshots, whatever happened between them. `None`: the option
+        of the rows of both snapshots, regardless of the commits between them. `None`: the option
         ``incremental-between-scan-mode``, "auto" by default. An overwrite emits no changes, except to "diff".
 
         Both ends may be tags, which are compared, as by "diff". Without ends, the options ``incremental-*`` of
         :meth:`with_options` name them. Raises OutOfRangeError for snapshots that have expired, NotFoundError for an
-        unknown tag, UnsupportedError if append files do not tell the difference.
+        unknown tag, UnsupportedError if append files do not determine the difference.
         """
         batches = changes(self._store, self._reading.interval(from_snapshot, to_snapshot, mode))
         return pa.Table.from_batches(batches, changes_schema(self._store))
@@ -125,13 +125,13 @@ class StoredTable(ReadableTable):
     ) -> Stream:
         """Return a stream of changes: ``plan()`` returns new splits; ``checkpoint()`` and ``restore()`` its position.
 
-        The stream starts with all rows, or as the options ``scan.mode`` and its companions of :meth:`with_options` say.
-        It has the given ``columns`` of rows that match the ``filter``. With ``changelog`` a first column ``rowkind``
-        has the kind of each row. Without ``changelog`` a deleted row raises UnsupportedError, or is skipped with
+        The stream starts with all rows, or where ``scan.mode`` and related options of :meth:`with_options` say. It has
+        the ``columns`` of the rows that match the ``filter``. With ``changelog``, a first column ``rowkind`` has the
+        kind of each row. Without ``changelog``, a deleted row raises UnsupportedError, or is skipped with
         ``ignore_deletes``.
         """
         if self._read_optimized:
-            raise UnsupportedError(f"{self.path}{_VIEW} shows what compaction left, not changes: stream {self.path}")
+            raise UnsupportedError(f"{self.path}{_VIEW} shows compacted rows, not changes: stream {self.path}")
         return self._reading.stream(columns, filter, changelog=changelog, ignore_deletes=ignore_deletes)
 
     def explain(
@@ -149,8 +149,8 @@ class StoredTable(ReadableTable):
 
         Args:
             columns, filter, at: as for `to_arrow`.
-            analyze: True: also read the rows batch by batch, drop them, and measure rows and the time of each phase.
-            listed: the number of splits, and of sections, that the text lists; all are counted.
+            analyze: True to read the rows batch by batch, discard them, and measure rows and the time of each phase.
+            listed: the most splits, and the most sections, that the text lists; all are counted.
 
         Raises UnsupportedError for a read of changes (options ``incremental-*``) and of two branches.
         """
@@ -175,7 +175,7 @@ class StoredTable(ReadableTable):
         limit: int | None = None,
         **at: "Unpack[TimeTravelArguments]",
     ) -> TableScan:
-        """Return a scan; a reader of the same columns and filter reads the splits of its ``plan()`` anywhere.
+        """Return a scan; a reader with the same columns and filter can read the splits of its ``plan()`` anywhere.
 
         Arguments as for `to_arrow`.
         """
@@ -219,23 +219,23 @@ class StoredTable(ReadableTable):
     # ---- metadata
 
     def verify(self, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-        """Look for everything in the table, in all branches, that contradicts the format: `verify`.
+        """Find everything in the table, in all branches, that violates the format: `verify`.
 
-        `deep` also reads the rows; `progress` is called with the bytes read and the bytes of all. Nothing is changed.
+        `deep` also reads the rows; `progress` is called with the bytes read and the total bytes. Nothing is changed.
         """
         return verify(self.store, deep=deep, progress=progress)
 
     def health(self) -> TableHealth:
         """Return measures of each bucket of the newest snapshot, and the advice that follows from them.
 
-        Metadata are read, and no data file; nothing is changed. docs/guides/advice.md lists the columns and the kinds.
+        Reads metadata only and changes nothing. docs/guides/advice.md lists the columns and the kinds of advice.
         """
         return health(self.store)
 
     def advice(self) -> list[Advice]:
-        """Return what would make the table faster or smaller, the most urgent first: see `health`.
+        """Return advice that would make the table faster or smaller, the most urgent first: see `health`.
 
-        Each has a text, the measure behind it, and the command to run. An empty list: nothing would.
+        Each advice has a text, the measure behind it, and the command to run.
         """
         return list(advise(self.store))
 
@@ -249,11 +249,11 @@ class StoredTable(ReadableTable):
         return self._reading.rows(selection)
 
     def _repr_html_(self) -> str | None:
-        """Return the summary of the table for a notebook, or an error in its place; `None` without jinja2."""
+        """Return the summary of the table for a notebook, or an error instead; `None` without jinja2."""
         return notebook_html(name_of(self.location), lambda: summary_html(table_summary(self)))
 
     def __repr__(self) -> str:
-        """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
+        """Return the path, the snapshot, its rows and files, or an error instead. Reads a few small files."""
         return f"Table({hide_secrets(str(self.location))!r}, {summary(self._reading.resolve)})"
 
 

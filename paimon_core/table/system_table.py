@@ -120,7 +120,7 @@ class SystemTable(ReadableTable):
         if self.kind.travels:
             return TableReading(self._store).resolve(at)
         if at.argument is not None:
-            raise InvalidInputError(f"{self.location} has no past, so {at.argument!r} chooses nothing: leave it out")
+            raise InvalidInputError(f"{self.location} has no history: leave out {at.argument!r}")
         return self._store, None
 
     def _repr_html_(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Table: reads and changes of one table. Each method is one read or one change, done by the packages below."""
+"""Table: reads and changes of one table. Each method is one read or one change, and calls a lower package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -115,7 +115,7 @@ class Table(StoredTable):
             path: the directory of the table.
             schema: columns, keys, partitions and options.
             storage_options: as for `open`.
-            ignore_if_exists: True: open the table that exists, whatever its schema.
+            ignore_if_exists: True to open an existing table, regardless of its schema.
 
         Raises AlreadyExistsError for an existing table, InvalidInputError for a path of a branch or a view and for a
         schema that contradicts itself, UnsupportedError for a feature that the engine lacks.
@@ -147,7 +147,7 @@ class Table(StoredTable):
     def system_table(self, name: str) -> SystemTable:
         """Return a system table, such as "files" or "snapshots": docs/reference/system-tables.md lists them.
 
-        Raises InvalidInputError, with the nearest name, for an unknown one.
+        Raises InvalidInputError, naming the nearest system table, for an unknown name.
         """
         return system_table_of(self._store, name.lower())
 
@@ -158,7 +158,7 @@ class Table(StoredTable):
 
         Columns match by name; a missing column is filled with its default or NULL. Either all rows become visible or
         none. After an error no file is left, except after CommitUnknownError. With the dynamic option
-        ``write.merge-schema`` the table first gets the columns that it lacks; they stay if the write then fails.
+        ``write.merge-schema`` the missing columns are first added to the table; they stay if the write then fails.
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader, a DataFrame of pandas or Polars, a relation of
@@ -192,17 +192,16 @@ class Table(StoredTable):
     ) -> AddedFiles:
         """Add Parquet, ORC or Avro files of other tools, or all files of directories, in one commit.
 
-        Only for tables without a primary key, buckets and row ids. Each file is copied; with ``move`` its original is
-        deleted after the commit. A file that is in the table already is left out, as long as no compaction has replaced
-        it.
+        Only for tables without a primary key, buckets and row ids. Each file is copied. A file that is already in the
+        table is skipped, unless a compaction has replaced it.
 
         Args:
-            paths: of files and directories; directories ``column=value`` name the partition.
-            partition: {column: value} for all files; `None`: as the paths say.
-            move: delete the originals once they are in the table.
+            paths: the paths of files and directories; directories ``column=value`` define the partition.
+            partition: {column: value} for all files; `None`: the partition in the paths.
+            move: True to delete the originals after the commit.
 
         Raises InvalidInputError naming file and column if a file does not fit, UnsupportedError for a column that not
-        every engine would read right; nothing is changed then. See `paimon_core.migration.add_files`.
+        every engine would read correctly; nothing is changed then. See `paimon_core.migration.add_files`.
         """
         return add_files(self._writable(), paths, partition, move=move)
 
@@ -214,8 +213,8 @@ class Table(StoredTable):
         A filter on partition columns alone drops whole partitions unread. A table without a primary key records
         deletion vectors with ``deletion-vectors.enabled``, and else rewrites the files of the rows. A table with a
         primary key stores a row of kind -D for each row; UnsupportedError if its options ignore rows of this kind.
-        ``progress`` and ``runner`` are the arguments of :meth:`compact`, for tables without a primary key. If others
-        change the same rows meanwhile, or the snapshot expires, the search repeats. After ten attempts it raises
+        ``progress`` and ``runner`` are the arguments of :meth:`compact`, for tables without a primary key. If another
+        commit changes the same rows, or the snapshot expires, the search is repeated. After ten attempts it raises
         CommitConflictError or OutOfRangeError. Raises InvalidInputError for an empty ``filter``.
         """
         predicate = bound_filter(filter, self._writable().schema.fields)
@@ -227,9 +226,9 @@ class Table(StoredTable):
         """Update some columns of rows, in one commit. Returns `None` if ``data`` has no row.
 
         For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
-        It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay. Raises
-        InvalidInputError for ids that the table does not have, UnsupportedError if it has deletion vectors,
-        CommitConflictError if others changed the same columns of the same files first.
+        It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay unchanged. Raises
+        InvalidInputError for unknown ids, UnsupportedError if the table has deletion vectors, CommitConflictError if
+        another commit first changed the same columns of the same files.
         """
         return expired_after(self._store, update_columns(self._writable(), arrow_table(data)))
 
@@ -238,7 +237,7 @@ class Table(StoredTable):
         return expired_after(self._store, replace_files(Publisher(self._writable()), None).snapshot)
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
-        """Remove whole partitions in one commit, each {column: value}; a column left out means all its values.
+        """Remove whole partitions in one commit, each {column: value}; an omitted column stands for all its values.
 
         Returns the snapshot; `None`: none of the partitions has rows.
         """
@@ -254,14 +253,14 @@ class Table(StoredTable):
     ) -> TableWrite:
         """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
-        See `paimon_core.operations.distributed_write` for the whole way.
+        See `paimon_core.operations.distributed_write` for all steps of a distributed write.
 
         Args:
-            commit_user: as of the committer; `None`: a new user.
-            overwrite: the rows replace those of the table.
-            role: of this writer among those of a distributed job, each with its own.
-            started_from: the snapshot that says where keys are. On a table with dynamic buckets all writers and the
-                commit take the same one. `None`: the newest.
+            commit_user: the user of the committer; `None`: a new user.
+            overwrite: True if the rows replace the rows of the table.
+            role: the role of this writer in a distributed job, which differs for each writer.
+            started_from: the snapshot with the locations of keys. On a table with dynamic buckets, all writers and the
+                commit use the same snapshot. `None`: the newest.
 
         Raises UnsupportedError for a view, and with the option ``write.merge-schema``.
         """
@@ -306,7 +305,7 @@ class Table(StoredTable):
 
         Args:
             snapshot_id_or_tag: a text of digits is a snapshot id unless a tag has this name.
-            timestamp: instead, the newest snapshot at or before this moment.
+            timestamp: instead, the newest snapshot at or before this time.
             watermark: instead, the newest snapshot whose watermark is not above this number.
         """
         store = self._writable()
@@ -319,9 +318,9 @@ class Table(StoredTable):
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Make the rows of an older moment those of a new snapshot, and return the newest snapshot.
+        """Restore the rows of an older snapshot in a new snapshot, and return the newest snapshot.
 
-        Arguments are those of `rollback_to`, but no snapshot and no tag is lost. See
+        The arguments are the same as for `rollback_to`, but no snapshot and no tag is lost. See
         `paimon_core.operations.compaction.restore.restore`.
         """
         store = self._writable()
@@ -338,9 +337,9 @@ class Table(StoredTable):
     def compact(
         self, *, progress: Progress | None = None, runner: Runner = LOCAL, **arguments: "Unpack[CompactionArguments]"
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; `None`: there is nothing to do. ``runner`` runs the tasks.
+        """Rewrite files in one commit that changes no row; return `None` if no file needs it.
 
-        Arguments are those of `TableMaintenance.compact`.
+        ``runner`` runs the tasks. The other arguments are the same as for `TableMaintenance.compact`.
         """
         snapshot = TableMaintenance(self._writable(), runner).compact(progress=progress, **arguments)
         if snapshot is None:
@@ -355,10 +354,10 @@ class Table(StoredTable):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> RepairReport:
-        """Verify the table, and mend in all branches what can be mended without a guess; no row is lost: `repair`.
+        """Verify the table, and repair in all branches the faults that need no guess; no row is lost: `repair`.
 
-        `deep` also reads the rows, and mends what shows in them. `missing_files` removes data files that do not exist
-        from the newest snapshot. `dry_run` changes nothing. `progress` is called as by `verify`.
+        `deep` also reads the rows, and repairs the faults found in them. `missing_files` removes data files that do not
+        exist from the newest snapshot. `dry_run` changes nothing. `progress` is called as by `verify`.
         """
         return repair(self._writable(), deep=deep, missing_files=missing_files, dry_run=dry_run, progress=progress)
 
@@ -374,7 +373,7 @@ class Table(StoredTable):
     # ---- inside
 
     def _store_for(self, data: Data) -> FileStore:
-        """Return the store that takes the rows; with ``write.merge-schema``, after the table got their columns."""
+        """Return the store to write to; with ``write.merge-schema``, first add missing columns to the table."""
         store = self._writable()
         if store.merge_rules is None:
             return store

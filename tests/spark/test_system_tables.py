@@ -52,7 +52,7 @@ def test_columns_filter_limit_and_time_travel(tmp_path):
     assert read(path + "$binlog", columns="v", filter="rowkind = '+I'", versionAsOf="1", limit="1")[0]["v"] == ["a"]
     between = read(path + "$audit_log", **{"incremental-between": "1,3"})
     assert sorted((r["rowkind"], r["id"]) for r in between) == [("+I", 3), ("+U", 1), ("-D", 2)]
-    with pytest.raises(InvalidInputError, match="no past"):
+    with pytest.raises(InvalidInputError, match="has no history"):
         read(path + "$tags", versionAsOf="1")
     with pytest.raises(UnsupportedError, match="'incremental-between' is for reads of changes"):
         read(path + "$files", **{"incremental-between": "1,3"})

@@ -341,9 +341,9 @@ def test_system_table_reads_with_bad_arguments_are_refused(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     files = table.system_table("files")
-    with pytest.raises(InvalidInputError, match="no past, so 'snapshot_id' chooses nothing"):
+    with pytest.raises(InvalidInputError, match="has no history: leave out 'snapshot_id'"):
         table.system_table("snapshots").to_arrow(snapshot_id=1)
-    with pytest.raises(InvalidInputError, match="no past, so 'timestamp' chooses nothing"):
+    with pytest.raises(InvalidInputError, match="has no history: leave out 'timestamp'"):
         table.system_table("snapshots").to_arrow(timestamp=1)
     with pytest.raises(InvalidInputError, match="did you mean 'snapshot_id'"):
         files.to_arrow(snapshotid=1)
