@@ -157,7 +157,7 @@ def _with_columns(key: str, spelled: Mapping[str, str]) -> str:
 
 
 def pop(named: dict[str, str], key: str, parse: Callable[[str], T], default: D) -> T | D:
-    """Remove the option `key` and return its value. InvalidInputError says what `parse` accepts.
+    """Remove the option `key` and return its value. InvalidInputError names the accepted values.
 
     Args:
         named: options under their canonical names.

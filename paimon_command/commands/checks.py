@@ -26,7 +26,7 @@ def verify(call: Invocation) -> Answer:
 
 @command("advice")
 def advice(call: Invocation) -> Answer:
-    """Say what would make a table faster or smaller, with the command to run. Exit code 1: something is severe."""
+    """Advise how to make a table faster or smaller, with commands to run. Exit code 1: some advice is severe."""
     health = call.table().health()
     rows = [asdict(one) for one in health.advice]
     return Answer(rows, str(health), problem=health.severity == SEVERE)
@@ -35,13 +35,15 @@ def advice(call: Invocation) -> Answer:
 @command(
     "repair",
     click.Option(["--deep"], is_flag=True, help="Read the rows, too."),
-    click.Option(["--missing-files"], is_flag=True, help="Let data files go that do not exist: their rows are lost."),
+    click.Option(
+        ["--missing-files"], is_flag=True, help="Remove missing data files from the table: their rows are lost."
+    ),
     dry_run=True,
 )
 def repair(call: Invocation) -> Answer:
     """Repair the faults that verify finds, without guessing. Exit code 1: some faults are left, with advice for each.
 
-    Snapshots never change: a corrected one follows the newest one, and older ones keep their faults until they expire.
+    Snapshots never change: a corrected snapshot follows the newest, and older snapshots keep their faults until expiry.
     """
     table = call.table()
     given = {name: call[name] for name in ("deep", "missing_files", "dry_run")}
@@ -55,7 +57,7 @@ def repair(call: Invocation) -> Answer:
 
 @command("doctor", click.Argument(["within"], required=False, metavar="[TABLE|WAREHOUSE]"), table=False)
 def doctor(call: Invocation) -> Answer:
-    """Try on the storage what a commit needs, and say what to set. Exit code 1: something is missing.
+    """Test the storage for the needs of a commit, and print the settings to change. Exit code 1: a test failed.
 
     It lists, reads a range, creates a file only if it is absent, and compares clocks. Its files are deleted again.
     Without an argument, it tries the directory of --warehouse.

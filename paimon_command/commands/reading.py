@@ -163,12 +163,12 @@ def _start(text: str | None) -> dict[str, str | None]:
     if text == "all":
         return {"scan.mode": "latest-full"}
     if not text.isdigit():
-        raise InvalidInputError(f"--from is the id of a snapshot, or 'all', not {text!r}")
+        raise InvalidInputError(f"--from must be the id of a snapshot, or 'all', not {text!r}")
     return {"scan.mode": "from-snapshot", "scan.snapshot-id": text}
 
 
 def _followed(stream: Stream, once: bool, interval: float) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of all changes, forever or, with ``once``, until there are no more changes."""
+    """Yield the batches of all changes. ``once``: True to stop when there are no more changes; else never stop."""
     while True:
         before = stream.checkpoint()
         yield from stream.to_batches()

@@ -53,7 +53,7 @@ _CATALOG_OPTIONS = columns(("key", SOME_TEXT), ("value", SOME_TEXT))
 
 
 class Catalog(Protocol):
-    """The methods of a catalog that these tables call."""
+    """The methods of a catalog that the global system tables call."""
 
     warehouse: str
     options: dict[str, str]

@@ -54,10 +54,10 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
 def indexed_columns_then(
     options: Mapping[str, str], now: Sequence[DataField], then: Sequence[DataField]
 ) -> tuple[IndexedColumn, ...]:
-    """Return the indexes that the options name for the columns ``now``, for a file with the columns ``then``.
+    """Return the indexes in the options, translated from the current columns ``now`` to a file's columns ``then``.
 
-    The result has the column names and types of the file. An index is left out if the file lacks its column, or if the
-    type of the file's column cannot have it.
+    The result has the column names and types of the file. An index is omitted if the file lacks its column, or if the
+    type of the file's column does not support the index.
     """
     ids, by_id = {f.name: f.id for f in now}, {f.id: f for f in then}
     indexes = []

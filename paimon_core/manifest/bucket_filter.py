@@ -20,7 +20,7 @@ class BucketFilter:
 
     @staticmethod
     def for_buckets(buckets: Collection[BucketRef]) -> "BucketFilter":
-        """Return the filter that accepts these buckets only."""
+        """Return the filter that accepts only these buckets."""
         return BucketFilter(frozenset(partition for partition, _ in buckets), frozenset(buckets))
 
     def holds(self, partition: bytes, bucket: int) -> bool:

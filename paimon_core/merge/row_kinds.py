@@ -1,4 +1,4 @@
-"""Rows that retract (-U, -D) among rows that add (+I, +U)."""
+"""The handling of rows that retract (-U, -D) among rows that add (+I, +U)."""
 
 import numpy as np
 import numpy.typing as npt

@@ -34,7 +34,7 @@ def replacing(schema: TableSchema, version: int) -> TableSchema:
 
 
 def unmarked(schema: TableSchema) -> TableSchema:
-    """Return the schema without the mark of `replacing`."""
+    """Return the schema without the mark that `replacing` added."""
     return replace(schema, extra=tuple(item for item in schema.extra if item[0] != _REPLACES))
 
 

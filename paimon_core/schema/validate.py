@@ -343,7 +343,7 @@ def _check_changelog(schema: TableSchema) -> None:
         not schema.primary_keys or producer in ("full-compaction", "lookup")
     ):
         raise InvalidInputError(
-            "option 'streaming-read-overwrite' needs a primary key and a changelog producer of none or input"
+            "option 'streaming-read-overwrite' needs a primary key and 'changelog-producer' = 'none' or 'input'"
         )
     if _flag(options, "deletion-vectors.enabled") and (
         producer == "full-compaction" or (schema.primary_keys and not engine_type(options).deletion_vectors)

@@ -251,7 +251,7 @@ def _measured(store: FileStore, live: Sequence[ManifestEntry], faults: Iterable[
 
 
 def _right(store: FileStore, entry: ManifestEntry, wrong: set[str]) -> ManifestEntry:
-    """Return the entry with metadata that agrees with the rows of its file; the unchanged entry if none does."""
+    """Correct the metadata of an entry by the rows of its file. Return the unchanged entry if that is not possible."""
     file = entry.file
     try:
         if wrong & MEASURED:

@@ -47,9 +47,9 @@ def only_table(table: AnyTable) -> Table:
 def open_table_and_storage(
     jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
 ) -> tuple[AnyTable, dict[str, str]]:
-    """Return the table or system table with a name, and the options of its file system as texts.
+    """Resolve a name and return the table or system table, and the options of its file system as texts.
 
-    Arguments and errors are as for `open_table`, but a system table is accepted.
+    Arguments and errors are the same as for `open_table`, but system tables are accepted.
     """
     plan = resolved_table(jvm, spark, parts, command)
     handler = _installed.get(str(plan.catalog().name()))
