@@ -249,8 +249,17 @@ def rollback(world: World, op: Op, record: Record) -> None:
 
 def restore(world: World, op: Op, record: Record) -> None:
     """Make the rows of an older snapshot the newest ones."""
+    _restore(world, op, record, wait=100)
+
+
+def restore_late(world: World, op: Op, record: Record) -> None:
+    """Restore with a table that was opened long before."""
+    _restore(world, op, record, wait=600)
+
+
+def _restore(world: World, op: Op, record: Record, wait: int) -> None:
     table = world.open(op, record)
-    world.scheduler.wait(1 + int(op.other * 100))
+    world.scheduler.wait(1 + int(op.other * wait))
     line = world.oracle.line(table.path)
     chosen = world.choose(line, 1 - op.pick / 3)
     if chosen is None:
@@ -412,6 +421,7 @@ KINDS: Final[dict[str, Run]] = {
     "rename": rename,
     "replace": replace_table,
     "restore": restore,
+    "restore_late": restore_late,
     "rollback": rollback,
     "sink": sink,
     "statement": statement,

@@ -398,6 +398,57 @@ MUTANTS = [
         _profile({"write": 2, "delete": 2, "update_columns": 3}, ("evolution, vectors",), faults=NO_FAULTS),
         quick=True,
     ),
+    Mutant(
+        "restores know newer columns",
+        [
+            Edit(
+                "paimon_core.operations.compaction.rescale:rewritten",
+                "check_no_newer(store, [file for split in splits for file in split.files])",
+                "pass",
+            ),
+            Edit("paimon_core.operations.compaction.restore:_restore", "check_knows_columns(store, snapshot)", "pass"),
+        ],
+        _profile({"write": 6, "alter": 1, "restore_late": 2}, _KEYS, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "expiry stops at a rollback",
+        [
+            Edit(
+                "paimon_core.operations.history.expire_snapshots:_remove",
+                "if not store.snapshots.exists(following.id):",
+                "if False:",
+            )
+        ],
+        _profile({"write": 2, "expire": 3, "rollback": 3}, _APPEND, faults=NO_FAULTS),
+    ),
+    Mutant(
+        "orphan snapshots are removed",
+        [
+            Edit(
+                _PUBLISHER + "_remove_orphan",
+                "if now is not None and now.fingerprint == orphan.fingerprint:",
+                "if False:",
+            )
+        ],
+        _profile({"write": 4, "rollback": 2}, _APPEND, faults=MANY_FAULTS),
+        steps=150_000,
+    ),
+    Mutant(
+        "a target of two rollbacks",
+        [
+            Edit(
+                "paimon_core.operations.history.rollback:_put_back",
+                "tagged and _follows(store, target)",
+                "tagged",
+            ),
+            Edit(
+                "paimon_core.operations.history.rollback:_put_back",
+                "if _follows(store, target):\n            return",
+                "return",
+            ),
+        ],
+        _profile({"write": 3, "rollback": 3}, _APPEND, faults=NO_FAULTS),
+    ),
 ]
 
 
