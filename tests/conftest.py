@@ -1,4 +1,4 @@
-"""What every test may use: a warehouse directory, draws with a seed; and what a run without ``-m`` leaves out."""
+"""Fixtures of all tests (a warehouse directory, random numbers), and the selection of tests without ``-m``."""
 
 import os
 import random
@@ -59,7 +59,7 @@ def _mark_further_cases(items):
 
 @pytest.hookimpl(tryfirst=True)  # before marker expressions are applied
 def pytest_collection_modifyitems(config, items):
-    """What takes long comes first; what is marked more or slow runs only with a marker expression (``-m slow``)."""
+    """Put long tests first; run tests marked more or slow only with a marker expression (``-m slow``)."""
     _mark_further_cases(items)
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.option.markexpr:
@@ -97,14 +97,14 @@ def warehouse(tmp_path):
 
 
 def pytest_sessionfinish(session):
-    """A process that runs a part of the tests tells the one that sums up."""
+    """Send the counts of a worker process to the main process."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["compared"] = (TALLY.comparisons, TALLY.differences)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Add what such a process told."""
+    """Add the counts of a worker process."""
     comparisons, differences = getattr(node, "workeroutput", {}).get("compared", (0, 0))
     TALLY.comparisons += comparisons
     TALLY.differences += differences

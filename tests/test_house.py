@@ -313,7 +313,7 @@ def test_title_of_commit_is_checked(tmp_path, title, complaint):
     assert (result.returncode, complaint in result.stderr) == (1 if complaint else 0, True)
 
 
-def test_titles_of_branch_are_checked_and_those_of_main_are_reported(tmp_path):
+def test_titles_are_checked_on_branch_and_reported_on_main(tmp_path):
     (tmp_path / ".ci").mkdir()
     script = tmp_path / ".ci" / "titles"
     script.write_bytes((ROOT / ".ci" / "titles").read_bytes())

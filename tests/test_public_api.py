@@ -26,7 +26,7 @@ BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "Unsu
             "TableChangedError": paimon_core.CommitConflictError}  # fmt: skip
 
 
-def test_all_is_what_is_public():
+def test_all_names_public_api():
     names = {n for n, v in vars(paimon_core).items() if not n.startswith("_") and not inspect.ismodule(v)}
     assert names == set(paimon_core.__all__)
     assert sorted(paimon_core.__all__) == paimon_core.__all__
@@ -104,21 +104,21 @@ def test_errors_print_and_travel(name):
     assert isinstance(error, BUILT_IN.get(name, Exception))
 
 
-def test_the_tree_drawn_is_the_tree_there_is():
+def test_tree_of_errors_has_every_error():
     drawn = {line.split("── ")[1].split()[0] for line in errors.__doc__.splitlines() if "── " in line}
     assert drawn | {"PaimonError"} == set(errors.__all__)
     for name, base in BUILT_IN.items():
         assert f"{name} ({base.__name__})" in errors.__doc__
 
 
-def test_page_of_errors_says_what_to_do_about_each():
+def test_page_of_errors_lists_every_error():
     page = (Path(__file__).parent.parent / "docs" / "guides" / "troubleshooting.md").read_text()
     told = dict(re.findall(r"^\| `(\w+)`(?: \(an? `(\w+)`\))? \|", page, re.MULTILINE))
     assert {kind for kind in told if kind.endswith("Error")} | {"PaimonError"} == set(errors.__all__)
     assert {kind: base for kind, base in told.items() if base} == {k: b.__name__ for k, b in BUILT_IN.items()}
 
 
-def test_table_travels(tmp_path):
+def test_table_is_equal_after_pickling(tmp_path):
     schema = paimon_core.Schema(
         pa.schema([pa.field("id", pa.int64(), nullable=False)]), ["id"], options={"bucket": "1"}
     )

@@ -81,7 +81,7 @@ def values_of(cell):
 
 
 @pytest.mark.parametrize("row", tables("5.4")[0], ids=lambda row: row["Values"])
-def test_rows_and_hashes_are_those_of_examples(row):
+def test_rows_and_hashes_agree_with_examples(row):
     types, values = values_of(row["Values"])
     schema = arrow_schema([DataField(i, f"c{i}", t) for i, t in enumerate(types)])
     stored = bytes.fromhex(*quoted(row["Bytes"]))
@@ -119,7 +119,7 @@ def record(name, rows, records):
     return {"type": "record", "name": name, "fields": described}
 
 
-def test_avro_schemas_are_those_of_tables():
+def test_avro_schemas_agree_with_tables():
     parts = tables("8.1")[1]
     records = {
         "SimpleStats": tables("4.5")[1],
@@ -140,7 +140,7 @@ def test_avro_schemas_are_those_of_tables():
 OF_KIND = {"number": 1, "string": "text", "object": {"a": "b"}}
 
 
-def test_keys_of_snapshots_are_those_of_table():
+def test_keys_of_snapshots_agree_with_table():
     rows = tables("2.1")[0]
     keys = {quoted(row["Key"])[0]: OF_KIND[row["JSON"]] for row in rows}
     written = Snapshot.from_json(json.dumps(keys).encode(), "p").to_json()
@@ -159,7 +159,7 @@ def test_keys_of_snapshots_are_those_of_table():
             Snapshot.from_json(without, "p")
 
 
-def test_keys_of_schemas_are_those_of_table():
+def test_keys_of_schemas_agree_with_table():
     rows = tables("3.1")[0]
     document = json.loads(re.findall(r"```json\n(.*?)```", SECTIONS["3.5"], re.DOTALL)[0])
     document["comment"] = "text"
@@ -227,7 +227,7 @@ def test_options_exist_with_defaults_of_table(row):
 # ---- binary files
 
 
-def test_deletion_vectors_are_those_of_example():
+def test_deletion_vectors_agree_with_example():
     for row in tables("8.3")[1]:
         data = bytes.fromhex(*quoted(row["Bytes"]))
         wide = row["Form"] == "64"
@@ -236,7 +236,7 @@ def test_deletion_vectors_are_those_of_example():
         assert (int(row["`f1`"]), int(row["`f2`"])) == (1, len(vector) - (0 if wide else 8))
 
 
-def test_indexes_are_those_of_examples():
+def test_indexes_agree_with_examples():
     example = bytes.fromhex(re.findall(r"```\n(02 .*?)```", SECTIONS["9.4"], re.DOTALL)[0])
     builder = FILE_INDEXES["bitmap"].builder(INT, {})
     builder.add(pa.array([1, 2, None, 1], pa.int32()))
@@ -246,7 +246,7 @@ def test_indexes_are_those_of_examples():
     assert bloom_hashes(pa.array([b"aaaaaa"])).view(np.int64).tolist() == [text]
 
 
-def test_hash_indexes_are_those_of_example():
+def test_hash_indexes_agree_with_example():
     (example,) = re.findall(r"`([0-9a-f]{8} [0-9a-f]{8})`", SECTIONS["8.2"])
     batch = pa.record_batch([pa.array([1, 2], pa.int32())], names=["k"])
     assert hashes(encode(batch)).astype(">i4").tobytes() == bytes.fromhex(example)
@@ -264,7 +264,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("row", tables("7.4")[1][:13], ids=lambda row: row["Type"])
-def test_parquet_types_are_those_of_table(row):
+def test_parquet_types_agree_with_table(row):
     kinds = EXAMPLES.get(row["Type"]) or row["Type"].split(", ")
     physical = re.findall(r"\b[A-Z][A-Z0-9_]{3,}\b", row["Physical"].partition(":")[0])
     logical = re.findall(r"([A-Z]+)(?:\(|$|,)", row["Logical"]) or ["NONE"]
@@ -284,7 +284,7 @@ def test_parquet_types_are_those_of_table(row):
 
 
 @pytest.mark.parametrize("row", tables("7.5")[0][:8], ids=lambda row: row["Type"])
-def test_orc_types_are_those_of_table(row):
+def test_orc_types_agree_with_table(row):
     kinds, wanted = row["Type"].split(", "), row["ORC type"].split(", ")
     columns = [
         DataField(i, f"c{i}", parse_type("DECIMAL(20, 2)" if t == "DECIMAL" else t)) for i, t in enumerate(kinds)
@@ -312,7 +312,7 @@ AVRO = {
 
 
 @pytest.mark.parametrize("row", tables("7.6")[0], ids=lambda row: row["Type"])
-def test_avro_types_are_those_of_table(row):
+def test_avro_types_agree_with_table(row):
     kinds = AVRO.get(row["Type"]) or row["Type"].split(", ")
     columns = [DataField(i, f"c{i}", parse_type(kind)) for i, kind in enumerate(kinds)]
     if row["Avro type"] == "refused":
@@ -384,7 +384,7 @@ def refused_by(row):
 
 
 @pytest.mark.parametrize("row", tables("16.1")[0], ids=lambda row: row["Part of the schema"])
-def test_limits_are_those_of_table(row):
+def test_limits_agree_with_table(row):
     schemas = list(refused_by(row))
     assert schemas
     for schema in schemas:

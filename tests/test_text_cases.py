@@ -37,7 +37,7 @@ def test_rewriting_changes_output_of_one_case_alone(page):
 
 
 @pytest.mark.parametrize("bad", ["a name alone", "name\ninput without a separator", "one letter\nagain\n----"])
-def test_block_that_is_no_case_of_its_own_is_refused(page, bad):
+def test_block_that_is_not_a_separate_case_is_refused(page, bad):
     page.write_text(f"{PAGE}\n{bad}\n")
     with pytest.raises(ValueError, match=r"needs a name of its own"):
         read_cases(page)

@@ -75,7 +75,7 @@ def test_table_of_glossary_is_read():
 @pytest.mark.parametrize(
     "name", ["told", "_alone", "_one_place", "PLACE_OPTIONS", "Placing", "carry_out", "_carry_out"]
 )
-def test_a_word_that_is_not_used_is_found(name):
+def test_word_that_is_not_used_is_found(name):
     assert has_word(name, unused_words())
 
 

@@ -32,7 +32,7 @@ def written(table):
 
 @pytest.mark.parametrize("left", [0, 1, 2, 1000])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sequence_numbers(tmp_path, kind, left):
+def test_writes_beyond_largest_sequence_number_are_refused(tmp_path, kind, left):
     """Rows of a bucket continue its numbers; append tables without buckets and tracked rows do not."""
     table = edit_entries(written(KINDS[kind](tmp_path / "t")), _MAX_SEQUENCE_NUMBER=LARGEST - left)
     files = files_below(table.path)
@@ -77,7 +77,7 @@ def test_row_ids_of_file_do_not_wrap_around(tmp_path):
     assert table.to_arrow() == OLD
 
 
-def test_snapshot_ids(tmp_path):
+def test_commit_after_largest_snapshot_id_is_refused(tmp_path):
     table = written(append_table(tmp_path / "t"))
     folder = tmp_path / "t" / "snapshot"
     edit_json(folder / "snapshot-1", id=LARGEST - 1)
@@ -106,7 +106,7 @@ def test_row_count_of_file(tmp_path):
             table.to_arrow()
 
 
-def test_commit_identifiers(tmp_path):
+def test_commit_identifier_beyond_long_is_refused(tmp_path):
     table = append_table(tmp_path / "t")
     with table.writer() as writer:
         writer.write(OLD)
@@ -117,7 +117,7 @@ def test_commit_identifiers(tmp_path):
     assert Table.open(table.path).to_arrow() == OLD
 
 
-def test_schema_ids(tmp_path):
+def test_alter_after_largest_schema_id_is_refused(tmp_path):
     table = written(append_table(tmp_path / "t"))
     folder = tmp_path / "t" / "schema"
     (folder / f"schema-{LARGEST}").write_bytes((folder / "schema-0").read_bytes())
@@ -131,7 +131,7 @@ def test_schema_ids(tmp_path):
         Table.open(table.path)
 
 
-def test_column_ids(tmp_path):
+def test_column_ids_stay_below_ids_of_system_fields(tmp_path):
     """Larger ids belong to system fields such as _SEQUENCE_NUMBER: a column would be taken for one."""
     table = written(append_table(tmp_path / "t"))
     path = tmp_path / "t" / "schema" / "schema-0"
@@ -152,7 +152,7 @@ def test_column_ids(tmp_path):
 
 
 @pytest.mark.parametrize("bucket", [2**15, 2**16 - 1, 2**16, 2**31 - 1])
-def test_dynamic_buckets(tmp_path, bucket):
+def test_dynamic_bucket_beyond_16_bits_is_refused(tmp_path, bucket):
     """A hash index holds buckets in 16 bits: more bits would make another bucket of it, or none."""
     table = keyed_table(tmp_path / "t", bucket="-1", **{"dynamic-bucket.target-row-num": "1"})
     table.write(orders((1, "a", 1)))

@@ -87,7 +87,7 @@ def test_metadata_cut_at_any_length(part):
 
 @pytest.mark.parametrize("part", ["/schema/schema-", "/snapshot/snapshot-2", "/manifest/"])
 @pytest.mark.parametrize("garbage", [b"", b"\0" * 100, b"garbage", b"{}", b"[]", b"null", b"Obj\x01" + b"\xff" * 50])
-def test_garbage_metadata(part, garbage):
+def test_garbage_in_metadata_is_an_error_or_harmless(part, garbage):
     io = base()
     expected = read(io)
     for path in paths_of(io, part):
@@ -135,7 +135,7 @@ def test_data_cut_at_any_length(format_, keyed, how):
 
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("garbage", [b"", b"\0" * 64, b"garbage" * 9, b"PAR1" * 3, b"ORC" * 9, b"Obj\x01"])
-def test_garbage_data(format_, garbage):
+def test_garbage_in_data_file_is_an_error_that_names_it(format_, garbage):
     io = base(format_)
     path = paths_of(io, "/bucket-")[0]
     io.files[path] = garbage

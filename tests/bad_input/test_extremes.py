@@ -12,7 +12,7 @@ ODD += ["a\nb\tc", "'"]
 
 
 @pytest.mark.parametrize("make", [append_table, keyed_table])
-def test_no_rows(tmp_path, make):
+def test_empty_table_and_empty_writes(tmp_path, make):
     table = make(tmp_path / "t")
     assert table.to_arrow().schema.names == ORDERS.names
     assert list(table.to_batches()) == []
@@ -29,7 +29,7 @@ def test_no_rows(tmp_path, make):
 
 
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.more), "avro"])
-def test_thousand_columns(tmp_path, format_):
+def test_table_of_thousand_columns_is_written_and_read(tmp_path, format_):
     names = [f"column_{i}" for i in range(1000)]
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), *[(n, pa.string()) for n in names]])
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["id"], options={"bucket": "1", "file.format": format_}))

@@ -69,7 +69,7 @@ def moved_out(table: Table, root: Path | str) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_a_path(name):
+def test_names_that_are_paths_are_refused(name):
     assert not are_file_names((name,))
     assert not are_file_names(("data-1", name, "data-2"))
 
@@ -83,7 +83,7 @@ def test_names_as_engines_make_them():
 
 @pytest.mark.parametrize(("name", "many"), [*((name, False) for name in NAMES), ("../x", True), ("", True)])
 @pytest.mark.parametrize("field", ["file_name", "extra_files"])
-def test_a_manifest_that_names_files_elsewhere(tmp_path, field, many, name):
+def test_manifest_cannot_name_files_outside_table(tmp_path, field, many, name):
     """However many entries it has: many are decoded in another way."""
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
@@ -102,7 +102,7 @@ def test_a_manifest_that_names_files_elsewhere(tmp_path, field, many, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_list_or_index_manifest_that_names_files_elsewhere(tmp_path, name):
+def test_manifest_lists_and_index_manifests_cannot_name_files_outside_table(tmp_path, name):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     manifests = table.store.manifests
@@ -126,7 +126,7 @@ def test_snapshot_that_names_files_elsewhere(tmp_path, key):
         table.to_arrow()
 
 
-def test_two_ordinary_commits_delete_nothing_elsewhere(tmp_path):
+def test_two_ordinary_commits_delete_nothing_outside_table(tmp_path):
     """The files named are dead by the first commit, and expire after the second."""
     victim = tmp_path / "victim"
     for number, values in enumerate(
@@ -181,7 +181,7 @@ def test_user_whose_name_is_path(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "..", " "])
-def test_a_branch_is_a_name(tmp_path, name):
+def test_branch_must_be_a_name(tmp_path, name):
     table = append_table(tmp_path / "t")
     catalog = FileSystemCatalog(str(tmp_path))
     with pytest.raises(InvalidInputError, match="would leave its directory"):

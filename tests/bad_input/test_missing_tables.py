@@ -49,7 +49,7 @@ def test_file_where_table_should_be(tmp_path):
         Table.open(str(tmp_path / "file"))
 
 
-def test_no_such_branch_tag_database_or_table(tmp_path):
+def test_missing_branch_tag_database_and_table_are_named(tmp_path):
     table = table_with_snapshots(tmp_path)
     with pytest.raises(NotFoundError, match="no branch 'dev'"):
         Table.open(table.path, branch="dev")
@@ -133,7 +133,7 @@ def test_missing_data_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["list", "manifest"])
-def test_missing_manifest(tmp_path, kind):
+def test_missing_manifest_is_an_error_that_names_it(tmp_path, kind):
     table = table_with_snapshots(tmp_path)
     name = table.snapshot().delta_manifest_list
     if kind == "manifest":
@@ -143,7 +143,7 @@ def test_missing_manifest(tmp_path, kind):
         table.to_arrow()
 
 
-def test_missing_schema(tmp_path):
+def test_missing_schema_is_an_error_that_names_it(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     from_old = table.alter([])

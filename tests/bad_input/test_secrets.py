@@ -134,7 +134,7 @@ def test_store_in_memory():
         assert SECRET not in "".join(traceback.format_exception(caught.value, chain=True))
 
 
-def test_warnings():
+def test_warnings_hide_secrets():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_once(f"option 'x' of the table {ROOT} has no effect")

@@ -74,7 +74,7 @@ def test_of_many_tags_twenty_are_named(table):
     assert message.endswith(", ... (59 in all); did you mean 'nightly-57'?")
 
 
-def test_names_that_are_not_alike_are_only_listed():
+def test_names_without_near_match_are_only_listed():
     assert listed_names("xyz", ["orders", "items"]) == "orders, items"
     assert listed_names("xyz", []) == "none"
     assert listed_names("xyz", [], "no tags") == "no tags"

@@ -80,7 +80,7 @@ DRY = {**CALLS, "consumers": ["{t}", "--reset", "one", "--to", "2"]}
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_dry_run_changes_nothing(table, name):
+def test_dry_run_changes_nothing(table, name):
     arguments = [one.format(t=table.path) for one in DRY[name]]
     before = files_below(table.path)
     told = answer(name, *arguments, "--dry-run")
@@ -173,7 +173,7 @@ def test_show_draws_page_of_table(table, tmp_path):
     assert "CorruptedError" in result.stderr
 
 
-def test_without_jinja_option_says_what_to_install(table, monkeypatch):
+def test_missing_jinja_names_package_to_install(table, monkeypatch):
     def missing():
         raise MissingDependencyError("a page in HTML needs jinja2: pip install 'pyspark-paimon[notebook]'")
 
@@ -238,7 +238,7 @@ def test_key_is_looked_up_by_types_of_its_columns(table):
     assert run("get", table.path, "id=77").exit_code == 1
 
 
-def test_tail_follows_what_is_committed(table):
+def test_tail_follows_commits(table):
     code = "from paimon_command.main import main; main()"
     command_line = [sys.executable, "-c", code, "tail", table.path, "--from", "3", "--limit", "3", "--interval", "0.05"]
     with subprocess.Popen(command_line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
@@ -259,7 +259,7 @@ def test_tail_ends_quietly_with_ctrl_c(table):
     assert (child.returncode, errors) == (0, "")
 
 
-def test_actions_do_what_their_dry_runs_say(table):
+def test_subcommands_return_result_of_their_dry_run(table):
     planned = answer("compact", table.path, "--full", "--dry-run")
     assert planned["tasks"] == 1
     assert answer("compact", table.path, "--full") == {"snapshot": 4}
@@ -322,7 +322,7 @@ def test_verify_exits_with_1_for_fault(table):
     assert run("verify", table.path).exit_code == 1
 
 
-def test_options_are_those_of_page():
+def test_options_agree_with_page():
     told = {row["option"]: row for row in answer("options")}
     assert told.keys() == ALL_OPTIONS.keys()
     assert answer("options", "bucket")["default"] == "-1"
@@ -414,7 +414,7 @@ WRONG = [
 
 @pytest.mark.cases(24)
 @pytest.mark.parametrize(("arguments", "code", "message"), WRONG, ids=lambda value: str(value)[:50])
-def test_what_is_wrong_is_said_and_nothing_changes(table, warehouse, arguments, code, message):
+def test_wrong_input_is_an_error_and_changes_nothing(table, warehouse, arguments, code, message):
     before = files_below(table.path)
     result = run(*(one.format(t=table.path, w=warehouse) for one in arguments))
     assert result.exit_code == code, result.output
@@ -508,7 +508,7 @@ def test_work_is_spread_over_spark(table):
     assert (wrong.returncode, "Spark does not start with master 'nonsense://x'" in wrong.stderr) == (1, True)
 
 
-def test_without_pyspark_option_says_what_to_install(table, monkeypatch):
+def test_missing_pyspark_names_package_to_install(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     result = run("compact", table.path, "--spark", "local[2]")
     assert (result.exit_code, "pip install" in result.stderr) == (1, True)

@@ -28,7 +28,7 @@ def pattern(printed):
     return ".*?".join(map(re.escape, printed.split("...")))
 
 
-def test_page_does_what_it_says(tmp_path):
+def test_commands_of_page_print_its_output(tmp_path):
     here = str(tmp_path / "warehouse")
     (block,) = python_blocks(PAGE)
     exec(compiled(PAGE, block, block.code.replace(WAREHOUSE, here)), {})
@@ -51,5 +51,5 @@ def test_page_uses_each_command():
 
 
 @pytest.mark.parametrize(("printed", "same"), [("a ... c", True), ("a b", False), ("... d", False)])
-def test_page_that_shows_something_else_is_found(printed, same):
+def test_page_with_other_output_is_found(printed, same):
     assert bool(re.fullmatch(pattern(printed), "a b c", re.DOTALL)) == same

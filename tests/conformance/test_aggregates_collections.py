@@ -133,7 +133,7 @@ class Twins:
 
 
 @pytest.mark.parametrize("kinds", [("+I",), ("+I", "+U", "+I", "-U", "-D")], ids=["adds", "retracts"])
-def test_aggregation(judge, name, rng, kinds):
+def test_aggregation_of_collections_agrees_with_java(judge, name, rng, kinds):
     twins = Twins(judge, name, rng, FUNCTIONS, **{"merge-engine": "aggregation"})
     for _ in range(4):
         twins.commit(kinds, rows=30)
@@ -143,7 +143,7 @@ def test_aggregation(judge, name, rng, kinds):
     twins.agree()
 
 
-def test_a_limit_of_rows_with_a_key(judge, name, rng):
+def test_count_limit_of_nested_update_with_key_agrees_with_java(judge, name, rng):
     """The limit is not reached: there Java before 2.0 ignores new values of keys (`test_newer_than_java.py`)."""
     twins = Twins(judge, name, rng, FULL, **{"merge-engine": "aggregation"})
     twins.commit(("+I", "+I", "+U", "-D"), rows=60)

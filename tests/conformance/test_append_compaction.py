@@ -35,7 +35,7 @@ def small_files(table, kind, rng, count=7, rows=20):
     ],
 )
 @pytest.mark.cases(1)
-def test_turns(judge, name, rng, kind, file_format):
+def test_both_engines_compact_in_turns(judge, name, rng, kind, file_format):
     """We compact, Java reads, writes and compacts, we read and compact again."""
     kind = kind.of_format(file_format)
     table = created_by_java(judge, name, kind)
@@ -57,7 +57,7 @@ def test_turns(judge, name, rng, kind, file_format):
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("count", [3, 4, 5, 7])
 @pytest.mark.parametrize("kind", [PLAIN, BUCKETS], ids=lambda kind: kind.name)
-def test_the_same_files_are_picked(judge, name, rng, kind, count, full):
+def test_both_engines_pick_same_files(judge, name, rng, kind, count, full):
     """Of two tables of equal files one is compacted by us, the other by Java. We differ where the plan says so: full
     takes what is left over in a table without buckets, and neighbours beyond the fifth join a group at once."""
     ours = created_by_java(judge, name + "_ours", kind)
@@ -75,7 +75,7 @@ def test_the_same_files_are_picked(judge, name, rng, kind, count, full):
     same(ours.agree(), theirs.agree(), f"{name}: rows")
 
 
-def test_writers_of_buckets_compact_alike(judge, name, rng):
+def test_writers_of_buckets_compact_same_files(judge, name, rng):
     """Inline compaction of both engines on one table; the order of a bucket's rows is the order of writing."""
     table = SharedTable(judge, name)
     options = {"bucket": "1", "bucket-key": "k"}
@@ -99,7 +99,7 @@ SORTINGS = [
 
 @pytest.mark.parametrize(("file_format", "strategy"), SORTINGS)
 @pytest.mark.more
-def test_sorting(judge, name, rng, strategy, file_format):
+def test_java_reads_sorted_tables(judge, name, rng, strategy, file_format):
     """By every type of column; Java finds by our statistics what it found before, and goes on."""
     kind = APPEND.of_format(file_format)
     table = created_by_java(judge, name, kind, options={"file.format": file_format, "target-file-size": "8 kb"})
@@ -140,7 +140,7 @@ def test_after_schema_changes(judge, name, rng):
 
 @pytest.mark.parametrize("kind", [KINDS[3], dotted("levels", {"num-levels": "3"}, keyed("k")), APPEND])
 @pytest.mark.cases(1)
-def test_read_optimized(judge, name, rng, kind):
+def test_read_optimized_view_agrees_with_java(judge, name, rng, kind):
     """`$ro` shows the same rows in both engines, after compactions by either."""
     table = created_by_java(judge, name, kind)
     fields = table.fields_at()

@@ -70,7 +70,7 @@ def described(table):
 
 
 @pytest.mark.parametrize("named", ["b,c", "b", None])
-def test_files_and_manifests_are_those_of_java(judge, name, rng, named):
+def test_files_and_manifests_agree_with_java(judge, name, rng, named):
     both = [SharedTable(judge, f"{name}_{who}") for who in ("ours", "theirs")]
     fields = [["k", "INT"], ["b", "BLOB"], ["p", "STRING"], ["c", "BLOB"], ["s", "STRING"]]
     options = {**blobs(named), "blob.target-file-size": "4 kb"}

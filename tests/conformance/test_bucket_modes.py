@@ -175,5 +175,5 @@ def test_both_engines_emit_the_same_changes(judge, name, telling, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize(("telling", "engine"), TOGETHER)
 @pytest.mark.parametrize("mode", MODES)
-def test_for_long(judge, name, mode, telling, engine, seed):
+def test_long_turns_with_java_agree(judge, name, mode, telling, engine, seed):
     play(judge, name, mode, telling, engine, 30, seed)

@@ -202,7 +202,7 @@ class Matrix:
 
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.cases(3)
-def test_every_cast(judge, name, rng, source):
+def test_every_cast_agrees_with_java(judge, name, rng, source):
     matrix = Matrix(judge, name, source, rng.choice(("parquet", "avro")) if "(9)" not in source else "parquet")
     for j in range(len(matrix.targets)):
         if matrix.retyped(j, rng):

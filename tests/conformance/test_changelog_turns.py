@@ -198,11 +198,11 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("way", WAYS)
-def test_turns(judge, name, way, seed):
+def test_changelogs_agree_in_turns_with_java(judge, name, way, seed):
     play(judge, name, way, rounds(9), seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_many_turns(judge, name, way, seed):
+def test_changelogs_agree_in_long_turns_with_java(judge, name, way, seed):
     play(judge, name, way, 560, seed)

@@ -134,7 +134,7 @@ def test_engines_compact_each_others_tables(judge, name, seed, shape):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_goes_on_for_long(judge, name, seed, shape):
+def test_long_random_compactions_agree_with_java(judge, name, seed, shape):
     print(f"--seed {seed}")
     pair = Pair(judge, name, random.Random(seed), SHAPES[shape])
     for _ in range(200):

@@ -96,11 +96,11 @@ def play(judge, name, engine, turns, seed):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
-def test_both_engines_move_keys_alike(judge, name, engine, seed):
+def test_both_engines_move_keys_equally(judge, name, engine, seed):
     play(judge, name, engine, rounds(8), seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_for_long(judge, name, engine, seed):
+def test_long_turns_with_java_agree(judge, name, engine, seed):
     play(judge, name, engine, 500, seed)

@@ -41,7 +41,7 @@ def slices(table, rng, ranges, columns):
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_the_newest_columns_are_read(judge, name, rng, file_format):
+def test_newest_columns_are_read(judge, name, rng, file_format):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["s", "STRING"]]
     table.java("create_table", fields=fields, options={**EVOLVING, "file.format": file_format})

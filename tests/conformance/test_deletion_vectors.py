@@ -99,7 +99,7 @@ def test_java_continues_after_files_and_their_vectors_were_removed(judge, name, 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
 @pytest.mark.cases(1)
-def test_java_goes_on_after_vectors_were_materialized(judge, name, rng, kind):
+def test_materialized_vectors_keep_rows_in_both_engines(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)
     for ours in (True, False):
         for k in (1, 2, 3):

@@ -175,11 +175,11 @@ def test_both_engines_keep_keys_in_their_buckets(judge, name, layout, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_for_long(judge, name, layout, seed):
+def test_long_turns_with_java_agree(judge, name, layout, seed):
     play(judge, name, layout, 500, seed)
 
 
-def test_a_partition_that_java_filled_goes_on_here(judge, name, rng):
+def test_partition_that_java_filled_can_be_written(judge, name, rng):
     """We update thousands of keys of one Java job, found by their hashes, without opening a new bucket."""
     table = SharedTable(judge, name)
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "700"}

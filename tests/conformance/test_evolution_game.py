@@ -259,7 +259,7 @@ def play(judge, name, kind, rng, turns):
 
 @pytest.mark.more
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_changes(judge, name, rng, kind):
+def test_random_schema_changes_agree_with_java(judge, name, rng, kind):
     play(judge, name, KINDS[kind], rng, rounds(30, least=12))
 
 

@@ -58,7 +58,7 @@ def left(table: SharedTable) -> list[str]:
     "kind", [pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] * (kind.name == "append")) for kind in KINDS]
 )
 @pytest.mark.cases(1)
-def test_the_same_files_remain_after_expiry(judge, name, rng, kind):
+def test_same_files_remain_after_expiry(judge, name, rng, kind):
     table = history(judge, name, rng, kind)
     tagged, ids = table.agree(tag="v1"), [s["id"] for s in table.java("snapshots")]
     for most in (len(ids) - 2, 4, 1):
@@ -138,7 +138,7 @@ def test_changes_outlive_their_snapshots(judge, name, rng, kind):
     table.agree_everywhere()
 
 
-def test_a_commit_expires_as_much(judge, name, rng):
+def test_commits_expire_same_snapshots(judge, name, rng):
     """The same rows committed by either engine, by the table's own options."""
     options = {"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "4", "snapshot.expire.limit": "1"}
     kind = dotted("append", options, Kind("append"))

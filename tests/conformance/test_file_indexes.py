@@ -95,7 +95,7 @@ def bodies(container):
 
 @pytest.mark.parametrize(("kind", "settings"), CASES)
 @pytest.mark.parametrize("few", [pytest.param(True, marks=pytest.mark.slow), False], ids=["few-values", "many-values"])
-def test_bytes_are_those_of_java(judge, name, rng, kind, settings, few):
+def test_bytes_equal_bytes_of_java(judge, name, rng, kind, settings, few):
     table = SharedTable(judge, name)
     table.java("create_table", fields=columns(kind), options=options(kind, settings))
     for count in (1, 400):

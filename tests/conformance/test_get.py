@@ -19,7 +19,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_rows_are_those_java_reads(judge, name, rng, kind):
+def test_rows_equal_rows_that_java_reads(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)
     for compaction in ("none", "minor", "none", "full", "none"):
         table.java("write", rows=kind.rows(rng, 25))

@@ -52,7 +52,7 @@ def test_layouts_do_not_change_rows(judge, name, rng, kind):
 
 
 @pytest.mark.parametrize(("file_format", "codec"), [(f, c) for f, codecs in CODECS.items() for c in codecs])
-def test_codecs(judge, name, rng, file_format, codec):
+def test_files_of_each_codec_are_read(judge, name, rng, file_format, codec):
     kind = APPEND.of_format(file_format)
     table = created_by_java(judge, name, kind, options={"file.format": file_format, "file.compression": codec})
     table.java("write", rows=kind.rows(rng, 50))

@@ -33,11 +33,11 @@ def play(judge, name, engine, steps, seed, *, thorough):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
-def test_turns(judge, name, engine, seed):
+def test_levels_agree_in_turns_with_java(judge, name, engine, seed):
     play(judge, name, engine, rounds(28), seed, thorough=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_many_turns(judge, name, engine, seed):
+def test_levels_agree_in_long_turns_with_java(judge, name, engine, seed):
     play(judge, name, engine, 560, seed, thorough=True)

@@ -47,7 +47,7 @@ def partitions(table: SharedTable) -> list[tuple[object, object]]:
     ],
     ids=lambda options: ",".join(f"{k.split('.')[1]}={v}" for k, v in options.items()) or "default",
 )
-def test_the_same_partitions_expire(judge, tmp_path, options, request):
+def test_same_partitions_expire(judge, tmp_path, options, request):
     """Java expires them after a commit, of a copy; we by a call."""
     name = f"db.expire_{abs(hash(request.node.name)) % 10**8}"
     ours = stamped(judge, name)
@@ -166,7 +166,7 @@ def test_java_reads_tables_after_our_maintenance(judge):
 
 @pytest.mark.parametrize("options", [{}, {"bucket": "2", "bucket-key": "k"}], ids=["unaware", "buckets"])
 @pytest.mark.cases(1)
-def test_java_goes_on_after_branches_were_merged(judge, rng, options):
+def test_java_writes_after_branches_are_merged(judge, rng, options):
     """Each branch is written by both engines; Java reads the merged rows, adds to them and compacts them."""
     kind = Kind("merged", options)
     table = created_by_java(judge, f"db.merged_{len(options)}", kind)

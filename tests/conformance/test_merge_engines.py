@@ -121,7 +121,7 @@ def through_all_levels(judge, name, rng, merging):
 
 @pytest.mark.parametrize(("merging", "file_format"), matrix())
 @pytest.mark.cases(5)
-def test_engines(judge, name, rng, merging, file_format):
+def test_merge_engines_agree_through_all_levels(judge, name, rng, merging, file_format):
     through_all_levels(judge, name, rng, merging.of_format(file_format))
 
 
@@ -130,7 +130,7 @@ def test_engines(judge, name, rng, merging, file_format):
 )
 @pytest.mark.parametrize("style", AGGREGATED)
 @pytest.mark.cases(2)
-def test_every_function(judge, name, rng, style, file_format):
+def test_every_aggregate_function_agrees_with_java(judge, name, rng, style, file_format):
     """All functions side by side in one table, of types that are drawn."""
     kinds = AGGREGATED[style]
     columns = columns_of(FUNCTIONS, rng, kinds)

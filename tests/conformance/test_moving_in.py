@@ -144,7 +144,7 @@ TABLES = {
 @pytest.mark.parametrize(
     "kind", [k if k in ("keys", "vectors") else pytest.param(k, marks=pytest.mark.more) for k in TABLES]
 )
-def test_java_goes_on_with_a_clone(judge, name, rng, kind):
+def test_java_writes_to_clone(judge, name, rng, kind):
     keys, options = TABLES[kind]
     source, copy = SharedTable(judge, f"{name}_source"), SharedTable(judge, name)
     fields = [["k", "INT NOT NULL"], ["v", "STRING"]]

@@ -271,7 +271,7 @@ def test_deletion_vectors_switched_off(judge, name, rng):
 
 
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
-def test_the_changelog_producer_changes(judge, name, rng, producer):
+def test_change_of_changelog_producer(judge, name, rng, producer):
     feature = Feature("", {})
     table = SharedTable(judge, name)
     table.java("create_table", **feature.definition)

@@ -112,7 +112,7 @@ def test_rows_that_one_engine_postponed_are_routed_by_the_other(judge, name, lay
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_for_long(judge, name, layout, seed):
+def test_long_turns_with_java_agree(judge, name, layout, seed):
     play(judge, name, layout, 500, seed)
 
 
@@ -129,7 +129,7 @@ def test_java_routes_rows_that_avro_cannot_hold(judge, name):
     same(table.agree(), [[row["k"], row["t"]] for row in rows], "routed by the Java engine")
 
 
-def test_waiting_files_look_alike(judge, name, rng):
+def test_waiting_files_have_names_and_metadata_of_java(judge, name, rng):
     """Both engines write the same metadata for files in bucket -2."""
     table = SharedTable(judge, name)
     table.java("create_table", fields=FIELDS, primary_keys=["k", "n"], options={"bucket": "-2"})

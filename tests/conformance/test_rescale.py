@@ -24,7 +24,7 @@ def some(rng, count):
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.cases(2)
-def test_java_goes_on(judge, name, rng, kind):
+def test_java_writes_after_rescale(judge, name, rng, kind):
     table = SharedTable(judge, name)
     keys, options = TABLES[kind]
     options = {"bucket": "2", "snapshot.num-retained.min": "200", **options}

@@ -235,7 +235,7 @@ def play(judge, name, shape, turns, every, seed):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES)
-def test_streams(judge, name, shape, seed):
+def test_streams_of_both_engines_return_same_changes(judge, name, shape, seed):
     play(judge, name, shape, rounds(5), rounds(5), seed)
 
 

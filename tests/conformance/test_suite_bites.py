@@ -39,7 +39,7 @@ def test_rows_that_differ_are_found(other):
 
 
 @pytest.mark.java
-def test_a_changed_value_is_found(judge, name, rng):
+def test_changed_value_is_found(judge, name, rng):
     table = created_by_java(judge, name, APPEND)
     table.java("write", rows=APPEND.rows(rng, 20))
     expected = table.agree()
@@ -51,7 +51,7 @@ def test_a_changed_value_is_found(judge, name, rng):
 
 @pytest.mark.java
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
-def test_a_changed_byte_is_found(judge, name, rng, file_format):
+def test_changed_byte_is_found(judge, name, rng, file_format):
     """A byte of the data, in a file without compression, so that it decodes: a difference or damage, never silence."""
     kind = APPEND.of_format(file_format)
     codec = {"avro": "null"}.get(file_format, "none")

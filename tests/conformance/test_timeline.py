@@ -31,7 +31,7 @@ def table(judge, name, rng):
     return table
 
 
-def test_tags(table):
+def test_tags_read_same_rows_in_both_engines(table):
     tagged = table.agree(tag="v1")
     same(tagged, table.agree(snapshot=2), "a tag is the snapshot it was made of")
     fields = table.fields_at(tag="v1")
@@ -43,7 +43,7 @@ def test_tags(table):
         table.ours().to_arrow(snapshot_id=1)
 
 
-def test_times(table):
+def test_times_select_same_snapshots_in_both_engines(table):
     for snapshot in table.ours().snapshots():
         fields = table.fields_at(snapshot_id=snapshot.id)
         by_time = table.our_rows(fields, timestamp=snapshot.time_millis)
@@ -51,7 +51,7 @@ def test_times(table):
         same(by_time, theirs, f"{table.name} at {snapshot.time_millis}")
 
 
-def test_branches(table, judge, rng):
+def test_branches_are_read_and_written_by_both_engines(table, judge, rng):
     table.java("create_branch", name="b1", tag="v1")
     table.java("create_branch", name="empty")
     branch = SharedTable(judge, table.name, branch="b1")
@@ -68,7 +68,7 @@ def test_branches(table, judge, rng):
     table.agree_everywhere()
 
 
-def test_a_moment_as_a_new_snapshot(table, rng):
+def test_restored_snapshot_is_read_by_java(table, rng):
     tagged = table.agree(tag="v1")
     newest = table.agree()
     table.ours().restore(2)

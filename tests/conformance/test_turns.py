@@ -245,7 +245,7 @@ def play(judge, name, kind, file_format, turns, seed):
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.cases(6)
-def test_random_turns(judge, name, kind, file_format, seed):
+def test_random_turns_with_java_agree(judge, name, kind, file_format, seed):
     play(judge, name, kind, file_format, rounds(14), seed)
 
 

@@ -60,13 +60,13 @@ def both_write(table, kind, rng):
 
 @pytest.mark.parametrize("kind", MATRIX)
 @pytest.mark.cases(3)
-def test_every_kind(judge, name, rng, kind):
+def test_java_reads_every_kind_of_table(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
 
 @pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.name)
 @pytest.mark.cases(3)
-def test_every_layout(judge, name, rng, kind):
+def test_java_reads_every_layout(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
 
@@ -99,7 +99,7 @@ def test_tables_we_make(judge, name, rng, kind, file_format):
 
 
 @pytest.mark.parametrize(("file_format", "codec"), [(f, c) for f, codecs in CODECS.items() for c in codecs])
-def test_codecs(judge, name, rng, file_format, codec):
+def test_java_reads_each_codec(judge, name, rng, file_format, codec):
     kind = APPEND.of_format(file_format)
     table = created_by_java(judge, name, kind, options={"file.format": file_format, "file.compression": codec})
     table.we_write(kind.rows(rng, 50))
@@ -114,7 +114,7 @@ def test_commit_returns_its_input_rows(judge, name, rng):
     same(table.agree(), written_rows(data, table.fields_at()), f"{name}: what was written")
 
 
-def test_overwrites(judge, name, rng):
+def test_overwrites_leave_same_rows_in_both_engines(judge, name, rng):
     """Whole table, one partition, dynamic, truncate and drop: what is left is what the command says."""
     fields = [["p", "STRING"], ["q", "INT"], ["k", "INT"]]
     table = SharedTable(judge, name)
@@ -145,7 +145,7 @@ def test_overwrites(judge, name, rng):
     table.agree_everywhere()
 
 
-def test_defaults(judge, name):
+def test_defaults_are_filled_as_by_java(judge, name):
     """Columns left out take the default of the schema, as Java fills them."""
     table = SharedTable(judge, name)
     fields = [

@@ -121,7 +121,7 @@ def test_input_changelog_holds_every_row(make):
 
 
 @examples("2.5", "mode", "values", "min", "max")
-def test_bounds(row):
+def test_bounds_of_statistics_modes(row):
     collector = StatsCollector([DataField(0, "v", STRING)], [parse_mode(row["mode"].strip("`"))])
     collector.update(pa.table({"v": re.findall(r"`([^`]*)`", row["values"])}))
     (found,) = collector.result()
@@ -132,14 +132,14 @@ def test_bounds(row):
 
 
 @examples("3.2", "files [min, max]", "sections", "runs")
-def test_sections(row):
+def test_sections_of_overlapping_files(row):
     bounds = [numbers(pair) for pair in re.findall(r"\[[^]]*\]", row["files [min, max]"])]
     found = sections([data_file(f"f{i}", *pair) for i, pair in enumerate(bounds)], KEY)
     assert (len(found), [len(section) for section in found]) == (int(row["sections"]), numbers(row["runs"]))
 
 
 @examples("3.5", "#", "runs", "decided by", "unit")
-def test_picks(row):
+def test_picks_of_universal_compaction(row):
     given = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", row["runs"])}
     levels = [[] for _ in range(10)]
     count = 0
@@ -160,7 +160,7 @@ def test_picks(row):
 
 
 @examples("3.6", "files in MiB (target 256, cost 4, min 5)")
-def test_append_picks(row):
+def test_picks_of_append_compaction(row):
     picks = AppendCompactionPolicy(256 * MIB, int(256 * MIB * 0.7), 4 * MIB, 5)
     sizes = numbers(row["files in MiB (target 256, cost 4, min 5)"])
     files = [replace(data_file(f"f{i}"), file_size=size * MIB) for i, size in enumerate(sizes)]
@@ -175,7 +175,7 @@ def test_append_picks(row):
 
 @examples("4.2", "rows", "options", "result")
 @pytest.mark.parametrize("commits", ["one", "several"])
-def test_deduplicate(make, row, commits):
+def test_rows_of_deduplicate(make, row, commits):
     table = make({"k": "INT NOT NULL", "v": "STRING", "s": "INT"}, settings(row["options"]))
     rows = []
     for text in row["rows"].split(", "):
@@ -196,7 +196,7 @@ def test_deduplicate(make, row, commits):
         ("row (k,name,qty,s)", {"fields.s.sequence-group": "name,qty", "fields.qty.aggregate-function": "sum"}),
     ],
 )
-def test_sequence_groups(make, columns, groups):
+def test_records_of_sequence_groups(make, columns, groups):
     names = [f"f{i}" for i in range(7)] if ".." in columns else columns[5:-1].split(",")
     kinds = {name: "STRING" if name == "name" else "INT" for name in names}
     options = {"merge-engine": "partial-update", **groups}
@@ -218,7 +218,7 @@ def test_sequence_groups(make, columns, groups):
 
 
 @examples("4.6", "function", "type", "options of the field", "rows")
-def test_aggregate_functions(make, row):
+def test_results_of_aggregate_functions(make, row):
     options = {"merge-engine": "aggregation", "fields.v.aggregate-function": row["function"].strip("`")}
     options |= {f"fields.v.{key}": value for key, value in settings(row["options of the field"]).items()}
     table = make({"k": "INT NOT NULL", "v": row["type"]}, options)
@@ -273,7 +273,7 @@ def test_full_compaction_emits_changes(make):
     assert found == [(kind, int(k), v) for kind, k, v in re.findall(r"([+-]\w)\(k(\d),(\w)\)", expected)]
 
 
-def test_deletion_vectors_mark_what_compaction_supersedes(make):
+def test_deletion_vectors_mark_rows_that_compaction_replaces(make):
     """The example at the end of 5.6."""
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"deletion-vectors.enabled": "true"})
 
@@ -311,7 +311,7 @@ def test_keys_that_move_between_partitions(tmp_path, row):
 
 
 @examples("6.1", "key", "n", "`default`", "`mod`", "`hive`")
-def test_bucket_functions(row):
+def test_buckets_of_bucket_functions(row):
     kind, text = row["key"].split(" ", 1)
     keys = re.findall(r"`([^`]*)`", text) if kind == "STRING" else numbers(text)
     batch = pa.RecordBatch.from_arrays([pa.array(keys, to_arrow(parse_type(kind)))], ["k"])
@@ -325,7 +325,7 @@ def test_bucket_functions(row):
 
 
 @examples("6.2", "slots", "slot of the keys", "`max-buckets`")
-def test_dynamic_buckets(row):
+def test_buckets_of_dynamic_assigner(row):
     slots, slot, most = (int(row[column]) for column in ("slots", "slot of the keys", "`max-buckets`"))
     rule = BucketAssigner(slots, 2, most if most > 0 else None)
     hashes = np.array([slot + slots * i for i in range(int(row["new keys"]))], np.int32)
@@ -348,7 +348,7 @@ def test_counts_of_rows(tmp_path):
 
 
 @examples("7.10", "parameters", "kept")
-def test_expiry(row):
+def test_snapshots_kept_by_expiry(row):
     def given(pattern, default):
         found = re.search(pattern, row["parameters"])
         return int(found[1]) if found else default
@@ -403,7 +403,7 @@ def append_and_alter(table, prepared):
         ("j", append_and_alter),
     ],
 )
-def test_concurrent_writers(make, letter, meet):
+def test_results_of_concurrent_writers(make, letter, meet):
     (row,) = (row for row in rows_of("7.5", "#", "W1", "W2", "W1's result") if row["#"] == letter)
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"write-only": "true"})
     commit(table, [("+I", 0, "zero")])
@@ -475,7 +475,7 @@ def test_splits_without_key(row):
 
 
 @pytest.mark.parametrize("producer", ["none", "lookup"])
-def test_stream(make, producer):
+def test_changes_of_stream(make, producer):
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": producer})
     first, *others = rows_of("9.4", "commit", "producer none", "producer lookup")
     commit(table, changes_in(first["commit"]))
@@ -500,7 +500,7 @@ def test_stream(make, producer):
 
 
 @examples("10.2", "stored", "read as", "value", "result")
-def test_casts(row):
+def test_results_of_casts(row):
     stored, target = parse_type(row["stored"]), parse_type(row["read as"])
 
     def stored_value(text, kind):
@@ -526,7 +526,7 @@ SMALL = {
 
 
 @examples("10.2", "target", "implicit from", "explicit also from")
-def test_cast_matrix(row):
+def test_allowed_casts(row):
     def roots(column):
         words = row[column].replace(",", "").split()
         return {root for word in words for root in FAMILIES.get(word, word).split()}
@@ -541,7 +541,7 @@ def test_cast_matrix(row):
             assert allowed == [root in implicit, root in implicit | explicit], f"{source} -> {target}"
 
 
-def test_row_ids(tmp_path):
+def test_row_ids_of_commits(tmp_path):
     table = Table.create(
         str(tmp_path / "t"), Schema(pa.schema([("v", pa.int32())]), options={"row-tracking.enabled": "true"})
     )

@@ -66,7 +66,7 @@ def connect_server(tmp_path):
         shell(f"export SPARK_HOME='{SPARK_HOME}'; $SPARK_HOME/sbin/stop-connect-server.sh", tmp_path)
 
 
-def test_program_of_page_runs_beside_its_server(tmp_path, connect_server):
+def test_program_of_page_runs_with_its_server(tmp_path, connect_server):
     blocks = python_blocks(ROOT / "docs" / "guides" / "connect.md")
     program = "".join(block.code for block in blocks)
     assert "sc://localhost:15002" in program

@@ -70,7 +70,7 @@ def test_api_reference_of_site_shows_every_object(site):
         assert not re.search(r":(meth|class|func):", html)
 
 
-def test_list_of_decisions_is_that_of_folder():
+def test_list_of_decisions_agrees_with_folder():
     listed = re.findall(r"^- \[(.*?)\]\((.*?)\)$", (DOCS / "decisions" / "README.md").read_text(), re.MULTILINE)
     titles = [(page.read_text().splitlines()[0].removeprefix("# "), page.name) for page in DOCS.glob("decisions/0*.md")]
     assert listed == sorted(titles, key=lambda title: title[1])

@@ -367,5 +367,5 @@ def test_half_made_clone_is_finished_or_dropped(place: Place, mode: Mode):
                 clone()
 
 
-def test_modes_are_those_of_death():
+def test_modes_of_death_are_modes():
     assert set(MODES_OF_DEATH) < set(MODES)

@@ -442,7 +442,7 @@ def test_unknown_outcome_keeps_every_file():
     assert any(name.endswith(".parquet") and name not in _base(True).files for name in io.files)
 
 
-def test_a_commit_costs_the_same_however_large_the_table_is():
+def test_cost_of_commit_does_not_grow_with_table():
     """FileIO calls of a commit do not grow with the number of files or snapshots."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS))

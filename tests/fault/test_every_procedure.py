@@ -54,6 +54,6 @@ def test_every_procedure_has_case():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_case_exists(name):
+def test_case_of_procedure_exists(name):
     cases, case = CASES[name]
     assert case in cases

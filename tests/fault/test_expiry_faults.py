@@ -272,7 +272,7 @@ def test_two_expiries_do_the_work_of_one(drawn, name):
 
 @SOME
 @given(turns)
-def test_a_compaction_beside_an_expiry_loses_no_row(drawn):
+def test_compaction_during_expiry_loses_no_row(drawn):
     base = keyed(**{"write-only": "true"})
     for i in range(4):
         open_table(base).write(orders((i, "old", i), (i + 1, "new", i)))

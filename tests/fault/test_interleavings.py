@@ -149,7 +149,7 @@ def test_concurrent_upserts_of_one_key_leave_one_row(turns_):
 
 @draws(EXAMPLES)
 @given(turns)
-def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
+def test_upsert_and_overwrite_are_serializable(turns_):
     upsert, replace = (1, "up", 1), (2, "over", 1)
     (upserted, overwrote), table = play(base(keyed=True), [write(upsert), overwrite(replace, (3, "over", 1))], turns_)
     expected = [(2, "over"), (3, "over")] if upserted < overwrote else [(1, "up"), (2, "over"), (3, "over")]
@@ -158,7 +158,7 @@ def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
 
 @draws(EXAMPLES)
 @given(turns, st.booleans())
-def test_the_later_of_two_overwrites_stays(turns_, keyed):
+def test_later_of_two_overwrites_stays(turns_, keyed):
     (one, other), table = play(base(keyed=keyed), [overwrite((7, "a", 1)), overwrite((8, "b", 1))], turns_)
     assert sorted([one, other]) == [2, 3]
     assert ordered(table.to_arrow()) == ([(8, "b")] if one < other else [(7, "a")])
@@ -212,7 +212,7 @@ def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, ot
 
 @draws(EXAMPLES)
 @given(four, st.booleans(), st.booleans())
-def test_sums_count_each_row_once_beside_compactions(turns_, one_full, inline):
+def test_sums_count_each_row_once_during_compactions(turns_, one_full, inline):
     io = MemoryIO()
     options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "2", **FAST}
     sums = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
@@ -234,7 +234,7 @@ def test_sums_count_each_row_once_beside_compactions(turns_, one_full, inline):
 
 @draws(EXAMPLES)
 @given(four, st.sampled_from(["compact", "sort"]), st.booleans())
-def test_append_files_are_compacted_beside_writers(turns_, other, bucketed):
+def test_append_files_are_compacted_during_writes(turns_, other, bucketed):
     io = MemoryIO()
     buckets = {"bucket": "1", "bucket-key": "id", "write-only": "true"} if bucketed else {}
     create_table(io, ROOT, Schema(ORDERS, options={"file.format": "avro", **buckets, **FAST}))
@@ -253,7 +253,7 @@ def test_append_files_are_compacted_beside_writers(turns_, other, bucketed):
 
 @draws(EXAMPLES)
 @given(turns)
-def test_a_compaction_and_a_new_column_both_hold(turns_):
+def test_compaction_and_new_column_both_succeed(turns_):
     def alter_and_write(own):
         table = open_table(own).alter([AddColumn("extra", "INT")])
         rows = orders((1, "new", 1)).append_column("extra", pa.array([5], pa.int32()))
@@ -283,7 +283,7 @@ def named_files(table: Table) -> set[str]:
 
 @draws(EXAMPLES)
 @given(turns)
-def test_a_compaction_and_an_overwrite_are_one_after_the_other(turns_):
+def test_compaction_and_overwrite_are_serializable(turns_):
     _, table = play(many_runs(), [compact(full=True), overwrite((7, "over", 1))], turns_)
     assert ordered(table.to_arrow()) == [(7, "over")]
     check_levels(table)
@@ -349,7 +349,7 @@ CHANGES = {
 
 @draws(EXAMPLES)
 @given(turns, st.sampled_from(sorted(CHANGES)), st.booleans())
-def test_a_commit_and_a_schema_change_both_hold(turns_, change, keyed):
+def test_commit_and_schema_change_both_succeed(turns_, change, keyed):
     io = base(keyed=keyed)
     before = open_table(io).schema
 
@@ -398,7 +398,7 @@ def test_of_two_creators_one_wins(turns_):
     assert Schemas(io, ROOT).latest().names == (won,)
 
 
-def test_writer_of_table_made_anew_is_refused_and_leaves_nothing():
+def test_writer_of_recreated_table_is_refused_and_leaves_nothing():
     io = base(keyed=False)
     stale = open_table(io)
     io.delete_directory(ROOT)

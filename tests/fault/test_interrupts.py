@@ -68,7 +68,7 @@ def left_behind(io: MemoryIO) -> set[str]:
 
 
 @pytest.mark.parametrize("name", DEEDS)
-def test_an_interrupt_leaves_nothing_behind(name):
+def test_interrupt_leaves_no_file(name):
     keys, options, deed = DEEDS[name]
     base = started(keys, options)
     assert left_behind(base) == set()

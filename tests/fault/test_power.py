@@ -98,7 +98,7 @@ def test_indexes_that_old_files_were_given_survive_power_cut(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["append", pytest.param("keys, changelog", marks=pytest.mark.slow)])
-def test_a_power_cut_at_any_call_leaves_all_published_snapshots(tmp_path, name):
+def test_power_cut_at_any_call_keeps_published_snapshots(tmp_path, name):
     home, landed = tmp_path / "home", set()
     home.mkdir()
     with watched() as disk:

@@ -11,7 +11,7 @@ from tests.golden.reading import CASES, NAMES, Golden
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_snapshot(name):
+def test_every_snapshot_has_rows_that_java_read(name):
     Golden(CASES / name).check()
 
 

@@ -25,7 +25,7 @@ def golden(request, tmp_path):
     return Golden(shutil.copytree(CASES / request.param, tmp_path / request.param))
 
 
-def test_changed_expectation(golden):
+def test_changed_expectation_is_found(golden):
     told = golden.told
     last = told["snapshots"][max(told["snapshots"], key=int)]
     last["rows"][0][last["columns"].index("k")] += 1
@@ -34,7 +34,7 @@ def test_changed_expectation(golden):
         golden.check()
 
 
-def test_missing_row(golden):
+def test_missing_row_is_found(golden):
     told = golden.told
     told["snapshots"]["1"]["rows"].pop()
     (golden.home / "case.json").write_text(json.dumps(told), encoding="utf-8")

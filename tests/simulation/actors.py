@@ -309,7 +309,7 @@ def delete_branch(world: World, op: Op, record: Record) -> None:
 
 
 def fast_forward(world: World, op: Op, record: Record) -> None:
-    """Make the main branch what the branch ``b`` is. Writers rest meanwhile."""
+    """Fast-forward the main branch to the branch ``b``. REQUIRES: no writer runs."""
     table = world.open(op, record)
     line, source = world.oracle.line(table.path), world.oracle.line(branch_root(table.path, "b"))
     table.branches.fast_forward("b")

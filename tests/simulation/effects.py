@@ -78,7 +78,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Upsert:
-    """Rows in place of those of the same key."""
+    """Rows that replace the rows of the same key."""
 
     added: tuple[Row, ...]
 
@@ -89,7 +89,7 @@ class Upsert:
         return sorted([*stay, *visible(self.added, schema)], key=repr)
 
     def accepts(self, then: Sequence[Row], now: Sequence[Row], schema: TableSchema) -> bool:
-        """Return True if each key has its new row or the one before: of two that are written at once, either wins.
+        """Return True if each key has its new or its previous row: either of two concurrent rows may win.
 
         The rows of a key are ordered by their sequence numbers, which a writer takes from the snapshot it has read.
         """

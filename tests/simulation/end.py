@@ -1,4 +1,4 @@
-"""What must hold when all operations of a history have ended."""
+"""Checks of the state after all operations of a history have ended."""
 
 from itertools import pairwise
 

@@ -17,7 +17,7 @@ from tests.simulation.world import simulated
 
 @dataclass
 class Outcome:
-    """What became of a history."""
+    """The result of a history."""
 
     plan: Plan
     events: list[Event]
@@ -112,7 +112,7 @@ def _client(world: World, ops: Iterable[Op], plan: Plan) -> Callable[[Client], N
 
 
 def _may_begin(world: World, kind: str, plan: Plan) -> bool:
-    """Return True if an operation of this kind may meet those that run."""
+    """Return True if an operation of this kind may run with the running ones."""
     running = {record.op.kind for record in world.running.values()}
     if running and (kind in plan.alone or running & plan.alone):
         return False

@@ -34,10 +34,10 @@ class Mutant:
     """An engine with a fault.
 
     Args:
-        name: of the guard that is missing.
-        edits: of the engine.
-        profile: of the histories that are searched.
-        steps: within which a history must fail.
+        name: the name of the missing guard.
+        edits: the edits of the engine.
+        profile: the profile of the searched histories.
+        steps: the steps within which a history must fail.
         quick: True if a few histories are enough.
     """
 
@@ -454,7 +454,7 @@ MUTANTS = [
 
 @dataclass(frozen=True)
 class Catch:
-    """How a mutant was found: the first history that fails, and the steps of all histories up to it."""
+    """The first history that fails with a mutant, and the steps of all histories up to it."""
 
     name: str
     steps: int

@@ -1,7 +1,7 @@
 """The oracle: what the store must show after every step, and what every operation must have done at its end.
 
-It sees each file that appears or vanishes, and by which operation. From the snapshot and schema files of a table, or of
-a branch (a *line*), it knows the newest state at each moment, whose rows it reads without a step. The rules:
+It sees each file that appears or vanishes, and the operation that did it. From the snapshot and schema files of a
+table or branch (a *line*), it knows the newest state at each moment, and reads its rows without a step. The rules:
 
 1. A snapshot that an operation publishes has the rows of the newest state before, changed by the effect of the
    operation, once; or the same rows (compaction). So no acknowledged row is lost or doubled, and none that was rolled
@@ -10,7 +10,7 @@ a branch (a *line*), it knows the newest state at each moment, whose rows it rea
 3. Only rollback, fast-forward, drop and rename remove the newest snapshot.
 4. An operation that was acknowledged has made its change between its beginning and its end. One that was refused has
    made none. One with an unknown outcome (CommitUnknownError, killed) has made it or not, never in part.
-5. The rows of a read are those of a state that was the newest during the read; of a tag or snapshot: of it.
+5. A read returns the rows of a state that was the newest during the read, or of its tag or snapshot.
 
 An expiry may delete the snapshot that a rollback makes the newest one at that moment, and puts it back.
 A publisher may withdraw its own snapshot before it answers: what breaks a rule counts only if it is still there when
@@ -59,7 +59,7 @@ class Violation(AssertionError):
 
 @dataclass
 class Record:
-    """What is known of an operation."""
+    """An operation with its times and its result."""
 
     op: Op
     begun: int
@@ -285,7 +285,7 @@ class Oracle:
             elif kind == "schema":
                 self._altered(line, change, before, schema_before if was_alive else None, record)
             elif kind == "tag" and change.after is None and record.op.kind not in _REMOVES_TAGS:
-                if change.before is not None and change.before.by == by:  # its snapshot expired meanwhile
+                if change.before is not None and change.before.by == by:  # its snapshot has expired
                     continue
                 raise Violation(f"{record}: removed tag {name}")
         if record is not None and record.op.kind in STRUCTURAL:
@@ -363,8 +363,8 @@ class Oracle:
     def _reordered(self, then: list[Row], now: list[Row], schema: TableSchema) -> bool:
         """Return True if keys only show another one of several rows that were written at the same time.
 
-        With deletion vectors, a compaction takes a row of level 0 for newer than one of a higher level, whatever their
-        sequence numbers are, as the Java engine does.
+        With deletion vectors, a compaction treats a row of level 0 as newer than a row of a higher level, regardless of
+        their sequence numbers, as the Java engine does.
         """
         if not schema.primary_keys or "deletion-vectors.enabled" not in schema.options:
             return False
@@ -479,7 +479,7 @@ class Oracle:
         """Return the rows of the states of a line that were the newest since a time, under a schema."""
         line, found = self.line(root), []
         for moment in line.during(begun, self._time()):
-            with contextlib.suppress(Exception):  # a state that nobody can read is no state
+            with contextlib.suppress(Exception):  # an unreadable state is not a state
                 found.append(self.rows(moment.newest[1], schema))
         return found
 

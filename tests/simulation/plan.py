@@ -22,7 +22,7 @@ UNHURT = frozenset({"fast_forward"})
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation; ``pick`` and ``other``: numbers from 0 to 1 by which it chooses what it is about."""
+    """An operation; ``pick`` and ``other``: numbers from 0 to 1 that choose its target."""
 
     id: int
     kind: str
@@ -36,7 +36,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Plan:
-    """The operations of a history: those of `setup` one after the other, then the clients at the same time.
+    """The operations of a history: first `setup` in order, then the clients at the same time.
 
     ``delays``, ``faults``: chances at a step. ``alone``: kinds of operations that run while no other one does.
     ``apart``: pairs of kinds that never run at the same time.
@@ -73,7 +73,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Profile:
-    """What histories are made of: weights of operations, kinds of tables, and flavours of stores."""
+    """The parts of histories: weights of operations, kinds of tables, and flavours of stores."""
 
     weights: Mapping[str, int]
     tables: Sequence[str]

@@ -1,9 +1,9 @@
 """The scheduler: processes that take turns, and what happens to each of their steps.
 
-Each client is a thread, and exactly one runs at a time: the one that has the baton. At every step of its storage, at
-the beginning of each operation and at each wait it asks what happens now:
+Each client is a thread, and only the client with the baton runs. At every step of its storage, at the beginning of each
+operation and at each wait it gets a decision:
 
-- ``delay``: the others go on for so many steps first;
+- ``delay``: the others first take a number of steps;
 - ``fail``: an error, and nothing was done;
 - ``lost``: it was done, and an error says that it was not;
 - ``kill``: the process dies before it; ``killed-after``: right after it; ``torn``: in the middle of it, as far as the
@@ -43,7 +43,7 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Event:
-    """What happens at step ``at`` (from 0: the beginning) of operation ``operation``; ``steps``: of a delay."""
+    """A decision at step ``at`` (0: the beginning) of an operation; ``steps``: the length of a delay."""
 
     operation: int
     at: int
@@ -55,7 +55,7 @@ class Event:
 
 
 class Decisions(Protocol):
-    """What happens at each step."""
+    """Decides each step."""
 
     events: list[Event]
 
@@ -78,7 +78,7 @@ class Draw:
     """Events drawn from a seed, for each operation by itself.
 
     Args:
-        seed: of the history.
+        seed: the seed of the history.
         delays: the chance of a delay at a step.
         faults: the chance of a fault at a step.
         unhurt: operations that meet no faults.
@@ -237,7 +237,7 @@ class Scheduler:
             client.uninterrupted = False
 
     def wait(self, steps: int) -> None:
-        """Let the others go on for so many steps."""
+        """Let the others take a number of steps."""
         client = self._current
         assert client is not None
         if client.uninterrupted:

@@ -12,7 +12,7 @@ def shrink(outcome: Outcome, most_runs: int = 400, run: Callable[..., Outcome] =
     """Return a smaller history that breaks a rule, too; the outcome itself if none is found.
 
     Args:
-        outcome: of a history that failed.
+        outcome: the outcome of a failed history.
         most_runs: how many histories to try.
         run: carries out a plan with events.
     """

@@ -88,7 +88,7 @@ class Disk:
         self.on_change([Change(path, before, after, by)])
 
     def remove(self, path: str, by: int) -> bool:
-        """Remove a file; return False if there is none."""
+        """Remove a file; return False if it does not exist."""
         before = self.files.get(path)
         if before is None:
             return False
@@ -380,7 +380,7 @@ class _Sink(io.BytesIO):
             self.close()
 
     def __del__(self) -> None:
-        """A stream that nobody closed sends nothing."""
+        """Send nothing: the stream was not closed."""
 
 
 class SimulatedIO(FileIO):

@@ -50,7 +50,7 @@ def _quiet(caplog):
 
 
 def play(profile: Profile, first_seed: int, steps: int) -> int:
-    """Run histories of so many steps in all; return their number."""
+    """Run histories with a total number of steps; return the number of histories."""
     seed = first_seed
     while steps > 0:
         outcome = run_seed(seed, profile)
@@ -82,7 +82,7 @@ def test_every_promise_is_kept_for_hours(name, shard, seed):
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_seed_repeats_every_step(name):
+def test_seed_repeats_every_step(name):
     one, other = run_seed(3, PROFILES[name]), run_seed(3, PROFILES[name])
     assert one.trace == other.trace
     listed = replay(one.plan, one.events)

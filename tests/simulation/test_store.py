@@ -15,7 +15,7 @@ DIRECTORIES = ["d", "d/e", "f"]
 
 
 def calls(rng: random.Random, count: int):
-    """Draw calls as (verb, path, further arguments)."""
+    """Draw calls as (method, path, further arguments)."""
     for _ in range(count):
         name, other, data = rng.choice(NAMES), rng.choice(DIRECTORIES), bytes([rng.randrange(256)])
         yield rng.choice(

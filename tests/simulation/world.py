@@ -1,4 +1,4 @@
-"""What makes a simulation repeatable: while it runs, time, names, chance, threads and stores are the scheduler's."""
+"""Make a simulation repeatable: the scheduler controls time, names, random numbers, threads and stores."""
 
 import os
 import random

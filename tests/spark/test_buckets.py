@@ -61,7 +61,7 @@ def test_all_tasks_give_key_same_bucket(spark, path):
 
 
 @pytest.mark.parametrize("bucket", ["2", pytest.param("-1", marks=pytest.mark.more)])
-def test_columns_that_are_called_like_that_of_shuffle_are_written(spark, path, bucket):
+def test_columns_with_name_of_shuffle_column_are_written(spark, path, bucket):
     names = ["__paimon_task", "__paimon_TASK_of_8", "__paimon_task_of_3_by_3"]
     frame = spark.range(9).selectExpr("id", *(f"id + {n} AS `{name}`" for n, name in enumerate(names)))
     save(frame.limit(0), path, primary_key="id", bucket=bucket)
@@ -104,7 +104,7 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
         (("flag",), ("flag", "f"), False),
     ],
 )
-def test_task_of_row_in_spark_is_that_of_engine(spark, partition, key, is_expression):
+def test_task_of_row_in_spark_agrees_with_engine(spark, partition, key, is_expression):
     rows = spark.range(200).selectExpr(
         "id AS `B`",  # names of a DataFrame may differ in case
         "IF(id % 5 = 0, NULL, repeat('é', int(id % 9))) AS s",

@@ -185,7 +185,7 @@ def test_rows_written_while_job_runs_stay(spark, path):
     check_levels(table)
 
 
-def test_buckets_that_others_compacted_meanwhile_are_skipped(spark, path):
+def test_buckets_that_other_jobs_compacted_are_skipped(spark, path):
     table = days(path, 4)
     rows = live_rows(table)
     meddler = meddling(lambda: table.compact(full=True, partitions=[{"dt": "a"}]))

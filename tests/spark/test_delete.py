@@ -136,7 +136,7 @@ class Late(SparkRunner):
 
 @pytest.mark.parametrize("name", ["rewritten", "keys"])
 @pytest.mark.cases(1)
-def test_a_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
+def test_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
     monkeypatch.setattr("paimon_spark.table.SparkRunner", Late)
     monkeypatch.setattr("paimon_spark.row_level.write.SparkRunner", Late)

@@ -457,7 +457,7 @@ def test_bad_read_options_are_named(spark, path, options, message):
         load(spark, path, **options).collect()
 
 
-def test_system_tables(spark, path):
+def test_system_tables_are_read_by_path(spark, path):
     save(orders(spark, A, B), path, **{"primary-key": "id", "bucket": "1"})
     files = load(spark, path + "$files")
     assert files.schema["creation_time"].dataType.typeName() == "timestamp_ntz"

@@ -29,7 +29,7 @@ FEW = "append_to_keyed"
         pytest.param("standalone", "", marks=pytest.mark.slow),
     ],
 )
-def test_format_paimon_works_in_mode(mode, some, tmp_path):
+def test_format_paimon_reads_and_writes_in_mode(mode, some, tmp_path):
     """A process of its own: one process cannot hold two kinds of session.
 
     Further cases, which are marked more, run on a kind of session only where all of its tests do.

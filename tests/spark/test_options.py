@@ -97,7 +97,7 @@ def test_secrets_do_not_show():
     assert "hush" not in repr(read(**{"s3.secret-key": "hush", "fs.s3a.secret.key": "hush"}))
 
 
-def test_a_view_is_not_written_to():
+def test_view_cannot_be_written():
     with pytest.raises(UnsupportedError, match=r"/w/t\$ro can only be read"):
         write_request({"path": "/w/t$ro"}, ["a"])
 
@@ -134,7 +134,7 @@ def test_wrong_locations_are_refused(options, error):
         ({"scan.mode": "latest-full"}, {}),
     ],
 )
-def test_time_travel(options, when):
+def test_options_select_snapshot(options, when):
     assert read(**options).when == when
 
 
@@ -153,7 +153,7 @@ def test_time_travel(options, when):
         ({"zzzzzzzz": "a"}, "unknown option 'zzzzzzzz'"),
     ],
 )
-def test_bad_reads(options, error):
+def test_bad_read_options_are_refused(options, error):
     with pytest.raises(PaimonError, match=error):
         read(**options)
 
@@ -208,7 +208,7 @@ def test_keys_and_case_of_columns_in_options():
         ({"dynamic-partition-overwrite": "false", "partitionoverwritemode": "static"}, False),
     ],
 )
-def test_overwrite_mode(options, dynamic):
+def test_option_selects_overwrite_mode(options, dynamic):
     assert write(**options).dynamic is dynamic
 
 
@@ -222,7 +222,7 @@ def test_overwrite_mode(options, dynamic):
         ({"columns": "a"}, "unknown option 'columns'"),
     ],
 )
-def test_bad_writes(options, error):
+def test_bad_write_options_are_refused(options, error):
     with pytest.raises(InvalidInputError, match=error):
         write(**options)
 

@@ -235,7 +235,7 @@ def test_merge_into_empty_table_inserts(spark, warehouse):
 
 
 @pytest.mark.more
-def test_columns_of_rows_with_ids_are_replaced_beside_inserts(spark, warehouse):
+def test_columns_of_rows_with_ids_are_replaced_with_inserts(spark, warehouse):
     options = {**TRACKED, "data-evolution.enabled": "true"}
     table = Table.create(f"{warehouse}/db.db/e", Schema(COLUMNS, options=options))
     for part in ([1, 2, 3], [4, 5, 6]):
@@ -268,7 +268,7 @@ def test_columns_of_rows_with_ids_are_replaced_beside_inserts(spark, warehouse):
 @pytest.mark.parametrize(
     "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.more) for name in (*TABLES, "evolving")]
 )
-def test_a_column_added_while_a_statement_runs_keeps_its_values(spark, warehouse, monkeypatch, name, statement):
+def test_column_added_during_statement_keeps_its_values(spark, warehouse, monkeypatch, name, statement):
     """The statement was analysed without the column, so it must not write rows again that have a value in it."""
     monkeypatch.setitem(TABLES, "evolving", ([], {**TRACKED, "data-evolution.enabled": "true"}))
     table, changed = create(spark, warehouse, name)

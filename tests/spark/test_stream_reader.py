@@ -471,7 +471,7 @@ def test_view_is_refused_as_stream(table):
         ({"endingversion": "3"}, "is for batch reads"),
     ],
 )
-def test_bad_options(options, error):
+def test_bad_stream_options_are_refused(options, error):
     with pytest.raises(PaimonError, match=error):
         stream_request({"path": "/w/t", **options})
 

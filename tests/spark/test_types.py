@@ -171,7 +171,7 @@ def test_given_schema_picks_columns_by_name_whatever_case():
         ("name string not null", "may be null"),
     ],
 )
-def test_a_given_schema_that_does_not_fit_is_refused(ddl, message):
+def test_schema_that_does_not_fit_is_refused(ddl, message):
     with pytest.raises(InvalidInputError, match=message):
         projected(TABLE, struct(ddl), "t")
 

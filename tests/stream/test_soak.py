@@ -275,5 +275,5 @@ def test_stream_chain_killed_a_hundred_times_loses_no_rows(tmp_path, chain, run,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
-def test_a_chain_without_a_jvm_is_killed_hundreds_of_times(tmp_path, chain, seed):
+def test_stream_chain_without_jvm_survives_hundreds_of_kills(tmp_path, chain, seed):
     soak(tmp_path, "bare_chain", chain, kills=200, seed=seed + 10)

@@ -19,7 +19,7 @@ def catalog(tmp_path):
     return found
 
 
-def test_databases(tmp_path, catalog):
+def test_databases_are_created_and_listed(tmp_path, catalog):
     assert catalog.list_databases() == ["db"]
     assert (tmp_path / "db.db").is_dir()
     assert not list((tmp_path / "db.db").iterdir())
@@ -50,7 +50,7 @@ def test_missing_warehouse_is_empty(tmp_path):
     assert catalog.list_databases() == ["db"]
 
 
-def test_tables(tmp_path, catalog):
+def test_tables_are_created_and_listed(tmp_path, catalog):
     table = catalog.create_table("db.t", WANTED)
     assert table.path == str(tmp_path / "db.db" / "t") == catalog.location("db.t")
     assert catalog.list_tables("db") == ["t"]
@@ -78,7 +78,7 @@ def test_missing_table_is_refused_with_existing_names(catalog):
     catalog.drop_table("db.order", ignore_if_not_exists=True)
 
 
-def test_dropping(tmp_path, catalog):
+def test_drop_of_tables_and_databases(tmp_path, catalog):
     catalog.create_table("db.t", WANTED)
     with pytest.raises(InvalidInputError, match="has t"):
         catalog.drop_database("db")
@@ -96,7 +96,7 @@ def test_table_that_was_created_again_is_new_one(catalog):
     assert catalog.table("db.t").schema.names == ("other",)
 
 
-def test_renaming(catalog):
+def test_table_is_renamed_across_databases(catalog):
     catalog.create_database("db2")
     catalog.create_table("db.t", WANTED)
     catalog.create_table("db.u", WANTED)
@@ -111,7 +111,7 @@ def test_renaming(catalog):
         catalog.rename_table("db.u", "nodb.u")
 
 
-def test_altering(catalog):
+def test_alter_table_applies_all_changes(catalog):
     catalog.create_table("db.t", WANTED)
     table = catalog.alter_table("db.t", [AddColumn("n", "INT"), SetOption("file.format", "orc")])
     assert table.schema.names == ("k", "v", "n")
@@ -143,7 +143,7 @@ def test_defaults_for_new_tables(tmp_path):
         FileSystemCatalog(str(tmp_path), options={"table-default.file.formatt": "orc"})
 
 
-def test_dynamic_options(catalog):
+def test_table_takes_dynamic_options(catalog):
     catalog.create_table("db.t", WANTED)
     assert catalog.table("db.t", {"file.format": "orc"}).schema.options["file.format"] == "orc"
 

@@ -17,7 +17,7 @@ from paimon_core.errors import InvalidInputError
         ("db.Ünï cödé", Identifier("db", "Ünï cödé")),
     ],
 )
-def test_names(text, expected):
+def test_identifier_is_parsed_and_printed(text, expected):
     found = Identifier.parse(text)
     assert found == expected
     assert Identifier.parse(str(found).replace("my.db", "`my.db`")) == found

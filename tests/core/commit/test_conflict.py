@@ -42,7 +42,7 @@ def conflict(text: str) -> str:
 
 
 @text_cases(__file__, "conflict.txt")
-def test_conflicts(case, check_case):
+def test_conflict_cases(case, check_case):
     check_case(case, conflict)
 
 

@@ -1,4 +1,4 @@
-"""The ten verbs mean the same on every store that can be had without a network."""
+"""The ten methods of FileIO behave equally on every store that needs no network."""
 
 import multiprocessing
 import os
@@ -198,7 +198,7 @@ def test_failed_local_write_leaves_nothing_behind(tmp_path):
         ((), ""),
     ],
 )
-def test_join(parts, joined):
+def test_join_has_one_slash_between_parts(parts, joined):
     assert join(*parts) == joined
 
 

@@ -22,7 +22,7 @@ def test_input_is_drawn_no_further_than_window():
     assert len(drawn) <= 5
 
 
-def test_first_error_is_raised_as_it_is_and_cancels_rest():
+def test_first_error_is_raised_unchanged_and_cancels_rest():
     started = []
 
     def work(n):

@@ -1,4 +1,4 @@
-"""S3: options in every spelling, and the verbs against a server."""
+"""S3: options in every spelling, and the methods of FileIO with a server."""
 
 import json
 import logging
@@ -91,7 +91,7 @@ def test_failed_upload_leaves_nothing(server):
     assert not io.exists(f"{root}/failed")
 
 
-def test_forked_child_connects_anew(server):
+def test_forked_child_opens_new_connections(server):
     root, options = server
     io = FileIO.of(root, options)
     io.write(f"{root}/forked", b"seen")

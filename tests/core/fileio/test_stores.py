@@ -118,7 +118,7 @@ def test_facts_of_schemes():
         ("abfss://b/f", "abfss"), ("https://h/f", "https"), ("memory://r/f", "memory"),
     ],
 )  # fmt: skip
-def test_canonical_scheme(path, scheme):
+def test_schemes_of_one_store_are_equal(path, scheme):
     assert canonical_scheme(path) == scheme
 
 

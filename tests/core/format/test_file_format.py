@@ -128,7 +128,7 @@ def test_rows_are_counted_if_no_stored_column_is_requested(name, requested):
 
 
 @formats
-def test_a_file_of_no_rows(name):
+def test_file_without_rows_is_written_and_read(name):
     fields, table = sample(name)
     data = encode(name, fields, [table.slice(0, 0)])
     assert decode(name, data, fields) == []
@@ -201,7 +201,7 @@ def test_flipped_bits_in_compressed_pages_are_detected(name):
 
 
 @formats
-def test_a_stored_column_of_another_type_is_refused(name):
+def test_stored_column_of_another_type_is_refused(name):
     data = encode(name, fields_of(["STRING"]), [pa.table({"c0": ["x"]})])
     for other in ("INT", "DATE", "TIMESTAMP(3)", "BOOLEAN", "ARRAY<STRING>", "ROW<a INT>", "DECIMAL(5,2)"):
         with pytest.raises(CorruptedError, match=r"'c0' of the-file is stored as string"):
@@ -209,7 +209,7 @@ def test_a_stored_column_of_another_type_is_refused(name):
 
 
 @formats
-def test_storage_errors_pass_as_they_are(name):
+def test_storage_errors_are_raised_unchanged(name):
     fields, table = sample(name)
     data = encode(name, fields, [table]).to_pybytes()
 

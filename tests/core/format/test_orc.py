@@ -66,7 +66,7 @@ def test_years_beyond_nanoseconds(types, batch_size):
 
 
 def test_statistics_say_that_years_are_beyond_nanoseconds():
-    """What keeps versions of pyarrow that wrap such values around away from them."""
+    """Readers with an older pyarrow, which wraps these values around, skip them by these statistics."""
     fields = fields_of(["TIMESTAMP(3)", "ROW<a TIMESTAMP_LTZ(6), b INT>", "TIMESTAMP(9)", "INT"])
     usual, far = [USUAL, None], [None, dt.datetime(1500, 1, 1)]
 

@@ -80,7 +80,7 @@ def test_column_chunks_with_nan_have_neither_bounds_nor_column_index():
 
 
 @pytest.mark.parametrize("sink", [pa.BufferOutputStream, io.BytesIO])
-def test_rows_stay_as_they_are(sink):
+def test_rows_do_not_change(sink):
     table = rows_with(250, math.nan)
     assert str(read(encode(table, sink())).to_pydict()) == str(table.to_pydict())
 

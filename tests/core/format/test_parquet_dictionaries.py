@@ -1,4 +1,4 @@
-"""Which Parquet columns get a dictionary: those whose values repeat, unless the table's options decide."""
+"""Parquet columns with repeated values get a dictionary, unless the table's options decide."""
 
 import numpy as np
 import pyarrow as pa

@@ -22,7 +22,7 @@ FIELDS = [DataField(0, "k", BIGINT), SEQUENCE_NUMBER, DataField(1, "v", BIGINT),
 
 
 def sorted_rows(distinct: int) -> pa.Table:
-    """Rows by key, whose texts have so many values."""
+    """Rows in key order with a number of distinct texts."""
     rng = np.random.default_rng(1)
     texts = pa.array([f"text-{i:08d}" for i in range(distinct)])
     columns = {

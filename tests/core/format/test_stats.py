@@ -55,7 +55,7 @@ def test_internal_values_over_batches(type_text, values, low, high):
     assert bounds(type_text, values) == ColumnBounds(low, high, values.count(None))
 
 
-def test_modes_decide_which_statistics_are_stored():
+def test_modes_select_stored_statistics():
     values = ["abc", None, "xyz"]
     assert bounds("STRING", values, "none") == ColumnBounds(None, None, None)
     assert bounds("STRING", values, "counts") == ColumnBounds(None, None, 1)

@@ -76,7 +76,7 @@ def test_duckdb_keeps_every_value(tmp_path, duckdb):
 # ---- pandas
 
 
-def test_integers_and_booleans_of_pandas_are_exact_beside_null(tmp_path, pandas):
+def test_integers_and_booleans_of_pandas_are_exact_with_nulls(tmp_path, pandas):
     table = table_of(tmp_path, ("n", pa.int64()), ("b", pa.bool_()), ("l", pa.list_(pa.int64())), ("f", pa.float64()))
     large = 2**53 + 1
     table.write(pa.table({"n": [large, None], "b": [True, None], "l": [[large, None], None], "f": [0.5, None]}))
@@ -229,7 +229,7 @@ def test_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_relation_reads_its_snapshot_anew_for_each_query(tmp_path, duckdb, monkeypatch):
+def test_relation_reads_its_snapshot_again_for_each_query(tmp_path, duckdb, monkeypatch):
     table = table_of(tmp_path, ("id", pa.int64()), ("note", pa.string()))
     table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
     plans, original = [], TableScan.plan
@@ -283,7 +283,7 @@ def test_extra_is_named_where_package_is_missing(tmp_path, monkeypatch, package)
         getattr(table, f"to_{package}")()
 
 
-def test_numbers_of_numpy_are_those_of_table(tmp_path, pandas):
+def test_numpy_numbers_equal_numbers_of_table(tmp_path, pandas):
     table = table_of(tmp_path, ("f", pa.float64()))
     table.write(pandas.DataFrame({"f": np.arange(3.0)}))
     assert table.to_pandas()["f"].to_numpy().tolist() == [0.0, 1.0, 2.0]

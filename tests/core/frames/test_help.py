@@ -20,7 +20,7 @@ METHODS = public_methods(OWNERS.values())
 
 
 @pytest.mark.parametrize(("owner", "method"), METHODS)
-def test_help_names_what_method_takes_returns_and_raises(owner, method):
+def test_help_names_arguments_results_and_errors(owner, method):
     check_help(owner, method, OWNERS)
 
 

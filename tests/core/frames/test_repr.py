@@ -1,4 +1,4 @@
-"""The repr of a table and of results: rows, files and snapshot in one line, whatever the store does."""
+"""The repr of a table and of results: rows, files and snapshot in one line, even if the store fails."""
 
 import shutil
 import threading
@@ -78,7 +78,7 @@ def test_error_in_repr_is_one_line_without_passwords(table, monkeypatch):
     assert len(repr(table)) < len(table.path) + 300
 
 
-def test_a_snapshot_says_what_it_is(table):
+def test_repr_of_snapshot_has_its_kind_and_rows(table):
     first = table.snapshot(snapshot_id=1)
     assert first is not None
     assert repr(first).startswith("Snapshot(1, APPEND, 20")

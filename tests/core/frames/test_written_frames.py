@@ -1,4 +1,4 @@
-"""What callers hand in as rows: Arrow's own forms, and frames."""
+"""Rows that callers write: Arrow's own forms, and frames."""
 
 import datetime as dt
 

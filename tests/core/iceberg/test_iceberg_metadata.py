@@ -102,7 +102,7 @@ def test_counts_accumulate_over_snapshots(tmp_path):
     assert summary["total-files-size"] == str(size)
 
 
-def test_ids_of_metadata_are_those_of_parquet_files(tmp_path):
+def test_ids_of_metadata_equal_ids_in_parquet_files(tmp_path):
     columns = [
         ("k", "INT"), ("a", "ARRAY<INT>"), ("m", "MAP<STRING, ARRAY<INT>>"), ("r", "ROW<x INT, y ARRAY<INT>>"),
         ("s", "MULTISET<STRING>"),
@@ -147,7 +147,7 @@ def _iceberg_ids(part) -> list[int]:
     return sorted([*own, *(number for value in part.values() for number in _iceberg_ids(value))])
 
 
-def test_bounds_and_partitions_are_those_of_rows(tmp_path):
+def test_bounds_and_partitions_agree_with_rows(tmp_path):
     schema = pa.schema([("p", pa.date32()), ("n", pa.int32()), ("t", pa.string())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=ON))
     rows = [(date(2024, 1, 1), 5, "b"), (date(2024, 1, 1), -3, None), (None, 7, "z")]
@@ -242,7 +242,7 @@ def test_manifests_have_compression_and_names_that_options_say(tmp_path):
         assert [record["added_data_files_count"] for record in reader] == [1, 1]
 
 
-def test_metadata_of_hadoop_catalog_is_beside_databases(tmp_path):
+def test_metadata_of_hadoop_catalog_is_next_to_databases(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("shop")
     schema = Schema(ORDERS, options={"metadata.iceberg.storage": "hadoop-catalog"})
@@ -401,7 +401,7 @@ def test_replaced_table_is_described_by_its_new_columns(tmp_path):
     assert set(_now(table).files[found.version + 1]) == _live(table)
 
 
-def test_clone_has_metadata_of_its_own(tmp_path):
+def test_clone_has_separate_metadata(tmp_path):
     here, there = FileSystemCatalog(str(tmp_path / "a")), FileSystemCatalog(str(tmp_path / "b"))
     for catalog in (here, there):
         catalog.create_database("d")
@@ -448,7 +448,7 @@ def test_schemas_of_all_listed_snapshots_are_there(tmp_path):
         ("MAP<STRING, INT>", "MAP<STRING, STRING>", False), ("ARRAY<INT>", "INT", False), ("VARIANT", "STRING", False),
     ],
 )  # fmt: skip
-def test_changes_of_types_are_those_of_iceberg(old, new, fits):
+def test_type_changes_follow_iceberg(old, new, fits):
     first, second = (TableSchema(i, (DataField(7, "c", parse_type(t)),), 7) for i, t in enumerate((old, new)))
     found = unreadable_change(first, second)
     assert (found is None) == fits
@@ -513,7 +513,7 @@ def test_files_of_other_tools_are_refused_and_found(tmp_path, caplog):
     assert set(_now(table).files[3]) == _live(table)
 
 
-def test_directory_of_files_of_other_tools_does_not_become_such_table(tmp_path):
+def test_files_of_other_tools_do_not_become_table_with_iceberg_metadata(tmp_path):
     (tmp_path / "in").mkdir()
     pq.write_table(orders((7, "x", 7)), tmp_path / "in/x.parquet")
     catalog = FileSystemCatalog(str(tmp_path / "w"))

@@ -58,7 +58,7 @@ def module_null():
     return "__HIVE_DEFAULT_PARTITION__"
 
 
-def test_a_file_is_added_as_it_is(tmp_path):
+def test_added_file_is_copied_unchanged(tmp_path):
     table, path = table_of(tmp_path), write(tmp_path / "a.parquet")
     added = table.add_files(str(path))
     assert (added.files, added.rows, added.bytes, added.skipped) == (1, 3, path.stat().st_size, 0)
@@ -128,7 +128,7 @@ def test_texts_of_partitions_are_unescaped(tmp_path, text):
 
 
 @pytest.mark.parametrize("kind", ["orc", "avro"])
-def test_other_formats(tmp_path, kind):
+def test_orc_and_avro_files_are_added(tmp_path, kind):
     made = Table.create(str(tmp_path / "made"), Schema(COLUMNS, options={"file.format": kind}))
     made.write(rows(1, 2))
     (path,) = (tmp_path / "made" / "bucket-0").iterdir()
@@ -207,7 +207,7 @@ def test_failed_move_keeps_originals_and_leaves_no_copy(tmp_path, monkeypatch):
     assert table.snapshot() is None
 
 
-def test_file_that_vanishes_or_grows_meanwhile(tmp_path, monkeypatch):
+def test_file_that_vanishes_or_grows_during_import_is_refused(tmp_path, monkeypatch):
     table, path = table_of(tmp_path), write(tmp_path / "a.parquet")
     monkeypatch.setattr(module, "copy_file", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError(2, "gone")))
     with pytest.raises(NotFoundError, match="was deleted while it was being added: nothing has changed"):
@@ -250,7 +250,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_file_that_does_not_fit_changes_nothing(tmp_path, name):
+def test_file_that_does_not_fit_changes_nothing(tmp_path, name):
     data, message = REFUSED[name]
     table = table_of(tmp_path)
     write(tmp_path / "in" / "a.parquet")

@@ -102,7 +102,7 @@ def test_every_kind_of_table_is_copied_and_brought_up_to_date(catalogs, kind):
     assert again.verify(deep=True).sound
 
 
-def test_only_what_is_new_is_copied(catalogs, monkeypatch):
+def test_repeated_clone_copies_only_new_files(catalogs, monkeypatch):
     here, there = catalogs
     source = source_table(here)
     copied = []
@@ -184,7 +184,7 @@ def test_copy_that_has_changed_is_left_alone(catalogs):
         here.clone("db.second", there, "db.mine")
 
 
-def test_what_cannot_be_cloned(catalogs):
+def test_unsupported_clones_are_refused(catalogs):
     here, there = catalogs
     source = source_table(here)
     with pytest.raises(InvalidInputError, match="is the table itself"):

@@ -88,7 +88,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_parquet_type_that_engines_misread_is_refused_at_any_depth(tmp_path, name):
+def test_parquet_type_that_engines_misread_is_refused_at_any_depth(tmp_path, name):
     kind, why = REFUSED[name]
     for i, (schema, column) in enumerate(
         [(pa.schema([("c", kind)]), "'c'"), (pa.schema([("s", pa.struct([("l", pa.list_(kind))]))]), "'s.l.element'")]
@@ -133,7 +133,7 @@ def test_days_of_julian_calendar_are_refused(tmp_path):
             assert described(path).row_count == 2
 
 
-def test_statistics_of_parquet_are_those_of_rows(tmp_path):
+def test_parquet_statistics_agree_with_rows(tmp_path):
     data = {
         "n": pa.array([5, None, 3, 9], pa.int16()),
         "t": ["b", "a", None, "ü"],
@@ -219,7 +219,7 @@ def avro(path, kind, values=()):
         ({"type": "record", "name": "s", "fields": [{"name": "x", "type": "int"}]}, "ROW<`x` INT>"),
     ],
 )
-def test_avro_types(tmp_path, kind, expected):
+def test_avro_types_become_column_types(tmp_path, kind, expected):
     assert types_of(avro(tmp_path / "a.avro", kind)) == {"c": expected}
 
 

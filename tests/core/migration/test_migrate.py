@@ -135,7 +135,7 @@ def test_nested_columns_that_differ_are_named_by_their_path(tmp_path, catalog):
         catalog.migrate(str(tmp_path / "in"), "db.t")
 
 
-def test_what_cannot_be_migrated(tmp_path, catalog):
+def test_unsupported_sources_are_refused(tmp_path, catalog):
     (tmp_path / "in").mkdir()
     with pytest.raises(InvalidInputError, match="has no data files"):
         catalog.migrate(str(tmp_path / "in"), "db.t")

@@ -78,7 +78,7 @@ def test_every_name_is_known_once_and_begins_as_its_family():
         assert spelled(name.lower()) == name or "<" in name
 
 
-def test_kinds_of_indexes_and_what_is_said_of_them_are_those_there_are():
+def test_every_index_kind_has_options():
     assert set(KIND_OPTIONS) == set(FILE_INDEXES)
 
 

@@ -33,7 +33,7 @@ REFUSED_VALUES = {
 
 
 def _read_by_the_code():
-    """Keys that a module outside the declarations reads: by the name of the declaration, or by the key itself."""
+    """Keys that a module outside the declarations reads, as the name of the declaration or as the key itself."""
     keys = {re.sub(r"[.-]", "_", key).upper(): key for key in ALL_OPTIONS}
     found = set()
     for path in [*ROOT.glob("paimon_core/**/*.py"), *ROOT.glob("paimon_spark/**/*.py")]:
@@ -82,7 +82,7 @@ def test_options_marked_as_refused_are_refused(key):
         ({"parquet.page.size": "1"}, "'parquet.page.size' of t has no effect here: only other engines use it"),
     ],
 )
-def test_an_option_without_effect_warns_once(given, message):
+def test_option_without_effect_warns_once(given, message):
     warn_once.cache_clear()
     with pytest.warns(UserWarning, match=message):
         check_known(given, "t")

@@ -25,13 +25,13 @@ def test_older_keys_are_asked_in_order_after_key():
     assert not both.value(WRITE_ONLY)
 
 
-def test_bad_text_names_key_text_and_what_is_accepted():
+def test_bad_value_names_key_value_and_accepted_values():
     options = Options({"write.compaction-skip": "maybe"})
     with pytest.raises(InvalidInputError, match=r"option 'write.compaction-skip' is 'maybe': must be true or false"):
         options.value(WRITE_ONLY)
 
 
-def test_texts_only():
+def test_values_that_are_not_strings_are_refused():
     with pytest.raises(InvalidInputError, match="'bucket' is 4"):
         Options({"bucket": 4})
 

@@ -20,7 +20,7 @@ from paimon_core.options import parse
         ("9223372036854775807 bytes", 2**63 - 1),
     ],
 )
-def test_sizes(text, size):
+def test_memory_size_takes_units(text, size):
     assert parse.memory_size(text) == size
 
 
@@ -45,7 +45,7 @@ def test_texts_that_are_no_sizes(text):
         ("2500 ns", timedelta(microseconds=2)),
     ],
 )
-def test_durations(text, expected):
+def test_duration_takes_units(text, expected):
     assert parse.duration(text) == expected
 
 
@@ -55,7 +55,7 @@ def test_texts_that_are_no_durations(text):
         parse.duration(text)
 
 
-def test_booleans():
+def test_boolean_takes_true_and_false_in_any_case():
     assert parse.boolean("TRUE")
     assert not parse.boolean(" false ")
     with pytest.raises(ValueError, match="true or false"):
@@ -63,7 +63,7 @@ def test_booleans():
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
-def test_integers(value):
+def test_integer_is_parsed(value):
     assert parse.integer(str(value)) == value
 
 
@@ -95,12 +95,12 @@ def test_choices_in_any_spelling():
         choice("other")
 
 
-def test_lists():
+def test_list_is_split_at_commas():
     assert parse.comma_list(" a, b ,,c") == ("a", "b", "c")
     assert parse.comma_list("") == ()
 
 
-def test_maps():
+def test_map_has_keys_and_values():
     assert parse.text_map("a:1, b:x:y") == {"a": "1", "b": "x:y"}
     assert parse.level_map("0:avro,3:parquet") == {0: "avro", 3: "parquet"}
     for text in ("a", "a:", ":1"):
@@ -113,7 +113,7 @@ def test_maps():
             parse.level_map(text)
 
 
-def test_weights():
+def test_weights_are_positive_numbers():
     assert [float(weight) for weight in parse.weights("1, 2.5")] == [1, 2.5]
     for text in ("0", "x", "-1", "NaN"):
         with pytest.raises(ValueError, match="positive numbers"):

@@ -22,7 +22,7 @@ MODULES = (file, bucket, merge, lsm, scan, snapshot, iceberg)
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS.values(), ids=ALL_OPTIONS)
-def test_a_declaration_is_named_after_its_key_and_says_what_it_is(option):
+def test_declaration_has_name_of_key_and_description(option):
     name = re.sub(r"[.-]", "_", option.key).upper()
     assert any(getattr(module, name, None) is option for module in MODULES)
     assert option.doc
@@ -49,7 +49,7 @@ def test_keys_are_declared_once():
         ("partition.default-name", "__DEFAULT_PARTITION__"),
     ],
 )
-def test_defaults(key, default):
+def test_option_has_default_of_java(key, default):
     assert ALL_OPTIONS[key].default == default
 
 
@@ -74,7 +74,7 @@ def test_defaults(key, default):
         "read.stream.maxFilesPerTrigger",
     ],
 )
-def test_known_keys(key):
+def test_key_is_known(key):
     assert is_known(key)
     check_known({key: "x"}, "table t")
 

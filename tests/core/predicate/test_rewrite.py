@@ -160,7 +160,7 @@ def test_restrict_keeps_tests_on_columns(text, names, expected):
         ("c > 5 AND a <=> 1 AND b = 'x'", {"a": [1], "b": ["x"]}),
     ],
 )
-def test_pinned_values(text, expected):
+def test_equalities_pin_values_of_columns(text, expected):
     p = bind(parse_predicate(text), fields(a="INT", b="STRING", c="INT"))
     assert pinned_values(p, ["a", "b"]) == expected
 
@@ -221,7 +221,7 @@ def test_matching_rows_have_pinned_values(p, rows):
         ("a IN (1, 2) AND a > 0 AND a < 1000000 AND b = 'x'", 2),
     ],
 )
-def test_most_keys(text, expected):
+def test_bounds_limit_number_of_keys(text, expected):
     types = fields(a="INT", b="STRING")
     assert most_keys(bind(parse_predicate(text), types), types) == expected
 

@@ -158,7 +158,7 @@ def test_only_requested_columns_are_decoded():
     assert decode_rows([], schema).num_rows == 0
 
 
-def test_empty_row():
+def test_empty_row_is_encoded_and_decoded():
     nothing = pa.schema([])
     assert serialize((), nothing) == EMPTY_ROW
     assert deserialize(EMPTY_ROW, nothing) == ()

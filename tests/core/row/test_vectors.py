@@ -110,7 +110,7 @@ def test_rows_of_format_description(line):
     assert hashes(encode(batch_of([[value]], schema))).tolist() == [int(hash_)]
 
 
-def test_statistics_row():
+def test_statistics_row_has_bytes_of_java():
     schema = columns_of(["INT", "STRING", "STRING", "BIGINT", "DECIMAL(10, 2)", "TIMESTAMP(6)"])
     row = serialize([3, "p=1", None, 30, Decimal("1.03"), 1_700_000_000_123_456], schema)
     assert row.hex() == (
@@ -119,7 +119,7 @@ def test_statistics_row():
     )  # fmt: skip
 
 
-def test_documented_buckets():
+def test_buckets_of_documentation():
     def of(types, values, count, function):
         return buckets(batch_of([values], columns_of(types)), count, function).tolist()
 

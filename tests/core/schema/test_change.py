@@ -149,7 +149,7 @@ def test_nested_fields_are_renamed_by_their_path():
     assert found["ar.qq"] == ids(PRIMARY.fields)["ar.q"]
 
 
-def test_column_can_change_case_of_its_own_name():
+def test_rename_can_change_case_of_column():
     assert "V" in change(RenameColumn("v", "V")).names
 
 
@@ -388,7 +388,7 @@ BY_JAVA = [
 ]
 
 
-def test_result_equals_that_of_java():
+def test_result_equals_result_of_java():
     path = Path(__file__).parent / "altered_by_java.json"
     first, last = (TableSchema.from_json(json.dumps(one).encode(), str(path)) for one in json.loads(path.read_text()))
     ours = apply(first, BY_JAVA, has_snapshots=True)

@@ -71,7 +71,7 @@ def replaced(base, columns, **given):
     ],
     ids=lambda changes: "-".join(type(change).__name__ for change in changes) or "same",
 )
-def test_alters_continue(base, changes):
+def test_altered_schema_continues_its_base(base, changes):
     assert why_not_continued(base, altered(base, *changes)) is None
     assert continues(base, altered(base, *changes))
 

@@ -17,7 +17,7 @@ from paimon_core.schema.mutability import check_change
         ({"ignore-delete": "true"}, "ignore-delete", " TRUE "),
     ],
 )
-def test_allowed_changes(options, key, value):
+def test_option_may_change(options, key, value):
     check_change(options, key, value)
 
 
@@ -34,6 +34,6 @@ def test_allowed_changes(options, key, value):
         ({"pk-clustering-override": "true"}, "clustering.columns", "a", "these columns order the rows"),
     ],
 )
-def test_refused_changes(options, key, value, error):
+def test_option_must_not_change(options, key, value, error):
     with pytest.raises(InvalidInputError, match=error):
         check_change(options, key, value)

@@ -53,7 +53,7 @@ def test_cached_schemas_are_not_pickled(tmp_path):
     assert again._known == {}
 
 
-def test_latest_schema_is_that_of_table_created_again(tmp_path):
+def test_latest_schema_belongs_to_table_created_again(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     found.get(0)

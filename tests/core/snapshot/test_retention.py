@@ -43,7 +43,7 @@ def kept_of_20(*, earliest=1, below=None, **rules):
         ({"least": 1, "older_than": 100 * HOUR}, 20),
     ],
 )
-def test_hourly_snapshots(rules, first):
+def test_first_retained_of_hourly_snapshots(rules, first):
     assert kept_of_20(**rules) == first
 
 

@@ -47,7 +47,7 @@ def test_opened_store_has_schema_branch_and_defaults(root):
     assert store.bucket_function == "default"
 
 
-def test_store_pickles(root):
+def test_store_is_equal_after_pickling(root):
     store = FileStore.open(root, options={"file.format": "orc"})
     store.schemas.get(0)
     again = pickle.loads(pickle.dumps(store))

@@ -1,4 +1,4 @@
-"""Columns of blobs: files of their own beside the others, through writing, replacing, compaction and schema changes."""
+"""Columns of blobs are in separate files, through writes, new values, compaction and schema changes."""
 
 import pyarrow as pa
 import pytest
@@ -84,7 +84,7 @@ def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
 
 
 @pytest.mark.parametrize("binary", [pa.binary(), pa.large_binary(), pa.binary_view()])
-def test_blobs_of_any_arrow_type_lie_beside_other_columns(tmp_path, binary):
+def test_blobs_of_any_arrow_type_are_in_separate_files(tmp_path, binary):
     table = made(tmp_path / "t", **{"file.suffix.include.compression": "true"})
     table.write(rows(b"\x00\xff", None, b"", binary=binary))
     assert table.to_arrow() == rows(b"\x00\xff", None, b"").cast(table.to_arrow().schema)
@@ -162,7 +162,7 @@ def test_prepared_blobs_survive_abort(tmp_path):
     assert by_id(table) == {0: b"x"}
 
 
-def test_only_file_of_blobs_named_is_written_anew(tmp_path):
+def test_new_values_rewrite_only_blob_files_of_their_rows(tmp_path):
     table = made(tmp_path / "t", **{"blob.target-file-size": "100 b"})
     table.write(rows(*[b"old" * 10] * 9))  # three a file
     replaced(table, row=[4, 0], b=[b"new", None])
@@ -205,7 +205,7 @@ def test_range_does_not_end_within_file_of_blobs(tmp_path):
     assert by_id(table) == dict.fromkeys(range(1500), b"x")
 
 
-def test_rows_beside_blobs_of_other_schemas_stay_apart(tmp_path):
+def test_rows_with_blobs_of_other_schemas_are_not_joined(tmp_path):
     table = made(tmp_path / "t")
     table.write(rows(b"x"))
     table.write(rows(b"y", start=1))
@@ -253,7 +253,7 @@ def test_late_replacement_of_blobs_is_conflict(tmp_path, monkeypatch, theirs):
         replaced(table, row=[1], b=[b"mine"])
     assert b"theirs" in by_id(table).values()
     monkeypatch.setattr(Publisher, "publish", late)
-    replaced(Table.open(table.path), row=[2], s=["mine"])  # of other columns nobody takes anything back
+    replaced(Table.open(table.path), row=[2], s=["mine"])  # changes of other columns stay
     assert by_id(table, "s")[2] == "mine"
 
 
@@ -280,7 +280,7 @@ steps = st.lists(
 
 @draws(25)
 @given(steps, st.sampled_from(["1 b", "50 b", "1 mb"]))
-def test_any_history_gives_what_a_dictionary_gives(tmp_path_factory, history, size):
+def test_random_histories_agree_with_dictionary(tmp_path_factory, history, size):
     table = made(tmp_path_factory.mktemp("w") / "t", **{"blob.target-file-size": size})
     model = {}
     for number, (step, how) in enumerate(history):

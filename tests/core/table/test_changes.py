@@ -1,4 +1,4 @@
-"""Table.changes: what every producer tells of one history, and what is told of what."""
+"""Table.changes: the changes of one history with every producer, and their range."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ def told(table: Table, after: int = 0, through: int | None = None) -> list[tuple
 
 
 def history(table: Table) -> Table:
-    """Four commits: a row, its change beside a new one, deletes of a row there and of one not there, the row again."""
+    """Four commits: a row; its change and a new row; deletes of an existing and of a missing row; the row again."""
     table.write(orders((1, "a", 0)))
     table.write(orders((1, "b", 0), (2, "x", 0)), ["+U", "+I"])
     table.write(orders((2, "x", 0), (7, "q", 0)), ["-D", "-D"])
@@ -74,7 +74,7 @@ def test_columns_that_do_not_count_as_change(tmp_path):
 
 
 def test_rows_of_higher_levels_are_marked_as_deleted(tmp_path):
-    """The worked example of the format's deletion vectors, beside rows that keep the highest level large."""
+    """The worked example of the format's deletion vectors, with rows that keep the highest level large."""
     table = keyed_table(tmp_path / "t", bucket="1", **{"deletion_vectors.enabled": "true"})
     table.write(orders((1, "a", 0), (2, "b", 0), *BALLAST))
     table.write(orders((1, "c", 0), (2, "b", 0), (3, "d", 0)), ["+I", "-D", "+I"])
@@ -109,7 +109,7 @@ def test_tables_without_keys_emit_added_rows(tmp_path):
     assert table.changes(0).schema.names == ["rowkind", "id", "v", "n"]
 
 
-def test_range_that_is_not_there_is_named(tmp_path):
+def test_range_without_snapshots_is_an_error_that_names_it(tmp_path):
     table = history(keyed_table(tmp_path / "t", bucket="1"))
     assert told(table, 2, 2) == []
     assert table.changes(1, 2).num_rows == 2

@@ -1,4 +1,4 @@
-"""Columns replaced for some rows, beside appends, schema changes, compaction and others who do the same."""
+"""Columns replaced for some rows, with concurrent appends, schema changes, compactions and replacements."""
 
 import numpy as np
 import pyarrow as pa
@@ -196,7 +196,7 @@ steps = st.lists(
 
 @draws(25)
 @given(steps)
-def test_any_history_gives_what_a_dictionary_gives(tmp_path_factory, history):
+def test_random_histories_agree_with_dictionary(tmp_path_factory, history):
     table = append_table(tmp_path_factory.mktemp("w") / "t", **EVOLVING)
     model = {}
     for number, (step, how) in enumerate(history):
@@ -241,7 +241,7 @@ def test_columns_are_not_replaced_in_table_with_deletion_vectors(with_vectors, r
     assert set(rows) == {0, 2, 3, 4}
 
 
-def test_compaction_leaves_row_ranges_with_deletion_vectors_as_they_are(with_vectors):
+def test_compaction_does_not_change_row_ranges_with_deletion_vectors(with_vectors):
     rows = by_id(with_vectors)
     (task,) = plan_row_ranges(with_vectors.store, PlanRequest(full=True))
     assert [file.first_row_id for file in task.files] == [3, 4]

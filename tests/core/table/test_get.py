@@ -1,4 +1,4 @@
-"""Rows by key: the same as a filter finds, whatever makes the rows, and few files opened."""
+"""Rows by key: equal to the rows of a filter, for every kind of table, with few files opened."""
 
 import random
 import threading
@@ -77,7 +77,7 @@ def filled(table, seed, turns=6, deletes=True):
     [*((name, "one") for name in TABLES), *((n, layout) for n in WIDELY for layout in ("several", "partitioned"))],
 )
 @pytest.mark.parametrize("small", [True, False], ids=["whole", "keys-first"])
-def test_rows_are_those_of_a_read(tmp_path, monkeypatch, name, layout, small):
+def test_rows_equal_rows_of_read(tmp_path, monkeypatch, name, layout, small):
     if not small:
         monkeypatch.setattr(lookup, "_SMALL_FILE", 0)
     options = TABLES[name]

@@ -85,7 +85,7 @@ def test_sources_of_changes(tmp_path):
         plain.changes(0, 2, "changelog")
 
 
-def test_times(tmp_path):
+def test_times_select_newest_snapshots(tmp_path):
     table = history(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     times = [snapshot.time_millis for snapshot in table.snapshots()]
 
@@ -105,7 +105,7 @@ def test_times(tmp_path):
         between(5, 1)
 
 
-def test_automatic_tags(tmp_path):
+def test_automatic_tag_is_compared_with_previous_one(tmp_path):
     table = history(keyed_table(tmp_path / "t", bucket="1"))
     for number, name in ((1, "2026-01-01"), (3, "2026-01-02"), (3, "2026-01-02 10")):
         table.tags.create(name, number)
@@ -130,7 +130,7 @@ def test_automatic_tags(tmp_path):
         ((), InvalidInputError, "from_snapshot, or the option .* is required"),
     ],
 )
-def test_bad_ends(tmp_path, ends, error, message):
+def test_bad_ends_of_range_are_refused(tmp_path, ends, error, message):
     table = history(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
     with pytest.raises(error, match=message):
         table.changes(*ends)
@@ -148,7 +148,7 @@ def test_tag_outlives_its_snapshot(tmp_path):
         table.changes(1, 5)
 
 
-def test_append_table_tells_its_new_rows_as_long_as_files_do(tmp_path):
+def test_append_table_returns_new_rows_unless_files_were_replaced(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 0)))
     table.tags.create("t1")
@@ -192,7 +192,7 @@ def test_key_that_moves_to_another_partition_is_update(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "first-row", "partial-update", "aggregation"])
-def test_difference_is_that_of_rows_of_two_reads(tmp_path, engine):
+def test_difference_equals_difference_of_two_reads(tmp_path, engine):
     options = {"merge-engine": engine, "bucket": "1", "num-sorted-run.compaction-trigger": "3"}
     if engine == "aggregation":
         options["fields.n.aggregate-function"] = "sum"

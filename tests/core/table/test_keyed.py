@@ -136,7 +136,7 @@ def test_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
     assert max(len(s.files) for s in table.scan().plan().splits) > 4
 
 
-def test_unknown_word_for_what_to_overwrite_replaces_nothing(tmp_path):
+def test_unknown_overwrite_mode_replaces_nothing(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises(InvalidInputError, match="dynamc"):

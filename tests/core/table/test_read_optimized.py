@@ -61,7 +61,7 @@ def test_travels_and_takes_options(tmp_path):
     assert again.read_optimized
 
 
-def test_an_append_table_shows_as_it_is(tmp_path):
+def test_append_table_has_all_rows(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table.write(orders((2, "b", 2)))

@@ -99,7 +99,7 @@ def test_other_tables_have_no_ids(tmp_path):
 
 @draws(15)
 @given(st.lists(st.sampled_from(["write", "compact", "sort", "overwrite"]), min_size=1, max_size=8))
-def test_a_row_keeps_its_id_for_good(tmp_path_factory, steps):
+def test_row_keeps_its_id(tmp_path_factory, steps):
     table = append_table(tmp_path_factory.mktemp("w") / "t", **TRACKED)
     known, fresh = {}, 0
     for number, step in enumerate(steps):

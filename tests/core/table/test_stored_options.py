@@ -1,4 +1,4 @@
-"""Options that a table stores and nobody knows, as other engines may leave them: one warning, and work goes on."""
+"""Unknown options that a table stores, such as options of other engines, cause one warning and no error."""
 
 import json
 import warnings
@@ -32,7 +32,7 @@ def path(tmp_path):
     return path
 
 
-def test_unknown_stored_option_warns_once_and_table_works(path):
+def test_unknown_stored_option_warns_once_and_table_is_read(path):
     with pytest.warns(UserWarning, match=r"no effect") as told:
         table = Table.open(path)
     said = " ".join(str(one.message) for one in told)

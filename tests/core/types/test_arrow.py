@@ -24,7 +24,7 @@ from tests.support.column_types import any_type, nested, scalars, vectors
 
 
 def canonical(t):
-    """The type that Arrow still tells apart from others."""
+    """The type that remains after a conversion to Arrow."""
     match t:
         case AtomicType(root="CHAR" | "VARCHAR"):
             return AtomicType("VARCHAR", t.nullable, length=2**31 - 1)
@@ -78,7 +78,7 @@ def test_arrow_types_are_stable(t):
         ("BLOB", pa.binary()),
     ],
 )
-def test_canonical_types(text, expected):
+def test_type_has_one_arrow_type(text, expected):
     assert to_arrow(parse_type(text)) == expected
 
 
@@ -107,7 +107,7 @@ def test_lists_name_their_element():
         (pa.date64(), AtomicType("DATE")),
     ],
 )
-def test_types_understood(arrow_type, expected):
+def test_arrow_type_becomes_column_type(arrow_type, expected):
     assert from_arrow(arrow_type) == expected
 
 

@@ -80,14 +80,14 @@ def values_of(array):
         ("VARIANT", "VARIANT", True, True),
     ],
 )
-def test_matrix(source, target, implicit, explicit):
+def test_casts_are_implicit_or_explicit(source, target, implicit, explicit):
     source, target = parse_type(source), parse_type(target)
     assert can_cast(source, target, explicit=False) is implicit
     assert can_cast(source, target, explicit=True) is explicit
 
 
 @given(scalars)
-def test_a_type_becomes_itself(t):
+def test_cast_to_same_type_keeps_values(t):
     assert can_cast(t, t, explicit=False)
     empty = pa.nulls(2, to_arrow(t))
     assert cast_array(empty, t, t) is empty
@@ -125,7 +125,7 @@ def wrapped(value, bits):
     st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=5),
     st.sampled_from(sorted(BITS)),
 )
-def test_integers_wrap(values, target):
+def test_integers_wrap_around(values, target):
     expected = [None if v is None else wrapped(v, BITS[target]) for v in values]
     assert values_of(cast(values, "BIGINT", target)) == expected
 
@@ -242,7 +242,7 @@ def test_booleans_and_floats(values, source, target, expected):
         ([1500], "TIME(3)", "TIME(0)", [1500]),
     ],
 )
-def test_times(values, source, target, expected):
+def test_casts_of_times_round_down(values, source, target, expected):
     assert values_of(cast(values, source, target)) == expected
 
 
@@ -331,7 +331,7 @@ def test_years_nanoseconds_do_not_reach_are_refused_not_wrapped():
         (["1970-01-01 00:00:01.999"], "STRING", "TIMESTAMP(0)", [1000]),
     ],
 )
-def test_text(values, source, target, expected):
+def test_casts_to_strings_print_as_java(values, source, target, expected):
     result = values_of(cast(values, source, target))
     plain = [str(v) if isinstance(v, Decimal) or (isinstance(v, float) and math.isnan(v)) else v for v in result]
     assert plain == expected

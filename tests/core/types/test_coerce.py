@@ -51,7 +51,7 @@ def store(values, text, arrow_type=None):
         ([None, None], pa.null(), "DECIMAL(5, 2)"),
     ],
 )
-def test_values_type_holds_are_stored_as_they_are(values, arrow_type, target):
+def test_values_that_fit_are_stored_unchanged(values, arrow_type, target):
     assert store(values, target, arrow_type).to_pylist() == values
 
 
@@ -122,11 +122,11 @@ def test_zones_become_utc():
         pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", None, "a"]),
     ],
 )
-def test_encodings_dissolve(array):
+def test_arrow_encodings_are_decoded(array):
     assert store(array, "STRING").to_pylist() == ["a", None, "a"]
 
 
-def test_no_chunks():
+def test_array_without_chunks_is_empty():
     assert len(store(pa.chunked_array([], pa.int64()), "INT")) == 0
 
 
@@ -169,7 +169,7 @@ def test_no_chunks():
         (pa.array([[None], [["a"]]], pa.list_(pa.list_(pa.string()))), "ARRAY<ARRAY<STRING>>", [[None], [["a"]]]),
     ],
 )
-def test_nested_values(array, target, expected):
+def test_nested_values_are_converted(array, target, expected):
     assert store(array, target).to_pylist() == expected
 
 

@@ -29,7 +29,7 @@ def test_positions_of_a_name(name, expected):
         ("x", "a", [[]]),
     ],
 )
-def test_an_exact_name_is_no_match_of_another(wanted, given, expected):
+def test_exact_name_takes_precedence_over_case(wanted, given, expected):
     assert matching_positions(wanted.split(), given.split()) == expected
 
 

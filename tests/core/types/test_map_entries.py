@@ -21,7 +21,7 @@ def test_pairs_of_file_with_null_key_are_refused():
         conform(pairs, KIND)
 
 
-def test_keys_whose_nulls_nobody_has_counted_make_map():
+def test_keys_with_unknown_null_count_become_map():
     validity = pa.py_buffer(np.packbits([1, 1, 0], bitorder="little").tobytes())
     uncounted = pa.Array.from_buffers(pa.string(), 3, [validity, *pa.array(["a", "b", ""]).buffers()[1:]])[:2]
     entries = map_entries(uncounted, pa.array([1, 2], pa.int32()), KIND)

@@ -65,7 +65,7 @@ def test_json_gives_the_type_back_with_ids_comments_and_defaults(t):
         ("ROW<>", RowType(())),
     ],
 )
-def test_spellings(text, expected):
+def test_spellings_of_types_are_parsed(text, expected):
     assert parse_type(text) == expected
 
 

@@ -41,6 +41,6 @@ def test_other_kinds_are_refused(names, message):
         parse_kinds(pa.array(names))
 
 
-def test_no_rows():
+def test_empty_array_has_no_kinds():
     assert parse_kinds(pa.array([], pa.string())).to_pylist() == []
     assert parse_kinds(pa.chunked_array([], pa.string())).to_pylist() == []

@@ -14,7 +14,7 @@ def test_key_columns_have_twin():
     assert key_field(DataField(2, "a", INT)) == DataField(1073741825, "_KEY_a", INT)
 
 
-def test_reserved_names():
+def test_names_of_system_fields_are_reserved():
     assert is_reserved("_KEY_x")
     assert is_reserved("rowkind")
     assert not is_reserved("_key_x")

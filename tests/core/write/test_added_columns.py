@@ -14,7 +14,7 @@ NEWER = [(2, "B"), (4, "d")]
 
 @pytest.mark.parametrize("name", ["_GROUP", "_group", "_LOCATION", "_WHERE", "_SIDE", "_ROW_POSITION"])
 @pytest.mark.parametrize("options", [{}, {"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"}])
-def test_a_column_of_the_table_may_have_any_name(tmp_path, name, options):
+def test_column_of_table_may_have_any_name(tmp_path, name, options):
     fields = tuple(DataField(i, n, parse_type(t)) for i, (n, t) in enumerate((("id", "INT"), (name, "STRING"))))
     table = Table.create(str(tmp_path), Schema(fields, ("id",), (), {"bucket": "1", **options}))
     for rows in (ROWS, NEWER):

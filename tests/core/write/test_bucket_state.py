@@ -119,7 +119,7 @@ def test_overwritten_partition_with_another_number_of_buckets_accepts_rows():
 
 
 @pytest.mark.parametrize("kept", [0, bucket_state._CACHE_BYTES])
-def test_states_are_those_of_all_entries(monkeypatch, kept):
+def test_states_agree_with_all_entries(monkeypatch, kept):
     monkeypatch.setattr(bucket_state, "_CACHE_BYTES", kept)
     io = made(**{"bucket": "3", "manifest.merge-min-count": "4", "manifest.target-file-size": "3 kb"})
     rng = random.Random(5)
@@ -187,7 +187,7 @@ def test_writer_reads_table_with_its_first_rows(tmp_path):
     assert value_of(table, 1) == "opened early"
 
 
-def test_rows_of_append_writer_kept_open_come_after_those_of_others(tmp_path):
+def test_rows_of_open_append_writer_come_after_rows_of_others(tmp_path):
     options = {"bucket": "1", "bucket-key": "id", "write-only": "true"}
     table = append_table(tmp_path / "t", **options)
     with table.writer() as kept_open:

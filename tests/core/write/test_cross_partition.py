@@ -66,7 +66,7 @@ row = st.tuples(st.sampled_from(("a", "b", "ü", None)), st.integers(0, 8), st.n
 @pytest.mark.parametrize("engine", ENGINES)
 @draws(15)
 @given(data=st.data())
-def test_a_key_lives_in_one_partition(engine, data):
+def test_key_is_in_one_partition(engine, data):
     model: dict[int, tuple] = {}
     with tempfile.TemporaryDirectory() as place:
         table = moving_table(f"{place}/t", engine)

@@ -283,7 +283,7 @@ def test_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
     assert check_indexes(table) == {0: 1}
 
 
-def test_a_bucket_with_files_and_no_index_is_not_written_to(tmp_path):
+def test_bucket_with_files_and_without_index_is_refused(tmp_path):
     dynamic_table(tmp_path / "t").write(orders((1, "a", 1)))
     snapshot = tmp_path / "t" / "snapshot" / "snapshot-1"
     document = json.loads(snapshot.read_text())

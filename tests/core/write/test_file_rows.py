@@ -24,7 +24,7 @@ def some(*ranges):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_file_has_no_more_rows_than_the_option_says(tmp_path, name):
+def test_file_has_at_most_rows_of_option(tmp_path, name):
     make, options = TABLES[name]
     table = make(tmp_path / "t", **options, **TEN)
     rows = some(range(35))

@@ -88,7 +88,7 @@ def test_writers_that_share_bucket_never_give_one_sequence_number_twice():
 
 @draws(20)
 @given(st.lists(st.sampled_from([None, "", " ", "a", "a/b=%", "é"]), min_size=1, max_size=30), st.integers(1, 4))
-def test_an_append_table_holds_every_row_once_however_split(partitions, writers):
+def test_append_table_has_every_row_once_however_split(partitions, writers):
     table = make(PARTITIONED, (), ("p",), target_file_size="1 b")
     rows = pa.table(
         [pa.array(range(len(partitions)), pa.int64()), pa.array(partitions, pa.string()),

@@ -1,4 +1,4 @@
-"""Records that a -D removes: later rows have none of their values, for any sequence of commits and compactions."""
+"""A -D removes a record: later rows have no value of it, for any sequence of commits and compactions."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A session that runs many small statements, and prints what it holds meanwhile, a JSON object a line.
+"""A session that runs many small statements, and prints its resources while it runs, one JSON object per line.
 
 Arguments: the directory of the warehouse; the number of statements; how often to print. It prints when Spark's threads
 of the last query have ended.

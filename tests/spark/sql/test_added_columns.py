@@ -60,7 +60,7 @@ def test_statements_change_rows_that_match(sql, monkeypatch, options, writer):
 
 
 @pytest.mark.parametrize("name", ["RowKind", "__Paimon_Row_Index"])
-def test_a_column_that_hides_what_a_statement_adds_is_refused(sql, name):
+def test_column_that_hides_added_column_is_refused(sql, name):
     sql(f"CREATE TABLE t (id INT, `{name}` STRING)")
     sql("INSERT INTO t VALUES (1, 'a')")
     for statement in ("UPDATE t SET id = 2", "DELETE FROM t WHERE id + 1 = 2"):
@@ -70,7 +70,7 @@ def test_a_column_that_hides_what_a_statement_adds_is_refused(sql, name):
             sql(statement)
 
 
-def test_replaced_rows_keep_columns_that_begin_as_that_of_shuffle(sql):
+def test_replaced_rows_keep_columns_with_prefix_of_shuffle_column(sql):
     sql("""CREATE TABLE t (id INT NOT NULL, `__paimon_taskforce` STRING)
         TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")

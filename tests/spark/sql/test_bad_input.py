@@ -1,4 +1,4 @@
-"""Answers that fail: the statement ends with an error, whatever was raised. Secrets are shown by none."""
+"""Failing calls: the statement ends with an error for every exception, and no error shows a secret."""
 
 import json
 from pathlib import Path

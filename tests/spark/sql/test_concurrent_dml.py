@@ -1,4 +1,4 @@
-"""Two sessions and a stream change one table at once: the result is that of some serial order.
+"""Two sessions and a stream change one table at once: the result equals some serial order.
 
 The check is stronger: the snapshots are that order. Each snapshot must be the one before it after exactly one statement
 that was reported as done, or after a batch of the stream, or the same rows after a compaction.

@@ -27,7 +27,7 @@ def _marks(corpus: Corpus) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session")
 @pytest.mark.parametrize("corpus", [pytest.param(c, id=c.name, marks=_marks(c)) for c in FILES])
-def test_statements_answer_what_file_says(spark, warehouse, corpus, request):
+def test_statements_return_rows_of_corpus(spark, warehouse, corpus, request):
     session = spark.newSession()
     for key, value in FAST.items():
         session.conf.set(key, value)

@@ -110,7 +110,7 @@ def stored(sql, name):
 
 
 @pytest.mark.versions
-def test_what_show_create_table_prints_makes_same_table(sql):
+def test_statement_of_show_create_table_creates_same_table(sql):
     sql(r"""CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s \\ "x"\n--y', p VARCHAR(7) NOT NULL, `a.b``c ü` CHAR(3),
         s STRUCT<a: INT NOT NULL COMMENT 'c;''d', `b x`: ARRAY<STRUCT<v: VARCHAR(2), c: CHAR(1)>>>,
         ar ARRAY<VARCHAR(4)>, m MAP<INT, STRUCT<d: DATE NOT NULL>>, v STRING DEFAULT 'x''y\\z', i INT DEFAULT -5,
@@ -145,7 +145,7 @@ def test_primary_key_is_property_that_goes_while_there_are_no_rows(sql):
 
 
 @pytest.mark.more
-def test_show_create_table_names_what_sql_cannot_declare(sql, tmp_path):
+def test_show_create_table_names_parts_that_sql_cannot_declare(sql, tmp_path):
     types = {"a": "TIMESTAMP(3)", "b": "ARRAY<INT NOT NULL>", "c": "VARBINARY(5)", "d": "INT", "e": "TIMESTAMP_LTZ(9)"}
     fields = [DataField(n, name, parse_type(text)) for n, (name, text) in enumerate(types.items())]
     path = str(tmp_path / "t")
@@ -201,7 +201,7 @@ REFUSED = {
 }
 
 
-def test_what_is_refused_says_why(sql):
+def test_refused_statements_name_reason(sql):
     sql("CREATE TABLE t (a INT, p INT) PARTITIONED BY (p)")
     sql("INSERT INTO t VALUES (1, 1)")
     kinds = (AnalysisException, IllegalArgumentException, UnsupportedOperationException)

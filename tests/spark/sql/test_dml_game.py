@@ -57,7 +57,7 @@ def plain(value):
 
 
 def compare(name, x, y):
-    """A comparison of SQL: NULL beside NULL is unknown."""
+    """A comparison of SQL: NULL compared with NULL is unknown."""
     if name == "<=>":
         return x == y
     if x is None or y is None:

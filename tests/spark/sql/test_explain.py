@@ -57,7 +57,7 @@ def test_all_doors_print_one_text(sql, table, monkeypatch):
     )
 
 
-def test_explanation_says_who_reads_and_why(sql, table):
+def test_explanation_names_reader_and_reason(sql, table):
     (native,) = explained(sql, "EXPLAIN SELECT * FROM t WHERE p = 'b'")
     assert "read by: native: 1 of 1 Parquet files" in native
     (merged,) = explained(sql, "EXPLAIN SELECT * FROM t")
@@ -91,7 +91,7 @@ def test_every_scan_of_statement_is_explained(sql, table):
     assert "changes" in changes
 
 
-def test_analyze_measures_what_is_read(sql, table):
+def test_analyze_measures_read(sql, table):
     explanation = table.explain(filter=CONDITIONS[0], analyze=True)
     rows = table.toDF().where(CONDITIONS[0]).count()
     assert (explanation.executed.rows, explanation.executed.files) == (rows, explanation.totals.files)

@@ -124,7 +124,7 @@ def values(kind, generator):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_buckets_in_sql_are_those_of_engine(sql):
+def test_buckets_in_sql_equal_buckets_of_engine(sql):
     generator = random.Random(1)
     columns = {}
     for number, (kind, arrow) in enumerate(TYPES.items()):

@@ -15,7 +15,7 @@ MERGE = """MERGE INTO t USING (SELECT id, 'm' AS v FROM range(4)) s ON t.id = s.
 COMPACT = "CALL sys.compact(table => 't', compact_strategy => 'full')"
 
 
-def test_a_statement_that_begins_later_goes_on():
+def test_interrupt_does_not_stop_later_statement():
     with statement():
         with statement():
             note_interrupt()
@@ -31,7 +31,7 @@ def test_a_statement_that_begins_later_goes_on():
 @pytest.mark.parametrize(
     ("text", "owner", "name"), [(MERGE, row_level_write, "run_tasks"), (COMPACT, SparkRunner, "results")]
 )
-def test_a_statement_ends_between_two_jobs(sql, monkeypatch, text, owner, name, after):
+def test_statement_ends_between_two_jobs(sql, monkeypatch, text, owner, name, after):
     sql("CREATE TABLE t (id BIGINT, v STRING) TBLPROPERTIES ('write-only' = 'true')")
     for n in range(6):
         sql(f"INSERT INTO t VALUES ({n}, 'a')")

@@ -55,7 +55,7 @@ def test_files_that_spark_wrote(sql, files):
 
 
 @pytest.mark.more
-def test_row_in_file_of_its_own_has_its_partition(sql, tmp_path):
+def test_row_in_separate_file_has_its_partition(sql, tmp_path):
     for name in ("p=1", "p=2"):
         sql.spark.range(1).coalesce(1).write.parquet(str(tmp_path / "in" / name))
     sql(f"CALL sys.migrate_table('parquet', '{tmp_path}/in', target_table => 't')")
@@ -80,7 +80,7 @@ def test_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
 
 
 @pytest.mark.more
-def test_wrong_arguments(sql, files):
+def test_wrong_arguments_of_migration_are_refused(sql, files):
     for call, message in [
         (f"migrate_table('parquet', '{files}')", "needs the argument 'target_table'"),
         (f"migrate_table('csv', '{files}', target_table => 't')", "one of parquet, orc, avro, hive"),
@@ -97,7 +97,7 @@ def test_wrong_arguments(sql, files):
 
 @pytest.fixture
 def spark_tables(sql):
-    """A database of Spark's own catalog with a partitioned table, of which one partition lies elsewhere, and others."""
+    """A database of Spark's own catalog; one partition of a table is in another directory."""
     name = f"src_{sql.database}"
     sql(f"CREATE DATABASE spark_catalog.{name}")
     yield f"spark_catalog.{name}", name
@@ -189,7 +189,7 @@ def test_table_of_another_format(sql):
 
 @pytest.mark.more
 @pytest.mark.parametrize(("name", "package"), [("iceberg", "iceberg-spark-runtime"), ("nolake", "format 'nolake'")])
-def test_a_format_without_its_reader_names_the_package(sql, name, package):
+def test_format_without_reader_names_package(sql, name, package):
     with pytest.raises(MissingDependencyError, match=package):
         paimon_spark.import_table(sql.spark, name, "/nowhere", f"pm.{sql.database}.t")
     assert sql("SHOW TABLES") == []

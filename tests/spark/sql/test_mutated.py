@@ -68,7 +68,7 @@ def mutated(text, rng, words):
 
 
 def complaint(error):
-    """What is wrong with an error; None: nothing."""
+    """The reason why an error is wrong, or `None`."""
     said = str(error)
     if "Traceback" in said or "py4j" in said:
         return "shows a trace"

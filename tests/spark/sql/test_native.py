@@ -17,7 +17,7 @@ from tests.golden.reading import NAMES
 
 
 def way(sql, query):
-    """The way of a scan, from its description in the plan."""
+    """The reader of a scan, from its description in the plan."""
     plan = sql(f"EXPLAIN {query}")[0][0]
     ways = [plan.partition(f", {way}: ")[2] for way in ("native", "through Python", "in the driver")]
     assert sum(map(bool, ways)) == 1, plan
@@ -64,7 +64,7 @@ TYPES = {
 
 
 @pytest.mark.versions
-def test_every_type_is_read_alike(sql):
+def test_every_type_reads_same_values_natively(sql):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     sql(f"CREATE TABLE t (id INT, {columns})")
     sql(f"INSERT INTO t VALUES (1, {', '.join(value for _, value in TYPES.values())}), (2{', NULL' * len(TYPES)})")
@@ -151,7 +151,7 @@ def test_merged_scan_is_planned_once_and_filtered_by_value(sql, monkeypatch):
 
 @pytest.fixture
 def divided(sql, monkeypatch):
-    """A table ``t`` whose partition 'a' is merged, and those of 'b' and 'c' are not; the driver reads nothing."""
+    """A table ``t`` whose partition 'a' is merged, and partitions 'b' and 'c' are not; the driver reads nothing."""
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
     monkeypatch.setattr(native, "LEAST_BYTES", 1)
@@ -193,14 +193,14 @@ def test_scan_that_is_merged_in_part_is_two_scans(divided, monkeypatch):
         "SELECT p, id, row_number() OVER (PARTITION BY p ORDER BY id) FROM t",
     ):
         assert both(sql, query), query
-    monkeypatch.setattr(internals, "_write_planned", None)  # a Spark that plans the tasks itself, those of a whole scan
+    monkeypatch.setattr(internals, "_write_planned", None)  # a Spark that plans all tasks of a scan itself
     assert "Union" not in sql("EXPLAIN SELECT * FROM t")[0][0]
     assert len(sql("SELECT * FROM t")) == 13
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_files_without_deleted_rows_are_native_beside_others(sql, monkeypatch, file_format):
+def test_files_without_deleted_rows_are_read_natively(sql, monkeypatch, file_format):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     monkeypatch.setattr(native, "LEAST_BYTES", 1)
     sql(
@@ -254,7 +254,7 @@ def test_every_session_divides_scans(divided):
     assert "read by: native: 2 of 4 Parquet files; through Python: 2 of 4 files, merged or with deleted rows\n" in shown
 
 
-def test_few_rows_of_which_none_is_decoded(sql):
+def test_driver_scan_without_rows_has_nested_columns(sql):
     """Spark made no DataFrame of an Arrow table without chunks, if a column of it was nested."""
     sql(
         "CREATE TABLE t (id INT, st STRUCT<ts: TIMESTAMP>) "
@@ -408,7 +408,7 @@ NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ntz": "TIMESTAMP(6)"}
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_orc_files_are_read_alike_or_by_engine(sql):
+def test_orc_files_read_same_values_natively_or_by_engine(sql):
     stored = {name: type_ for name, type_ in TYPES.items() if name != "ts"}
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in stored.items())
     sql(f"CREATE TABLE t (id INT, {columns}, p INT) PARTITIONED BY (p) TBLPROPERTIES ('file.format' = 'orc')")

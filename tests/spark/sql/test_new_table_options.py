@@ -64,7 +64,7 @@ def test_options_of_write_that_replaces_table(sql):
     assert sql("SELECT count(*) FROM t") == [(2,)]
 
 
-def test_partitions_and_properties_beside_options(sql):
+def test_options_are_combined_with_partitions_and_properties(sql):
     writer = with_options(frame(sql, 1, 2).writeTo("t").tableProperty("bucket", "2"), **{"primary-key": "dt,id"})
     writer.partitionedBy("dt").create()
     assert properties(sql)["primary-key"] == "dt,id"

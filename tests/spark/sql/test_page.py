@@ -113,7 +113,7 @@ def test_statements_run_or_are_refused(spark, tmp_path):
     assert not failed, "\n".join(failed)
 
 
-def test_page_says_what_to_do_where_spark_refuses():
+def test_page_proposes_alternative_where_spark_refuses():
     text = (ROOT / "docs" / "reference" / "sql" / "statements.md").read_text()
     assert len(re.findall(r"; +-- by Spark\b.*: (?:leave|say|name) ", text)) == WAYS_OUT.count(None)
 

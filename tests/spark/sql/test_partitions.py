@@ -95,7 +95,7 @@ def literals_of(sql, kind, values):
     """A literal for each row of SHOW PARTITIONS, with the value that it means."""
     rows = [unquote(row.removeprefix("p=")) for (row,) in sql("SHOW PARTITIONS t")]
     assert len(rows) == len(values)
-    if kind == "BYTES":  # their texts are not those of the bytes
+    if kind == "BYTES":  # Spark prints bytes as other texts
         return [("NULL" if value is None else f"X'{value.hex()}'", value) for value in values]
     field = DataField(1, "p", parse_type(kind))
     by_text = {}
@@ -188,7 +188,7 @@ def test_dynamic_overwrite_has_one_task_for_bucket(sql, monkeypatch):
     assert table.snapshot().id == 2
 
 
-def test_static_overwrites(sql, table):
+def test_static_overwrite_replaces_partition_or_table(sql, table):
     sql("INSERT OVERWRITE t PARTITION (p = 1) SELECT 8, DATE'2024-01-01'")
     assert sql("SELECT * FROM t ORDER BY id") == [(3, 2, DAY), (8, 1, DAY)]
     sql("INSERT OVERWRITE t SELECT * FROM t WHERE false")

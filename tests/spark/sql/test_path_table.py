@@ -61,7 +61,7 @@ def test_spark_reads_files_that_it_may(spark, tmp_path):
 
 @pytest.mark.more
 @classic
-def test_python_reads_what_spark_may_not(spark, tmp_path):
+def test_python_reads_files_that_spark_may_not(spark, tmp_path):
     keys = {"primary-key": "id", "bucket": "1"}
     table = table_of(spark, tmp_path / "t", [(1, "x", None)], **keys)
     frame = spark.createDataFrame([(1, "y", None)], table.toDF().schema)

@@ -22,7 +22,7 @@ def described(name):
 
 
 @text_cases(__file__, "procedures.txt")
-def test_signatures(case, request):
+def test_procedure_has_signature_of_java(case, request):
     check(case, described, rewrite=request.config.getoption("--rewrite"))
 
 
@@ -53,7 +53,7 @@ def test_page_has_default_of_every_optional_argument():
         ("create_branch", {"table": "t"}, InvalidInputError, "'branch' is missing"),
     ],
 )
-def test_wrong_names(name, arguments, error, message):
+def test_wrong_names_suggest_nearest(name, arguments, error, message):
     with pytest.raises(error, match=message):
         call_procedure(None, None, "pm", name, arguments)
 

@@ -178,7 +178,7 @@ def test_rows_change_after_columns_did(sql):
         assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, 3000000000, "new", None), (4, 3, "r", 5)]
 
 
-def test_table_by_its_name_is_that_of_session(sql):
+def test_table_name_is_resolved_in_session(sql):
     sql("CREATE TABLE `odd.name` (id INT, v STRING)")
     sql("INSERT INTO `odd.name` VALUES (1, 'a'), (2, 'b')")
     named = PaimonTable.forName(sql.spark, f"pm.{sql.database}.`odd.name`")
@@ -257,7 +257,7 @@ def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
     assert shuffled == ["tasks"] * 3 + ["both"]
     for statement, error in (
         ("UPDATE {t} SET i4 = CAST(s AS INT) WHERE id = 1", "CAST_INVALID_INPUT"),
-        ("UPDATE {t} SET i4 = 7 WHERE id IN (SELECT id FROM {t})", None),  # how much work a query is, nobody knows
+        ("UPDATE {t} SET i4 = 7 WHERE id IN (SELECT id FROM {t})", None),  # the cost of a query is unknown
         ("MERGE INTO {t} t USING (SELECT 1 AS id FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN DELETE", None),
     ):
         if error is None:
@@ -311,7 +311,7 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
         ("id INT", "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", "3 files of bucket 0 are merged"),
     ],
 )
-def test_who_reads_target_is_said(sql, columns, options, reason):
+def test_explanation_names_reader_of_target(sql, columns, options, reason):
     sql(f"CREATE TABLE t ({columns}) TBLPROPERTIES ({options})")
     assert "there are no rows" in sql("EXPLAIN DELETE FROM t")[0][0]
     for _ in range(3):
@@ -540,7 +540,7 @@ def calls(monkeypatch):
 
 
 def statements(sql, name, source):
-    """Statements on a table whose columns are those of a source, each as a function."""
+    """Statements on a table with the columns of a source, each as a function."""
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.{name}").alias("t")
     merge = f"MERGE INTO {name} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET"
     fluent = table.merge(sql.spark.table(source).alias("s"), "t.id = s.id")

@@ -198,19 +198,19 @@ def play(sql, seed, path, steps, queries, file_format="parquet", *, far=False):
 
 @pytest.mark.more
 @pytest.mark.drawn
-def test_a_query_answers_alike_on_every_way(sql, seed, tmp_path):
+def test_query_has_same_rows_in_every_reader(sql, seed, tmp_path):
     play(sql, f"{seed} one", tmp_path, steps=rounds(4, 1), queries=2)
 
 
 @pytest.mark.more
 @pytest.mark.drawn
-def test_moments_that_python_cannot_hold_are_read_alike(sql, seed, tmp_path):
+def test_timestamps_beyond_python_are_equal_in_every_reader(sql, seed, tmp_path):
     play(sql, f"{seed} far", tmp_path, steps=rounds(4, 1), queries=2, far=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_many_queries_answer_alike_on_every_way(sql, seed, tmp_path, file_format):
+def test_many_queries_have_same_rows_in_every_reader(sql, seed, tmp_path, file_format):
     for number in range(rounds(30)):
         far = file_format == "parquet" and number % 3 == 2
         play(sql, f"{seed} {number}", tmp_path / str(number), 5, 5, file_format, far=far)

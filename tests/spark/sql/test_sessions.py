@@ -57,7 +57,7 @@ def test_merge_of_batch_of_stream(sql, tmp_path, options):
     """foreachBatch gives a cloned session, whose view the statement sees; a new start goes on behind the checkpoint."""
     sql("CREATE TABLE source (id BIGINT, who STRING)")
     sql(f"CREATE TABLE t (id BIGINT, who STRING) TBLPROPERTIES ({options})")
-    sql.spark.range(5).createOrReplaceTempView("batch")  # another view of this name: that of the batch is meant
+    sql.spark.range(5).createOrReplaceTempView("batch")  # another view of this name, which is not the view of the batch
     name = f"{sql('SELECT current_catalog()')[0][0]}.{sql.database}.t"
 
     def merge(frame, number):

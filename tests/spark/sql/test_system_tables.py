@@ -49,7 +49,7 @@ def test_small_ones_are_read_without_task(sql, table):
     assert sql(query)[0][0] == "APPEND"
 
 
-def test_queries(sql, table):
+def test_system_tables_take_queries(sql, table):
     assert sql("SELECT max(snapshot_id) FROM `t$snapshots`") == [(2,)]
     assert sql("SELECT snapshot_id FROM `t$SNAPSHOTS` ORDER BY commit_time DESC LIMIT 1") == [(2,)]
     assert sql("SELECT sum(record_count) FROM `t$files` VERSION AS OF 1") == [(2,)]
@@ -114,7 +114,7 @@ def test_names_and_moments_that_do_not_fit(sql, table):
         sql("SELECT * FROM `t$row_tracking`")
 
 
-def test_of_catalog(sql, table):
+def test_global_tables_show_catalog(sql, table):
     where = f"WHERE database_name = '{sql.database}'"
     assert sql(f"SELECT table_name, primary_key FROM sys.tables {where}") == [("t", True)]
     assert sql(f"SELECT value FROM pm.sys.all_table_options {where} AND key = 'bucket'") == [("1",)]

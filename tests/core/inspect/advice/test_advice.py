@@ -240,10 +240,10 @@ def test_damaged_metadata_are_error_that_names_file(tmp_path):
         table.advice()
 
 
-# ---- the measures of buckets, beside the plain way
+# ---- the measures of buckets, compared with a plain computation
 
 
-def test_measures_are_those_of_plain_way(tmp_path):
+def test_measures_equal_plain_computation(tmp_path):
     generator = np.random.default_rng(5)
     table = made(tmp_path, bucket="3", **LEFT_ALONE)
     for number in range(14):
@@ -264,7 +264,7 @@ def test_measures_are_those_of_plain_way(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["1 kb", "4 kb", "128 mb"])
-def test_files_that_joining_row_ranges_saves_are_those_of_compaction(tmp_path, target):
+def test_files_saved_by_joining_row_ranges_agree_with_compaction(tmp_path, target):
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "target-file-size": target}
     table = made(tmp_path, keys=(), partitions=["dt"], **options, **LEFT_ALONE)
     for number in range(8):

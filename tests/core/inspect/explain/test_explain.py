@@ -1,4 +1,4 @@
-"""Explanations of reads: every count is that of a real read, and every step of pruning is found."""
+"""Explanations of reads: every count equals the count of a real read, and every step of pruning is found."""
 
 import json
 import pickle
@@ -26,7 +26,7 @@ LATE = {
 
 
 def checked(table: Table, text: str | None = None, columns=None, **when):
-    """The explanation of an executed read, every count of which is compared with what the read itself does."""
+    """The explanation of an executed read; every count is compared with the read itself."""
     found = table.explain(columns, text, analyze=True, **when)
     rows, scan = table.to_arrow(columns, text, **when), table.scan(columns, text, **when)
     plan, live = scan.plan(), live_entries(table.store, scan.snapshot).live
@@ -60,7 +60,7 @@ def late(found, text: str) -> FilterUse:
 # ---- pruning, by each thing
 
 
-def test_partitions(tmp_path):
+def test_partition_filter_skips_partitions_and_manifests(tmp_path):
     partitioned = Table.create(str(tmp_path / "p"), Schema(PARTS, ["dt", "id"], ["dt"], {"bucket": "1"}))
     for day in ("a", "b", "c"):
         partitioned.write(pa.table([[day, day], [1, 2], ["x", "y"], pa.array([1, 2], pa.int32())], schema=PARTS))
@@ -82,7 +82,7 @@ def test_buckets_and_keys(tmp_path):
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["append", "keys"])
-def test_statistics(tmp_path, keyed):
+def test_statistics_skip_files(tmp_path, keyed):
     made = keyed_table if keyed else append_table
     table = made(tmp_path / "t", **({"bucket": "1", "write_only": "true"} if keyed else {}))
     for number in range(3):
@@ -96,7 +96,7 @@ def test_statistics(tmp_path, keyed):
 
 
 @pytest.mark.parametrize("place", ["embedded", "beside"])
-def test_file_indexes(tmp_path, place):
+def test_file_indexes_skip_files(tmp_path, place):
     options = {"file-index.bitmap.columns": "id", "metadata.stats-mode": "none"}
     options["file-index.in-manifest-threshold"] = "1 mb" if place == "embedded" else "1 b"
     table = append_table(tmp_path / "t", **options)
@@ -144,7 +144,7 @@ def test_no_filter_waits_where_nothing_overlaps(tmp_path):
     assert (found.totals.raw, found.totals.sections) == (1, 0)
 
 
-def test_rows_that_arrive_late_are_level_0_over_what_was_compacted(tmp_path):
+def test_late_rows_are_level_0_above_compacted_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "a", 1) for i in range(10))))
     table.with_options({"write-only": "false"}).compact(full=True)
@@ -161,7 +161,7 @@ def test_rows_that_arrive_late_are_level_0_over_what_was_compacted(tmp_path):
     assert "rows in: 13\n    - 2 merged into newer rows\n    - 1 retracted\n  rows out: 10" in str(found)
 
 
-def test_deletion_vectors(tmp_path):
+def test_deleted_rows_are_counted(tmp_path):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2), (3, "c", 3)))
     table.delete("id = 2")
@@ -170,7 +170,7 @@ def test_deletion_vectors(tmp_path):
     assert "1 with deleted rows (1 row)" in str(found)
 
 
-def test_level_0_is_hidden_beside_deletion_vectors(tmp_path):
+def test_level_0_is_hidden_with_deletion_vectors(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1)))
     found = checked(table)
@@ -233,7 +233,7 @@ def test_branches_tags_and_moments(tmp_path):
     assert (found.totals.files, found.table) == (1, f"{table.path}$branch_b")
 
 
-def test_empty_table(tmp_path):
+def test_explanation_of_empty_table(tmp_path):
     table = append_table(tmp_path / "t")
     found = table.explain(analyze=True)
     assert (found.snapshot_id, found.totals, found.splits) == (None, Totals(), ())

@@ -73,7 +73,7 @@ def test_script_would_be_noticed(tmp_path, browser):
         ('<body class="vscode-dark">', True), ('<body class="vscode-light">', False),
     ],
 )  # fmt: skip
-def test_theme_of_notebook_wins_over_that_of_system(tmp_path, browser, theme, dark):
+def test_theme_of_notebook_overrides_system_theme(tmp_path, browser, theme, dark):
     file, picture = tmp_path / "page.html", tmp_path / "page.png"
     embedded = summary_html(table_summary(tree(tmp_path)))
     file.write_text(f"<!doctype html><meta charset=utf-8>{theme}{embedded}</body>", encoding="utf-8")

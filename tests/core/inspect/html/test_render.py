@@ -80,7 +80,7 @@ def test_system_table_shows_its_first_rows(tmp_path):
     assert sum(tag == "tr" for tag, _ in found.elements) == 21
     assert "the first 20 rows; to_arrow() reads all" in "".join(found.text)
     assert "1 row" in table.system_table("options")._repr_html_()
-    assert table.system_table("audit_log")._repr_html_() is None  # its rows are those of data files
+    assert table.system_table("audit_log")._repr_html_() is None  # it reads data files
 
 
 def test_look_stays_inside_of_page(tmp_path):

@@ -299,7 +299,7 @@ def broken(path, pattern, content=b"broken"):
         ("consumer/*", {"timeline"}),
     ],
 )
-def test_broken_table_shows_what_it_can(tmp_path, pattern, parts):
+def test_broken_table_shows_readable_parts(tmp_path, pattern, parts):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "v", 1)))
     table.tags.create("one")

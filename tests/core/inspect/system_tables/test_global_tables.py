@@ -26,7 +26,7 @@ def shown(catalog, name, **asked):
     return catalog.system_table(f"sys.{name}").to_arrow(**asked).to_pylist()
 
 
-def test_tables(catalog):
+def test_sys_tables_lists_all_tables(catalog):
     rows = shown(catalog, "tables")
     assert [(r["database_name"], r["table_name"], r["partitioned"], r["primary_key"]) for r in rows] == [
         ("a", "t", False, True),
@@ -66,7 +66,7 @@ def test_they_travel_and_cannot_be_written(catalog, name):
     assert table.to_arrow(limit=1).num_rows == 1
 
 
-def test_unknown_names(catalog):
+def test_unknown_global_table_names_nearest(catalog):
     with pytest.raises(InvalidInputError, match=r"'sys.table'; did you mean 'sys.tables'\?"):
         catalog.system_table("sys.table")
     with pytest.raises(InvalidInputError, match="no branches"):

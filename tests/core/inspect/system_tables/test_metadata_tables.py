@@ -50,7 +50,7 @@ def test_of_an_empty_table(tmp_path, name):
     assert pickle.loads(pickle.dumps(again.read())).plan() == again.read().plan()
 
 
-def test_snapshots(tmp_path):
+def test_snapshots_has_row_for_each_snapshot(tmp_path):
     table = keyed_table(tmp_path / "t", write_only="true")
     for n in range(3):
         table.write(orders((n, "a", n)))
@@ -117,7 +117,7 @@ def test_tags_branches_and_consumers(tmp_path):
     assert shown(Table.open(table.path, branch="b"), "tags")[0]["tag_name"] == "kept"
 
 
-def test_files(tmp_path):
+def test_files_has_row_for_each_live_file(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1), (7, None, -5)))
     (row,) = shown(table, "files")
@@ -175,7 +175,7 @@ def test_partitions_and_buckets(tmp_path):
         ("partitions", "partition = 'p=x/d=2026-01-31'"),
     ],
 )
-def test_a_filter_on_the_partition_reads_its_manifests_only(tmp_path, name, text):
+def test_partition_filter_reads_only_its_manifests(tmp_path, name, text):
     table = partitioned(tmp_path / "t")
     every = shown(table, name)
     expected = [row for row in every if row["partition"] in ("{x, 2026-01-31}", "p=x/d=2026-01-31")]
@@ -231,7 +231,7 @@ def test_manifests_indexes_and_statistics(tmp_path):
     assert [r["index_type"] for r in shown(hashed, "table_indexes")] == ["HASH"]
 
 
-def test_file_indexes(tmp_path):
+def test_file_indexes_has_row_for_each_index(tmp_path):
     options = {"file-index.bitmap.columns": "v,n", "file-index.bloom-filter.columns": "v"}
     options["file-index.bloom-filter.v.items"] = "10"
     table = append_table(tmp_path / "t", **options)
@@ -374,5 +374,5 @@ def test_secrets_are_not_shown(tmp_path):
     ("seconds", "text"),
     [(0, "PT0S"), (172800, "PT48H"), (5400, "PT1H30M"), (1.5, "PT1.5S"), (3601, "PT1H1S"), (60, "PT1M")],
 )
-def test_durations_are_those_of_java(seconds, text):
+def test_durations_are_printed_as_by_java(seconds, text):
     assert iso_duration(datetime.timedelta(seconds=seconds)) == text

@@ -23,13 +23,13 @@ def test_page_lists_every_system_table():
 
 
 @pytest.mark.parametrize("name", GLOBAL_TABLES)
-def test_the_page_lists_the_columns_of_global_ones(name):
+def test_page_lists_columns_of_global_tables(name):
     columns = ", ".join(f"{f.name} {f.type}" for f in GLOBAL_TABLES[name].fields.fields)
     assert columns in OF_CATALOG[name].replace("`", "")
 
 
 @pytest.mark.parametrize("name", SYSTEM_TABLES)
-def test_the_page_lists_the_columns(name):
+def test_page_lists_columns_of_tables(name):
     fields = SYSTEM_TABLES[name].fields
     listed = re.search(r"Columns: (.*?)\.(?= A filter|$)", SECTIONS[name])
     if isinstance(fields, Fixed):

@@ -86,7 +86,7 @@ def test_audit_log_of_changes_keeps_their_kinds(tmp_path):
         audit(table.with_options({"incremental-between": "1,9"}))
 
 
-def test_binlog(tmp_path):
+def test_binlog_packs_updates_into_arrays(tmp_path):
     table = changed(tmp_path / "t", **{"changelog-producer": "lookup"})
     rows = rows_of(table.system_table("binlog").to_arrow())
     assert rows == [
@@ -126,7 +126,7 @@ def test_updates_of_different_keys_are_not_packed(size):
     assert found == [[1], [2], [3, 3]]
 
 
-def test_row_tracking(tmp_path):
+def test_row_tracking_shows_row_ids(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((3, "c", 3)))

@@ -67,7 +67,7 @@ def seeded(tmp_path, name):
 
 @pytest.mark.cases(6)
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_mended_or_stays_with_advice(tmp_path, name):
+def test_fault_is_repaired_or_has_advice(tmp_path, name):
     table, kind, deep = seeded(tmp_path, name)
     before, found, shown = bytes_below(table.path), table.verify(deep), keys_of(table)
     dry = table.repair(deep=deep, dry_run=True)
@@ -91,7 +91,7 @@ def test_a_fault_is_mended_or_stays_with_advice(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["data file deleted", "schema garbled", "manifest garbled", "tag garbled"])
-def test_what_cannot_be_mended_stays_as_it_is(tmp_path, name):
+def test_fault_without_repair_does_not_change_table(tmp_path, name):
     table, kind, deep = seeded(tmp_path, name)
     before = bytes_below(table.path)
     report = table.repair(deep=deep)
@@ -100,7 +100,7 @@ def test_what_cannot_be_mended_stays_as_it_is(tmp_path, name):
     assert f"left: {kind}: " in str(report)
 
 
-def test_catalogue_names_what_stays():
+def test_every_fault_is_repaired_or_has_advice():
     assert FAULTS.keys() >= STAY
     assert MENDS.keys() | ADVICE.keys() == KINDS
 
@@ -216,7 +216,7 @@ def indexed(tmp_path, kind, **options):
 
 
 def beside(table):
-    """The index files beside data files."""
+    """The index files next to data files."""
     return sorted(Path(table.path).rglob("*.index"))
 
 
@@ -291,7 +291,7 @@ def test_hash_indexes_are_made_again(tmp_path, way):
     assert table.to_arrow().num_rows == 40
 
 
-def test_repair_beside_writer_keeps_what_writer_adds(tmp_path, monkeypatch):
+def test_repair_keeps_rows_of_concurrent_writer(tmp_path, monkeypatch):
     table, *_ = seeded(tmp_path, "total of rows")
     shown = table.to_arrow().num_rows
     found = correction.find_correction

@@ -414,7 +414,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_named(tmp_path, name):
+def test_fault_is_named(tmp_path, name):
     kind, of_table, deep, damage = FAULTS[name]
     table = history(tmp_path, of_table)
     if of_table in ("append marked", "tracked"):

@@ -67,7 +67,7 @@ PICKS = AppendCompactionPolicy(target_size=100, small_size=70, open_cost=4)
         ([66, 66, 66, 66, 66, 66], False, [[0, 1, 2], [3, 4, 5]]),
     ],
 )
-def test_unordered_picks(sizes, full, expected):
+def test_files_without_buckets_are_grouped_by_size(sizes, full, expected):
     assert names(PICKS.unordered([file(i, size) for i, size in enumerate(sizes)], full=full)) == expected
 
 
@@ -291,7 +291,7 @@ def test_one_writer_of_many_commits(tmp_path):
     assert len(live(table)) <= 5
 
 
-def test_a_writer_whose_files_were_replaced_goes_on(tmp_path):
+def test_writer_continues_after_its_files_are_replaced(tmp_path):
     table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
     for i in range(4):
         table.write(orders((i, "v", i)))

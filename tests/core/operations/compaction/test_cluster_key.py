@@ -58,7 +58,7 @@ def test_keys_sort_and_repeat(first, second, data):
 
 
 @pytest.mark.parametrize("strategy", ["zorder", "hilbert"])
-def test_columns_of_any_scale_count_alike(strategy):
+def test_columns_of_any_scale_have_equal_weight(strategy):
     """A flag, a number of wide range and a text with a long common beginning each part the rows."""
     random = np.random.default_rng(1)
     rows = pa.table(

@@ -55,7 +55,7 @@ def test_write_only_table_is_compacted_by_others(tmp_path):
     assert table.compact(full=True) is None
 
 
-def test_minor_is_what_policy_picks(tmp_path):
+def test_minor_compaction_takes_files_of_policy(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "x" * 30, i) for i in range(5000))))
     table.compact(full=True)
@@ -166,7 +166,7 @@ def test_of_two_results_later_one_is_rejected_and_others_committed(tmp_path):
 
 
 class _Meddler:
-    """Compacts the table itself when told of progress: what was planned is late by then."""
+    """Compacts the table itself on progress, so that the planned compaction comes too late."""
 
     def __init__(self, table: Table, times: int) -> None:
         self.table, self.left, self.calls = table, times, 0
@@ -180,7 +180,7 @@ class _Meddler:
 
 
 @pytest.mark.parametrize("times", [1, 3, 50])
-def test_bucket_others_compacted_meanwhile_is_done_again(tmp_path, times):
+def test_bucket_that_another_job_compacted_is_planned_again(tmp_path, times):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     for i in range(3):
         table.write(orders((i, "a", i)))

@@ -55,7 +55,7 @@ def test_other_buckets_are_left_alone(tmp_path):
     assert sorted(len(levels.runs) for levels in levels_of(table).values()) == [1, 7]
 
 
-def test_compaction_does_only_what_policy_picks(tmp_path):
+def test_compaction_takes_only_files_of_policy(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     assert compact_written_buckets(table.store, upserts(table, 3, "a")) is None
     assert shape(table) == [(0, 30)] * 3

@@ -1,4 +1,4 @@
-"""Rescaling: the rows of a table stay what they are, whatever its options, in another number of buckets."""
+"""Rescaling changes the number of buckets and no row, for tables with any options."""
 
 import pickle
 
@@ -161,7 +161,7 @@ def test_task_for_each_new_bucket_reads_buckets_that_can_hold_its_rows(tmp_path,
 
 
 @pytest.mark.parametrize("name", ["keys", "marked lookup", "full compaction"])
-def test_tasks_write_what_this_process_would(tmp_path, name):
+def test_tasks_write_same_files_as_this_process(tmp_path, name):
     table, same = keyed_table(tmp_path / "t", **TABLES[name]), keyed_table(tmp_path / "same", **TABLES[name])
     written(table, kinds=True)
     written(same, kinds=True)

@@ -76,7 +76,7 @@ def test_moment_by_time_and_by_watermark_with_columns_of_now(tmp_path):
     assert table.rollback_to(watermark=150).id == 1
 
 
-def test_bad_moments(tmp_path):
+def test_missing_snapshots_and_tags_are_refused(tmp_path):
     table = append_table(tmp_path / "t")
     with pytest.raises(OutOfRangeError, match="no snapshots"):
         table.restore("1")

@@ -1,4 +1,4 @@
-"""Rewriting file indexes: files get those that the options ask for; rows, files and their order stay."""
+"""Rewriting file indexes: files get the indexes that the options require; rows, files and their order stay."""
 
 from threading import Barrier, Thread
 
@@ -69,7 +69,7 @@ def test_files_without_indexes_get_them_and_stay(tmp_path, options):
     assert table.maintenance.rewrite_file_index() is None
 
 
-def test_statistics_stay(tmp_path):
+def test_statistics_of_files_do_not_change(tmp_path):
     table = plain(tmp_path / "t")
     then = [(f.value_stats, f.min_sequence_number, f.file_source, f.creation_time) for f in files(table)]
     table = asked(table)

@@ -154,7 +154,7 @@ def test_partitions_and_filters_choose(tmp_path):
         table.compact(order_by=["x"], filter="x > 3")
 
 
-def test_options_say_what_is_left_out(tmp_path):
+def test_options_replace_missing_arguments(tmp_path):
     table = clustered(tmp_path / "t", 100, **{"clustering.columns": "y,x", "clustering.strategy": "auto"})
     assert cluster_key(table.store, None, None) == ClusterKey("zorder", ("y", "x"))
     assert cluster_key(table.store, None, "auto").strategy == "zorder"
@@ -165,7 +165,7 @@ def test_options_say_what_is_left_out(tmp_path):
         cluster_key(append_table(tmp_path / "u").store, None, "order")
 
 
-def test_older_schemas(tmp_path):
+def test_files_of_older_schemas_are_sorted(tmp_path):
     table = clustered(tmp_path / "t", 500).alter([AddColumn("z", parse_type("INT"))])
     table.write(points(500, seed=1).append_column("z", pa.array(range(500), pa.int32())))
     before = table.to_arrow()
@@ -182,7 +182,7 @@ def test_only_tables_without_order_can_be_sorted(tmp_path):
         append_table(tmp_path / "a").read_optimized().compact(order_by=["n"])
 
 
-def test_append_meanwhile_stays(tmp_path):
+def test_concurrent_append_stays(tmp_path):
     table = clustered(tmp_path / "t", 300)
 
     def write_once(done, total):
@@ -193,7 +193,7 @@ def test_append_meanwhile_stays(tmp_path):
     assert table.to_arrow().num_rows == 307
 
 
-def test_partition_overwritten_meanwhile_is_sorted_again(tmp_path):
+def test_partition_that_another_job_overwrote_is_sorted_again(tmp_path):
     table = clustered(tmp_path / "t", 300, partition_keys=["p"])
     overwritten = []
 

@@ -60,8 +60,8 @@ def tags(table: Table) -> dict[str, int]:
         ({"tag.creation-period-duration": "30 min"}, "202412050730"),
     ],
 )
-def test_names(options, name):
-    """The period before that of 08:10 on the next day, of 08:10, of 08:10."""
+def test_tag_is_named_after_its_period(options, name):
+    """The times are 08:10 on the next day for daily names, else 08:10."""
     rule = AutomaticTags.of(Options({**DAILY, **options}))
     moment = (
         datetime(2024, 12, 6, 8, 10)
@@ -109,7 +109,7 @@ def test_snapshots_of_other_writers_are_tagged_later():
     assert trigger(table.store) == []
 
 
-def test_a_tag_of_the_name_stays_as_it_is():
+def test_existing_tag_of_name_does_not_change():
     io = made(**DAILY)
     table = commit(io, "2024-12-05T00:05:00")
     table.tags.create("2024-12-05", 1)
@@ -242,7 +242,7 @@ def test_many_snapshots_cost_few_reads():
     assert sum("/snapshot-" in path for verb, path in counting.log if verb == "read") == 1
 
 
-def test_local_time_is_that_of_process(monkeypatch):
+def test_local_time_uses_time_zone_of_process(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:

@@ -32,7 +32,7 @@ MOST_READS = 4
 
 
 def expired_tags(count: int, kind: str = "keyed", **options: str) -> MemoryIO:
-    """A table with ``count`` tags ``t<i>`` of expired snapshots, each of which alone needs a file, and two others."""
+    """A table with ``count`` tags ``t<i>`` of expired snapshots, and two others. Only the tag needs a file of each."""
     io = table_of(kind, **{"tag.time-expire-enabled": "false", **options})
     for i in range(count + 2):
         open_table(io).overwrite(orders((i, "v", i)))
@@ -130,7 +130,7 @@ def test_success_files_go_with_their_tags():
     assert left == {"t1_SUCCESS", "stays_SUCCESS"}
 
 
-def test_nothing_but_tags_goes_if_what_another_tag_needs_is_unknown():
+def test_only_tags_are_deleted_if_files_of_another_tag_are_unknown():
     io = expired_tags(4)
     store = open_table(io).store
     lost = store.manifests.path(store.tags.get("stays").snapshot.delta_manifest_list)
@@ -251,7 +251,7 @@ class History:
 
 
 @pytest.mark.drawn
-def test_after_drawn_histories_exactly_what_only_deleted_tags_need_goes():
+def test_random_deletes_remove_exactly_files_of_deleted_tags():
     deleted = freed = 0
     for seed in range(rounds(100, 20)):
         history = History(seed)

@@ -1,4 +1,4 @@
-"""Expiry of snapshots against its law: what is kept reads as before, and nothing is left that nobody needs."""
+"""Expiry of snapshots: kept snapshots read as before, and every file that stays is needed."""
 
 import threading
 
@@ -52,7 +52,7 @@ def table_of(kind: str, **more: str) -> MemoryIO:
 
 
 def act(table: Table, move: str, at: int) -> None:
-    """One move; the rows of a move differ from those of another."""
+    """Make one move; every move has different rows."""
     match move:
         case "compact":
             table.compact(full=True)
@@ -331,8 +331,8 @@ def test_older_than_moment():
 
 
 @pytest.mark.parametrize(("hint", "missing"), [(4, ()), (6, ()), (4, (3,)), (5, (2, 4)), (9, ()), (None, (3, 4))])
-def test_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
-    """Whatever ``EARLIEST`` says, and where others left gaps: no snapshot stays that names files that are gone."""
+def test_wrong_hint_does_not_change_expired_snapshots(hint, missing):
+    """With any ``EARLIEST``, and with gaps of other engines, no snapshot stays that names deleted files."""
     io = table_of("append")
     for i in range(8):
         open_table(io).write(orders((i, "v", i)))
@@ -353,7 +353,7 @@ def test_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
 
 
 @pytest.mark.parametrize("hint", [None, 1, 3, 4])
-def test_wrong_hint_does_not_change_which_changelogs_expire(hint):
+def test_wrong_hint_does_not_change_expired_changelogs(hint):
     io = table_of("input", **LONGER)
     for i in range(8):
         open_table(io).write(orders((i, "v", i)))

@@ -1,4 +1,4 @@
-"""Maintenance beside others who compact and expire: files that are gone with their snapshot are no damage."""
+"""Maintenance while other jobs compact and expire: files that are gone with their snapshot are not damage."""
 
 import pyarrow as pa
 import pytest
@@ -70,7 +70,7 @@ class Late:
 
 
 def contents(table):
-    """All rows, also those that wait for compaction to show them."""
+    """All rows, including rows that only a compaction makes visible."""
     marked = table.schema.primary_keys and "deletion-vectors.enabled" in table.schema.options
     shown = table.with_options({"deletion-vectors.merge-on-read": "true"}) if marked else table
     return rows_of(shown.to_arrow(), ("p", "id"))
@@ -98,7 +98,7 @@ def test_files_compacted_by_others_are_skipped_and_the_others_compacted(tmp_path
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_fully_compacted_by_others_needs_no_compaction(tmp_path, name):
+def test_table_that_others_fully_compacted_needs_no_compaction(tmp_path, name):
     table = table_of(tmp_path / "t", name)
     before = contents(table)
     assert table.compact(full=True, runner=Late(lambda: overtaken(table))) is None
@@ -182,7 +182,7 @@ def meddle(monkeypatch):
     ("name", "module"),
     [("keys", compact), ("rows", append_compact), ("slices", data_evolution), ("rows", sort_compact)],
 )
-def test_a_snapshot_that_expires_while_it_is_planned_is_planned_again(tmp_path, meddle, name, module):
+def test_snapshot_that_expires_during_planning_is_planned_again(tmp_path, meddle, name, module):
     table = table_of(tmp_path / "t", name)
     before = contents(table)
     meddler = meddle(module, "live_files", lambda: overtaken(table, partitions=[{"p": 1}]))
@@ -199,7 +199,7 @@ def test_a_snapshot_that_expires_while_it_is_planned_is_planned_again(tmp_path, 
         *((name, where) for name in UNKEYED for where in ("TableScan", "vectors_by_bucket")),
     ],
 )
-def test_a_snapshot_that_expires_under_a_delete_is_replaced_by_the_newest(tmp_path, meddle, name, where):
+def test_delete_uses_newest_snapshot_if_its_snapshot_expires(tmp_path, meddle, name, where):
     table = table_of(tmp_path / "t", name)
     meddler = meddle(delete, where, lambda: (overtaken(table), table.write(rows(1, 45))))
     table.delete("id in (5, 25, 45)")
@@ -241,7 +241,7 @@ def test_rescale_reads_again(tmp_path, meddle, where):
 
 
 @pytest.mark.parametrize("name", ["keys", "keys, marked"])
-def test_a_write_that_compacts_an_expired_snapshot_is_repeated(tmp_path, meddle, name):
+def test_write_that_compacts_expired_snapshot_is_repeated(tmp_path, meddle, name):
     table = table_of(tmp_path / "t", name)
     compacting = table.with_options({"write-only": "false", "num-sorted-run.compaction-trigger": "2"})
     before = contents(table)
@@ -265,7 +265,7 @@ def test_columns_of_expired_snapshot_are_not_corrupted(tmp_path, meddle, where):
 
 @pytest.mark.parametrize("overtake", [False, True])
 @pytest.mark.parametrize("name", TABLES)
-def test_a_missing_file_of_an_existing_snapshot_is_corruption(tmp_path, name, overtake):
+def test_missing_file_of_existing_snapshot_is_corruption(tmp_path, name, overtake):
     table = table_of(tmp_path / "t", name)
     (lost, *_) = [f for f in sorted(files_below(table.path)) if "p=2/bucket-" in f]
     (tmp_path / "t" / lost).unlink()

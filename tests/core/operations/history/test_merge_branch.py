@@ -157,7 +157,7 @@ def _merge(root: str, io: FileIO) -> None:
     Table(store).branches.merge("b")
 
 
-def test_partitioned_table(tmp_path):
+def test_branch_of_partitioned_table_is_merged(tmp_path):
     schema = pa.schema([("p", pa.string()), *ORDERS])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"]))
     table.branches.create("b")

@@ -91,7 +91,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_strays_are_removed_and_all_else_stays(kind):
+def test_stray_files_are_removed_and_other_files_stay(kind):
     io = history(**KINDS[kind])
     before, rows = set(io.files), shown(io)
     nothing = opened(io).maintenance.remove_orphan_files(dry_run=True)
@@ -236,7 +236,7 @@ def test_open_commit_keeps_files_of_day(tmp_path):
     os.utime(stray, (now / 1000 - 60, now / 1000 - 60))
     intents.begin(4, Intent(1))
     path = Path(table.path) / "intent" / "user-query" / "batch-4"
-    os.utime(path, (now / 1000 - 90_000, now / 1000 - 90_000))  # nobody goes on with this commit
+    os.utime(path, (now / 1000 - 90_000, now / 1000 - 90_000))  # no process continues this commit
     assert table.maintenance.remove_orphan_files(older_than=now - 10_000).count == 1
 
 
@@ -288,7 +288,7 @@ def test_branch_that_cannot_be_read_stops_removal():
         opened(io).maintenance.remove_orphan_files()
 
 
-def test_branch_without_schema_keeps_what_it_names():
+def test_branch_without_schema_keeps_its_files():
     """It is being created, or a call was killed on the way."""
     io = history()
     store = opened(io).store
@@ -302,7 +302,7 @@ def test_branch_without_schema_keeps_what_it_names():
 
 
 class Restless(MemoryIO):
-    """Runs an action once, before the call with this number among those that read which states there are."""
+    """Runs an action once, before the call with this number among the calls that list states."""
 
     def __init__(self, files, at=-1, act=None):
         super().__init__(files)
@@ -331,7 +331,7 @@ def plain_io(io):
 
 
 def other_writer(io):
-    """A commit whose manifests are partly those of its base, whose snapshot expires then."""
+    """A commit that keeps some manifests of its base, whose snapshot then expires."""
     opened(io).write(orders((30, "z", 1)))
     opened(io).maintenance.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
 

@@ -1,4 +1,4 @@
-"""Tags, branches, consumers and rollback: what each verb leaves, and that no file is lost or left."""
+"""Tags, branches, consumers and rollback: the result of each method, without lost or remaining files."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -113,7 +113,7 @@ def test_tags_by_time_and_their_ages(table):
     assert table.tags.expire(older_than=later.store.now()) == ["t", "long"]
 
 
-def test_rollback_removes_what_is_newer(table):
+def test_rollback_removes_newer_snapshots_and_tags(table):
     table.tags.create("old", 2)
     table.tags.create("new", 4)
     assert table.rollback_to(2).id == 2
@@ -139,7 +139,7 @@ def test_rollback_to_tag_whose_snapshot_expired(table):
     assert table.rollback_to("other").id == 3
 
 
-def test_branches(table):
+def test_branches_are_created_listed_and_deleted(table):
     table.tags.create("v", 2)
     branches = table.branches
     branches.create("empty")
@@ -177,7 +177,7 @@ def test_branch_that_begins_after_main_line_ends_takes_its_place(table):
     assert (orphans(main), ids(main), ids(main, tag="old")) == (set(), [1, 2, 3], [1, 2])
 
 
-def test_what_branch_has_other_schemas_for_is_lost(table):
+def test_fast_forward_drops_snapshots_and_tags_with_other_schemas(table):
     table.branches.create("dev", snapshot_id=3)
     table.tags.create("kept", 1)
     opened(table.store.io, "dev").alter([AddColumn("theirs", "STRING")])
@@ -195,7 +195,7 @@ def test_what_branch_has_other_schemas_for_is_lost(table):
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_only_what_crash_left_of_branch_is_made_again(table, used):
+def test_branch_that_crash_left_is_created_again(table, used):
     table.tags.create("v", 2)
     table.branches.create("dev", tag="v")
     dev = opened(table.store.io, "dev")
@@ -234,7 +234,7 @@ def test_branches_that_cannot_be(table):
     assert (branches.list(), ids(table)) == (["b"], [1, 2, 3])
 
 
-def test_consumers(table):
+def test_consumers_are_set_listed_and_cleared(table):
     consumers = table.consumers
     for name in ("app-1", "app-2", "web"):
         consumers.reset(name, 3)

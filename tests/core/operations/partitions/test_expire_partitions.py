@@ -61,7 +61,7 @@ def test_times_of_texts(format, text, time):
     assert time_parser(format)(text) == micros(time)
 
 
-def test_times_beyond_those_of_python():
+def test_partition_times_beyond_range_of_python():
     assert time_parser(None)("-0001-01-01") < micros("0001-01-01")
     assert time_parser(None)("12024-02-29") - time_parser(None)("2024-02-29") == 10_000 // 400 * 146_097 * DAY * 1000
 
@@ -134,7 +134,7 @@ def test_values_decide_by_pattern():
     assert left(table) == [3, 4, 5, 6]
 
 
-def test_an_age_must_be_passed_by():
+def test_partition_expires_only_after_its_age():
     rows = [("2024-01-02", 0, 1)]
     assert table_of("2024-01-05T00:00:00", *rows).maintenance.expire_partitions("3 d") == []
     assert len(table_of("2024-01-05T00:00:00.001", *rows).maintenance.expire_partitions("3 d")) == 1
@@ -181,7 +181,7 @@ def files(table: Table) -> dict[str | None, int]:
     return {value: found.count(value) for value in found}
 
 
-def test_compaction_leaves_out_what_expires():
+def test_compaction_skips_expiring_partitions():
     io = table_of("2024-01-01T00:00:00", ("2024-01-01", 1, 1), ("2024-01-04", 1, 2), (None, 1, 3)).store.io
     table = opened(io, "2024-01-05T00:00:00").with_options({"partition.expiration-check-interval": "100 d"})
     table.write(table.to_arrow())
@@ -245,7 +245,7 @@ def test_expiry_that_fails_after_commit_is_logged(caplog):
     assert "'my.class': use 'values-time' or 'update-time'" in caplog.text
 
 
-def test_what_cannot_expire():
+def test_tables_without_partitions_or_age_are_refused():
     with pytest.raises(InvalidInputError, match=r"not set.*'partition.expiration-time'"):
         table_of("2024-01-05T00:00:00").maintenance.expire_partitions()
     with pytest.raises(InvalidInputError, match="no partitions"):

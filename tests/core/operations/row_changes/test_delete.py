@@ -287,7 +287,7 @@ def test_damaged_index_file_is_named_and_yields_no_row(tmp_path):
     assert table.snapshot().id == 2
 
 
-def test_vector_that_deletes_more_than_there_is_is_refused(tmp_path):
+def test_vector_with_positions_beyond_file_is_refused(tmp_path):
     table = append_table(tmp_path / "t", **MARKS)
     ten(table, 0)
     table.delete("id = 9")
@@ -410,11 +410,11 @@ def tracked(table):
     return table.to_arrow(columns=["id", "_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()
 
 
-# ---- beside others
+# ---- with concurrent commits
 
 
 class Meddler(TableWrite):
-    """A writer beside which others commit, each time after it has looked and before it commits."""
+    """A writer with concurrent commits, each after it has read the table and before it commits."""
 
     others: ClassVar[list] = []
 

@@ -1,4 +1,4 @@
-"""Row ids of partitions: reassigned where they lie between those of others, with the same rows."""
+"""Row ids of interleaved partitions are reassigned, and the rows stay the same."""
 
 import pyarrow as pa
 import pytest

@@ -14,7 +14,7 @@ def partitions(rows, *keys):
     return [values[code] for code in codes]
 
 
-def test_without_partition_columns_there_is_one_partition():
+def test_table_without_partition_columns_has_one_partition():
     codes, found = partition_codes(pa.record_batch({"a": [1, 2]}), ())
     assert (codes.tolist(), found) == ([0, 0], [EMPTY_ROW])
 
