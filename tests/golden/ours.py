@@ -60,7 +60,7 @@ def wide(*ids: int) -> pa.Table:
 
 def narrow(*rows: tuple[int, str, int | None], schema: pa.Schema = PLAIN) -> pa.Table:
     """Return rows (id, p, n)."""
-    return pa.Table.from_pylist([dict(zip("id p n".split(), row, strict=True)) for row in rows], schema)
+    return pa.Table.from_pylist([dict(zip(("id", "p", "n"), row, strict=True)) for row in rows], schema)
 
 
 def append(path: str, file_format: str) -> None:
