@@ -96,7 +96,7 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_links_of_pages_lead_somewhere(page):
+def test_links_of_pages_exist(page):
     for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         path, _, anchor = link.partition("#")
         if "://" not in link:
@@ -190,7 +190,7 @@ def test_pictures_are_well_formed(picture):
     assert ElementTree.parse(picture).getroot().get("viewBox")
 
 
-def test_licence_that_is_declared_is_there():
+def test_declared_licence_exists():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["license"] == "Apache-2.0"
     assert project["license-files"] == ["LICENSE"]

@@ -98,7 +98,7 @@ def test_garbage_in_metadata_is_an_error_or_harmless(part, garbage):
 
 
 @pytest.mark.drawn
-def test_metadata_with_any_byte_changed_is_no_other_error():
+def test_changed_byte_of_metadata_is_paimon_error_or_harmless():
     """Any failure is one of our errors: no KeyError or similar comes through."""
     io = base(rows=3)
     for part in ("/schema/schema-", "/snapshot/snapshot-2", "/manifest/"):
@@ -171,7 +171,7 @@ def _pages_end(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_flipped_byte_anywhere_is_no_crash(format_):
+def test_flipped_byte_is_paimon_error_or_harmless(format_):
     """For any byte, the read returns rows or raises one of our errors."""
     io = base(format_, keyed=False, rows=10)
     path = paths_of(io, "/bucket-")[0]

@@ -242,7 +242,7 @@ def test_wrong_lengths_are_corruption_in_every_decoder(error):
         raise error
 
 
-def test_memory_error_is_no_corruption():
+def test_memory_error_is_not_corruption():
     with pytest.raises(pa.ArrowMemoryError), as_corrupted("data-1.parquet"):
         raise pa.ArrowMemoryError("malloc of size 1073741824 failed")
 

@@ -118,7 +118,7 @@ def test_manifest_lists_and_index_manifests_cannot_name_files_outside_table(tmp_
 @pytest.mark.parametrize(
     "key", ["baseManifestList", "deltaManifestList", "changelogManifestList", "indexManifest", "statistics"]
 )
-def test_snapshot_that_names_files_elsewhere(tmp_path, key):
+def test_snapshot_cannot_name_files_outside_table(tmp_path, key):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     edit_json(Path(table.store.snapshots.path(1)), **{key: "../../../etc/passwd"})
@@ -223,7 +223,7 @@ def test_paths_below_root(root, path, below):
     assert is_inside(path, (root,)) is below
 
 
-def test_on_object_stores_table_is_believed_elsewhere_caller():
+def test_external_roots_of_table_are_trusted_only_on_object_stores():
     def read(path, *declared, trust=NO_TRUST):
         return check_external(path, declared, trust, "/w/db.db/t")
 
@@ -259,7 +259,7 @@ def test_file_of_process_is_not_shown(tmp_path):
         Table.open(table.path).to_arrow()
 
 
-def test_index_elsewhere_is_not_read(tmp_path):
+def test_index_outside_table_is_not_read(tmp_path):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.delete("id = 1")

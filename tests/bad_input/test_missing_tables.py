@@ -36,7 +36,7 @@ def test_missing_path_is_refused(tmp_path):
         Table.open(str(tmp_path / "nowhere"))
 
 
-def test_directory_that_is_no_table(tmp_path):
+def test_directory_without_table(tmp_path):
     (tmp_path / "stuff").mkdir()
     (tmp_path / "stuff" / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(NotFoundError, match=r"no table at .*/stuff"):

@@ -92,7 +92,7 @@ def test_opponent_that_refuses_is_noted():
     assert "java refused" in report.line(row)
 
 
-def test_report_holds_every_number(tmp_path):
+def test_report_has_every_number(tmp_path):
     row = Row("a <row>", 100, {"ours": [Timing(2, 1, 100)], "java": [Timing(4, 5, 100)]}, {"java": 0.4})
     assert "java 0.50 (0.20) <= 0.40 met" in report.line(row)
     text, raw, picture = report.save([row], tmp_path)

@@ -97,7 +97,7 @@ def test_dry_run_changes_nothing(table, name):
     ],
     ids=" ".join,
 )
-def test_dry_run_of_other_verbs_changes_nothing(table, arguments):
+def test_dry_run_of_subcommand_changes_nothing(table, arguments):
     table.consumers.reset("one", 2)
     before = {name: (Path(table.path) / name).read_bytes() for name in files_below(table.path)}
     answer(arguments[0], table.path, *arguments[1:], "--dry-run")
@@ -423,7 +423,7 @@ def test_wrong_input_is_an_error_and_changes_nothing(table, warehouse, arguments
     assert files_below(table.path) == before
 
 
-def test_failing_storage_is_message(table, monkeypatch):
+def test_storage_error_is_message_without_traceback(table, monkeypatch):
     def failing(self, path):
         raise PermissionError(13, "Permission denied", path)
 

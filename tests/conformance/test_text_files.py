@@ -55,7 +55,7 @@ def drawn(rng, fields):
 
 
 @pytest.mark.parametrize("text", ["a,b", 'say "x"', "back\\slash", "\\", 'end\\"', " ", 'é,"\\'])
-def test_we_write_csv_so_that_java_reads_it_right(judge, name, text):
+def test_java_reads_csv_files_correctly(judge, name, text):
     name = f"{name}_{text.encode().hex()}"
     table = created_by_java(
         judge,

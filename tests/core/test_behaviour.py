@@ -103,7 +103,7 @@ def test_values_of_options(row):
         assert int(count) == (memory_size(text) if text.endswith("b") else duration(text).total_seconds())
 
 
-def test_input_changelog_holds_every_row(make):
+def test_input_changelog_has_every_row(make):
     (row,) = rows_of("2.3", "written to one buffer")
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "input"})
     written = [

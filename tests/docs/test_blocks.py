@@ -28,7 +28,7 @@ COMMAND = re.compile(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_block_runs_or_says_why_it_does_not(page):
+def test_block_runs_or_has_reason(page):
     for block in fences(page):
         if block.info in NO_CODE:
             assert not COMMAND.search(block.code), f"a command in a block that is no code: {block.code}"

@@ -11,7 +11,7 @@ OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND"
 
 
 @pytest.mark.parametrize("page", ["index.html", "guides/s3.html", "decisions/index.html"])
-def test_page_is_drawn_in_both_schemes_without_word_on_console(tmp_path, browser, site, page):
+def test_page_shows_both_schemes_without_console_output(tmp_path, browser, site, page):
     for scheme, light in ((LIGHT, True), (DARK, False)):
         picture = tmp_path / "page.png"
         assert browser(site / page, picture, scheme, OFFLINE, "--virtual-time-budget=5000") == []

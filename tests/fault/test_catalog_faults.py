@@ -149,7 +149,7 @@ def create_again(place: Place, name: str = "db.t") -> None:
 
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
-def test_dropped_table_is_whole_or_gone(place: Place, mode: Mode):
+def test_dropped_table_is_complete_or_missing(place: Place, mode: Mode):
     fill(place)
     before = rows(place)
 
@@ -205,7 +205,7 @@ def test_cascading_drop_leaves_whole_tables(place: Place, mode: Mode):
 
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
-def test_deleted_branch_is_whole_or_gone(place: Place, mode: Mode):
+def test_deleted_branch_is_complete_or_missing(place: Place, mode: Mode):
     fill(place)
     before, of_branch = rows(place), rows(place, "db.t$branch_b")
 
@@ -292,7 +292,7 @@ def test_replaced_table_is_old_or_new_one(place: Place, mode: Mode, keyed: bool)
 
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
-def test_table_created_with_rows_has_them_or_is_no_table(place: Place, mode: Mode):
+def test_table_created_with_rows_has_them_or_does_not_exist(place: Place, mode: Mode):
     place.catalog().create_database("db")
     create = stage(place, replace_existing=False)
     for call, died in dying(place, create, mode):

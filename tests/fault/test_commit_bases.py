@@ -252,7 +252,7 @@ def test_replaced_table_gets_no_rows_of_old_one(kind, operation):
         assert open_table(store).verify().faults == ()
 
 
-def test_copy_of_table_that_is_replaced_has_columns_of_its_rows():
+def test_copy_of_replaced_table_has_columns_of_its_rows():
     """A clone reads a snapshot first, then the versions of the schema."""
 
     def copy(table: Table, target: FileIO) -> None:

@@ -21,7 +21,7 @@ def test_table_that_is_missing_is_error_in_page(tmp_path):
     assert "no<b>where" not in text
 
 
-def test_repr_says_snapshot_rows_and_files_or_why_not(tmp_path):
+def test_repr_has_snapshot_rows_and_files_or_reason(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(2):
         table.write(orders((number, "v", number)))

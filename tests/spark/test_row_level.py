@@ -148,7 +148,7 @@ def test_changed_rows_keep_their_ids(spark, warehouse):
 
 
 @pytest.mark.more
-def test_partial_updates_change_columns_that_no_group_decides_about(spark, warehouse):
+def test_partial_updates_change_columns_outside_groups(spark, warehouse):
     schema = pa.schema([*COLUMNS, ("g", pa.int32()), ("s", pa.int32())])
     options = {
         "bucket": "1",

@@ -47,7 +47,7 @@ def test_bitmaps_equal_pyroaring(seed):
 
 
 @pytest.mark.parametrize("rows", [[3, 8], range(70_000), range(0, 300_000, 3)])
-def test_other_bytes_than_portable_bitmap_are_refused(rows):
+def test_bytes_that_are_not_bitmap_are_refused(rows):
     data = bitmap(np.array(rows))
     for broken in (data[:-1], data[:7], b"", bytes([data[0] ^ 1]) + data[1:]):
         with pytest.raises(ValueError, match="no roaring bitmap begins at byte 0"):

@@ -30,7 +30,7 @@ def place(request, tmp_path):
         yield MemoryIO(), "memory://t"
 
 
-def test_verbs_agree_on_every_store(place):
+def test_methods_agree_on_every_store(place):
     io, root = place
     path = join(root, "a", "b", "file")
     assert not io.exists(path)

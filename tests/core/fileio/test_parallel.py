@@ -13,7 +13,7 @@ def test_results_come_in_order(threads, count):
     assert list(parallel_map(lambda n: n * n, range(count), threads)) == [n * n for n in range(count)]
 
 
-def test_input_is_drawn_no_further_than_window():
+def test_input_is_read_up_to_window():
     drawn = []
     results = parallel_map(lambda n: n, (drawn.append(n) or n for n in range(1000)), 2)
     assert next(results) == 0
@@ -61,7 +61,7 @@ def test_ahead_makes_next_item_while_caller_works():
     assert list(results) == [2]
 
 
-def test_ahead_holds_one_item_only():
+def test_ahead_keeps_one_item():
     drawn = []
     results = ahead(drawn.append(n) or n for n in range(100))
     for expected in range(5):

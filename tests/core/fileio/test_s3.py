@@ -33,7 +33,7 @@ def test_eight_racing_creators_have_one_winner(server):
     assert [status.name for status in racers[0].list(f"{root}/race/snapshot")] == ["snapshot-1"]
 
 
-def test_verbs_on_s3(server):
+def test_methods_on_s3(server):
     root, options = server
     io = pickle.loads(pickle.dumps(FileIO.of(root, options)))
     path = f"{root}/verbs/bucket-0/f"

@@ -65,7 +65,7 @@ def test_years_beyond_nanoseconds(types, batch_size):
     assert read(encode(fields, table), fields, batch_size).equals(table)
 
 
-def test_statistics_say_that_years_are_beyond_nanoseconds():
+def test_statistics_of_years_beyond_nanoseconds():
     """Readers with an older pyarrow, which wraps these values around, skip them by these statistics."""
     fields = fields_of(["TIMESTAMP(3)", "ROW<a TIMESTAMP_LTZ(6), b INT>", "TIMESTAMP(9)", "INT"])
     usual, far = [USUAL, None], [None, dt.datetime(1500, 1, 1)]

@@ -27,7 +27,7 @@ def table(tmp_path):
     return table
 
 
-def test_table_says_its_snapshot_rows_and_files(table):
+def test_repr_of_table_has_snapshot_rows_and_files(table):
     assert repr(table) == f"Table({table.path!r}, snapshot 2, 1,400 rows stored in 2 files, schema 0)"
     assert repr(table.read_optimized()) == repr(table).replace(table.path, table.path + "$ro")
     past = table.with_options({"scan.snapshot-id": "1"})
@@ -40,7 +40,7 @@ def test_table_says_its_snapshot_rows_and_files(table):
     assert repr(table.system_table("files")) == f"SystemTable({table.path + '$files'!r})"
 
 
-def test_table_that_was_removed_says_so(table):
+def test_repr_of_removed_table_has_reason(table):
     shutil.rmtree(table.path)
     assert f"Table({table.path!r}, NotFoundError: there is no table at {table.path} any more" in repr(table)
 
@@ -86,7 +86,7 @@ def test_repr_of_snapshot_has_its_kind_and_rows(table):
     assert "Snapshot(" in repr(table.tags.create("v"))
 
 
-def test_results_say_their_numbers(table, tmp_path):
+def test_repr_of_results_has_numbers(table, tmp_path):
     fault = Fault("missing-manifest", "p", "m")
     assert repr(table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")) == (
         "Expired(snapshots: 1, changelogs: 0, files: 2)"

@@ -86,7 +86,7 @@ def test_stream_takes_no_row_kinds_and_empty_streams_make_no_snapshot(tmp_path):
     assert table.snapshot() is None
 
 
-def test_streams_that_are_no_rows_are_refused(tmp_path):
+def test_streams_without_rows_are_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="Arrow stream of this ChunkedArray"):
         append_table(tmp_path).write(pa.chunked_array([[1, 2]]))
 
@@ -155,7 +155,7 @@ def opened(monkeypatch):
     return splits
 
 
-def test_reader_opens_files_as_it_goes(table, opened):
+def test_reader_opens_files_one_by_one(table, opened):
     table = table.with_options({"source.split.open-file-cost": "1 gb"})  # each file is a split
     reader = table.to_arrow_batch_reader()
     assert opened == []

@@ -425,7 +425,7 @@ def test_metadata_conforms_to_format(tmp_path):
 # ---- schemas
 
 
-def test_schemas_of_all_listed_snapshots_are_there(tmp_path):
+def test_schemas_of_all_listed_snapshots_exist(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table = table.alter([AddColumn("w", "STRING"), DropColumn("v"), UpdateType("n", "BIGINT")])

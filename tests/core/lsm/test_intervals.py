@@ -58,7 +58,7 @@ class Range:
 
 @draws(150)
 @given(st.lists(ranges, max_size=25))
-def test_sections_equal_written_rule(bounds):
+def test_sections_equal_plain_rule(bounds):
     result = sections(files(*bounds), KEY)
     expected = reference([Range(f"f{i}", *b) for i, b in enumerate(bounds)])
     assert [len(s) for s in result] == [len(s) for s in expected]

@@ -106,7 +106,7 @@ def by_the_letter(num_levels, runs, max_size_amp, size_ratio, trigger, force=Fal
 
 
 @pytest.mark.drawn
-def test_picks_equal_written_rules():
+def test_picks_equal_plain_rules():
     rng = random.Random(1)
     cases = result = 0
     while cases < rounds(200_000):

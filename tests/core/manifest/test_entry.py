@@ -43,7 +43,7 @@ def test_every_part_of_identity_counts(other):
     assert merge_entries([one, two, replace(two, kind=DELETE)]) == [one]
 
 
-def test_statistics_are_no_part_of_identity():
+def test_statistics_are_not_part_of_identity():
     one = entry("a")
     gone = replace(one, kind=DELETE, file=one.file.without_stats())
     assert merge_entries([one, gone]) == []

@@ -298,7 +298,7 @@ def test_partition_column_in_file_must_agree_with_path(tmp_path):
         table.add_files(str(write(tmp_path / "p=7" / "b.parquet", other)))
 
 
-def test_paths_that_are_no_partitions(tmp_path):
+def test_paths_that_are_not_partitions_are_refused(tmp_path):
     table = table_of(tmp_path, COLUMNS.append(pa.field("p", pa.int32())), ["p"])
     write(tmp_path / "a" / "p=1" / "x.parquet")
     write(tmp_path / "a" / "q=1" / "x.parquet")

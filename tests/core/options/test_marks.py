@@ -53,7 +53,7 @@ READ = _read_by_the_code()
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS.values(), ids=ALL_OPTIONS)
-def test_code_reads_option_just_where_its_mark_says_so(option):
+def test_code_reads_exactly_options_marked_as_used(option):
     used = option.mark.kind == "used"
     if used and option.key not in READ:
         raise AssertionError(f"nothing reads option {option.key!r}, which is marked as used. {MARKING}")

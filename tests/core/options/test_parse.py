@@ -25,7 +25,7 @@ def test_memory_size_takes_units(text, size):
 
 
 @pytest.mark.parametrize("text", ["", "mb", "-1", "1.5 mb", "1 pb", "1 mb 2", "9223372036854775808"])
-def test_texts_that_are_no_sizes(text):
+def test_texts_that_are_not_sizes_are_refused(text):
     with pytest.raises(ValueError, match=r"must be a size|more bytes"):
         parse.memory_size(text)
 
@@ -50,7 +50,7 @@ def test_duration_takes_units(text, expected):
 
 
 @pytest.mark.parametrize("text", ["", "PT1H", "1.5 h", "-1 s", "1 week", "h", "9999999999999 d"])
-def test_texts_that_are_no_durations(text):
+def test_texts_that_are_not_durations_are_refused(text):
     with pytest.raises(ValueError, match=r"must be a duration|longer than"):
         parse.duration(text)
 
@@ -68,7 +68,7 @@ def test_integer_is_parsed(value):
 
 
 @pytest.mark.parametrize("text", ["", "1.0", "2147483648", "1_000", "0x10", "٣"])
-def test_texts_that_are_no_integers(text):
+def test_texts_that_are_not_integers_are_refused(text):
     with pytest.raises(ValueError, match="whole number from -2147483648 to 2147483647"):
         parse.integer(text)
 
@@ -81,7 +81,7 @@ def test_limits_are_included():
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "x", ""])
-def test_texts_that_are_no_fractions(text):
+def test_texts_that_are_not_fractions_are_refused(text):
     assert parse.fraction("0.25") == 0.25
     with pytest.raises(ValueError, match="must be a number"):
         parse.fraction(text)

@@ -95,7 +95,7 @@ def test_metadata_aggregates_equal_rows(tmp_path_factory, kind, data):
     assert answers or keyed
 
 
-def test_inexact_metadata_gives_no_aggregate(tmp_path):
+def test_inexact_metadata_does_not_answer_aggregate(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, None, None)))
     scan = table.scan()

@@ -56,6 +56,6 @@ def test_split_round_trips_as_bytes(files, partition, raw):
     assert pickle.loads(pickle.dumps(split)) == split
 
 
-def test_other_bytes_than_split_are_refused():
+def test_bytes_that_are_not_split_are_refused():
     with pytest.raises(InvalidInputError, match="DataSplit"):
         DataSplit.from_bytes(b"garbage")

@@ -121,7 +121,7 @@ def test_new_column_is_added_at_its_position(position, names):
     assert " ".join(change(AddColumn("n", "INT", position=position)).names) == names
 
 
-def test_before_partition_columns_if_table_says_so():
+def test_option_adds_column_before_partition_columns():
     base = change(SetOption("add-column-before-partition", "true"))
     assert change(AddColumn("n", "INT"), base=base).names[:3] == ("k", "n", "p")
 
@@ -183,7 +183,7 @@ def test_nullability_stays_unless_it_is_meant():
     assert str(change(UpdateNullability("n", True), base=base).field("n").type) == "INT"
 
 
-def test_same_type_again_is_no_change():
+def test_same_type_is_not_change():
     assert change(UpdateType("r", "ROW<x INT, y ROW<z STRING>>")).fields == PRIMARY.fields
 
 

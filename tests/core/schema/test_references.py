@@ -25,7 +25,7 @@ def test_columns_option_names(key, text, columns):
     assert columns_in(key, text) == columns
 
 
-def test_renaming_follows_everywhere_and_nowhere_else():
+def test_rename_changes_all_options_that_name_column():
     options = {
         "bucket-key": "a,b",
         "sequence.field": "aa,a",

@@ -185,7 +185,7 @@ def test_defaults_must_be_of_column_s_type(type_text, default, fits):
             create(wanted, 0)
 
 
-def test_unknown_options_of_stored_schema_are_no_reason_to_refuse():
+def test_unknown_options_of_stored_schema_are_accepted():
     found = made()
     validate(replace(found, options=Options({"of.tomorrow": "1"})))
 

@@ -49,7 +49,7 @@ def replaced(table, **columns):
     return table.update_columns(pa.table({("_ROW_ID" if name == "row" else name): c for name, c in columns.items()}))
 
 
-def test_bytes_become_blobs_where_option_says_so(tmp_path):
+def test_blob_field_turns_bytes_into_blobs(tmp_path):
     table = made(tmp_path / "t")
     assert [str(f.type) for f in table.schema.fields] == ["BIGINT", "BLOB", "STRING"]
     assert table.to_arrow().schema.field("b").type == pa.binary()
@@ -98,7 +98,7 @@ def test_blobs_of_any_arrow_type_are_in_separate_files(tmp_path, binary):
     assert table.to_arrow(["k"], filter="s = 's1'").to_pylist() == [{"k": 1}]
 
 
-def test_files_are_full_by_themselves_and_end_together(tmp_path):
+def test_blob_files_roll_separately_and_end_together(tmp_path):
     options = {"blob-field": "b,c", "blob.target-file-size": "100 b", "target-file-size": "1 b"}
     table = Table.create(
         str(tmp_path / "t"), Schema(COLUMNS.append(pa.field("c", pa.binary())), options=BLOBS | options)

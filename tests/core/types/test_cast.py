@@ -197,7 +197,7 @@ def test_decimals_become_floats(data, source):
         assert result == [float(v) for v in values]
 
 
-def test_not_number_is_no_decimal():
+def test_nan_is_not_decimal():
     with pytest.raises(InvalidInputError, match="nan has no value as DECIMAL"):
         cast([1.0, math.nan], "DOUBLE", "DECIMAL(5, 2)")
 
@@ -360,14 +360,14 @@ def test_casts_to_strings_print_as_java(values, source, target, expected):
         ("25:00:00", "TIME"),
     ],
 )
-def test_text_that_is_no_value_is_quoted(text, target):
+def test_text_that_is_not_value_is_quoted(text, target):
     good = {"BOOLEAN": "t", "DATE": "2024-01-01", "TIME": "00:00:00", "TIMESTAMP(3)": "2024-01-01"}.get(target, "1")
     with pytest.raises(InvalidInputError) as refusal:
         cast([None, good, text], "STRING", target)
     assert f"text {text!r} is not a value of" in str(refusal.value)
 
 
-def test_bytes_that_are_no_text():
+def test_bytes_that_are_not_utf_8():
     with pytest.raises(UnsupportedError, match="not UTF-8"):
         cast([b"\xff"], "BYTES", "STRING")
 
@@ -408,7 +408,7 @@ def test_float32_has_its_own_shortest_digits():
 
 
 @given(st.lists(st.floats(allow_nan=False), max_size=6))
-def test_text_of_a_float_gives_it_back(values):
+def test_text_of_float_is_parsed_to_same_float(values):
     texts = float_text(pa.array(values, pa.float64())).to_pylist()
     assert [float(t) for t in texts] == values
     for value, text in zip(values, texts, strict=True):

@@ -33,7 +33,7 @@ def test_exact_name_takes_precedence_over_case(wanted, given, expected):
     assert matching_positions(wanted.split(), given.split()) == expected
 
 
-def test_column_is_found_or_error_says_why_not():
+def test_missing_or_ambiguous_column_is_error():
     assert find_column(FIELDS, "value", "t").name == "Value"
     assert find_column(FIELDS, "dup", "t").name == "dup"
     for name, message in (("x", "'x' does not exist in t; it has id, Value"), ("DUP", "matches several columns")):

@@ -27,12 +27,12 @@ with_ids = nested(st.one_of(scalars, special, vectors), st.integers(-1, 100), te
 
 
 @given(any_type)
-def test_text_gives_the_type_back(t):
+def test_text_of_type_is_parsed_to_same_type(t):
     assert parse_type(str(t)) == t
 
 
 @given(with_ids)
-def test_json_gives_the_type_back_with_ids_comments_and_defaults(t):
+def test_json_of_type_keeps_ids_comments_and_defaults(t):
     assert parse_type(json.loads(json.dumps(type_to_json(t)))) == t
 
 
@@ -134,12 +134,12 @@ def test_default_and_comment_are_written_only_when_there_are_any():
 
 
 @pytest.mark.parametrize("given_json", [{}, {"type": "MAP", "key": "INT"}, {"type": 3}, 7, {"type": "ROW"}])
-def test_objects_that_are_no_types(given_json):
+def test_objects_that_are_not_types_are_refused(given_json):
     with pytest.raises(InvalidInputError):
         parse_type(given_json)
 
 
 @pytest.mark.parametrize("given_json", [{}, {"id": 1, "name": "a"}, {"id": "x", "name": "a", "type": "INT"}])
-def test_objects_that_are_no_fields(given_json):
+def test_objects_that_are_not_fields_are_refused(given_json):
     with pytest.raises(InvalidInputError, match="not a field object"):
         field_from_json(given_json)

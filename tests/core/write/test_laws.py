@@ -57,7 +57,7 @@ def test_cutting_batches_and_small_buffers_change_nothing(cuts, buffer):
 
 @draws(25)
 @given(st.data(), st.integers(1, 4))
-def test_any_split_over_writers_gives_the_same_table_for_disjoint_keys(data_, writers):
+def test_disjoint_keys_give_same_table_with_any_writers(data_, writers):
     """Writers of one job share the buckets; a key goes to one writer, in order."""
     rows = data(120, 40)
     owner = data_.draw(st.lists(st.integers(0, writers - 1), min_size=40, max_size=40))

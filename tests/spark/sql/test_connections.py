@@ -37,7 +37,7 @@ def test_statements_leave_no_thread_and_no_socket(sql):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_session_of_many_statements_holds_as_much_as_one_of_few(tmp_path):
+def test_memory_of_session_does_not_grow_with_statements(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     command = [sys.executable, "-m", "tests.spark.sql.many_statements", str(tmp_path / "warehouse"), "500", "100"]

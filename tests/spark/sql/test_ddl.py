@@ -133,7 +133,7 @@ def test_statement_of_show_create_table_creates_same_table(sql):
 
 
 @pytest.mark.more
-def test_primary_key_is_property_that_goes_while_there_are_no_rows(sql):
+def test_primary_key_can_be_unset_without_rows(sql):
     sql("CREATE TABLE t (a INT, b INT) TBLPROPERTIES ('primary-key' = 'a', 'bucket' = '-1')")
     sql("CREATE TABLE u LIKE t")
     sql("ALTER TABLE t UNSET TBLPROPERTIES ('primary-key')")

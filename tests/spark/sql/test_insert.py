@@ -221,7 +221,7 @@ def test_defaults_of_every_kind_fill_columns(sql):
 
 
 @pytest.mark.more
-def test_written_partitions_are_done_if_table_says_so(sql, opened, by_tasks):
+def test_option_marks_written_partitions_done(sql, opened, by_tasks):
     sql(
         "CREATE TABLE t (id BIGINT, p INT, q STRING) PARTITIONED BY (p, q) "
         "TBLPROPERTIES ('partition.end-input-to-done' = 'true')"

@@ -42,7 +42,7 @@ def test_write_by_name_adds_columns_of_its_rows(sql, opened):  # noqa: F811
 
 
 @pytest.mark.more
-def test_session_says_it_for_all_writes(sql, opened):  # noqa: F811
+def test_session_setting_applies_to_all_writes(sql, opened):  # noqa: F811
     sql("CREATE TABLE t (id INT, p INT) PARTITIONED BY (p)")
     sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     sql.spark.conf.set(SETTING, "true")

@@ -250,7 +250,7 @@ def test_call_from_batch_of_stream(sql, tmp_path):
 
 
 @pytest.mark.more
-def test_verbs_of_table_by_its_path(sql, tmp_path):
+def test_maintenance_of_table_by_path(sql, tmp_path):
     path = str(tmp_path / "t")
     for i in range(2):
         sql.spark.range(i, i + 1).write.format("paimon").mode("append").save(path)

@@ -99,7 +99,7 @@ def test_rows_of_table_without_primary_key_change(sql, options):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_matched_row_that_no_clause_changes_stays(sql):
+def test_matched_row_without_clause_does_not_change(sql):
     for name, options in (("a", "'bucket' = '-1'"), ("k", "'primary-key' = 'id', 'bucket' = '1'")):
         sql(f"CREATE TABLE {name} (id INT NOT NULL, v STRING) TBLPROPERTIES ({options})")
         sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (3, 'c')")

@@ -126,7 +126,7 @@ def test_counts_follow_merges_and_moments(sql):
 
 
 @pytest.mark.versions
-def test_first_rows_of_order_are_looked_for_in_files_that_may_have_them(sql):
+def test_order_with_limit_skips_files_by_statistics(sql):
     """Statistics leave out files; Spark sorts the rows of the others."""
     sql("CREATE TABLE t (id BIGINT, s STRING, p INT) PARTITIONED BY (p)")
     for p in range(3):

@@ -296,7 +296,7 @@ def test_row_ranges_with_other_blobs_are_not_joined(tmp_path):
     assert saved_files(row_ranges(facts.files), facts.kind.policy, 1).tolist() == [4]
 
 
-def test_consumer_that_moves_holds_nothing_back(tmp_path):
+def test_active_consumer_gets_no_advice(tmp_path):
     table, limits, days = consumer(tmp_path)
     seen = later(table, days)
     path = Consumers(table.store.io, table.store.branch_root).path("gone")
@@ -326,7 +326,7 @@ def test_command_exits_with_1_if_something_is_severe(tmp_path):
     assert one["measure"]["value"] == 1
 
 
-def test_values_print_themselves():
+def test_text_of_advice_has_command():
     one = Advice("small-files", "hint", Scope(), "Text.", Measure("files", 12, "files", 10), "paimon-spark compact t")
     assert str(one) == "hint small-files (table): Text.\n    paimon-spark compact t"
     assert str(one.measure) == "files: 12 files, advised from 10"

@@ -114,7 +114,7 @@ def test_file_indexes_skip_files(tmp_path, place):
 
 
 @pytest.mark.parametrize("engine", MERGE_ENGINES)
-def test_every_merge_engine_says_why_filter_waits(tmp_path, engine):
+def test_every_merge_engine_has_reason_for_late_filters(tmp_path, engine):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", merge_engine=engine)
     for number in range(3):
         table.write(orders((1, "a", number), (2 + number, "b", number)))

@@ -26,7 +26,7 @@ def tree(root):
 
 
 @pytest.mark.parametrize("kind", ["tree", "run_profile"])
-def test_page_is_drawn_in_both_themes_without_word_on_console(tmp_path, browser, kind):
+def test_page_shows_both_themes_without_console_output(tmp_path, browser, kind):
     if kind == "tree":
         table = tree(tmp_path)
         colours = {"light": ("#e69f00", "#0072b2", "#009e73"), "dark": ("#e69f00", "#1f86c4", "#00a87b")}

@@ -137,7 +137,7 @@ def test_importing_engine_imports_no_template_engine():
 
 
 @pytest.mark.more
-def test_wheel_holds_templates(tmp_path):
+def test_wheel_has_templates(tmp_path):
     copied = tmp_path / "source"
     for package in ("paimon_command", "paimon_core", "paimon_spark"):
         shutil.copytree(ROOT / package, copied / package, ignore=shutil.ignore_patterns("__pycache__"))

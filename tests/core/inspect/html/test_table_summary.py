@@ -100,7 +100,7 @@ def test_advice_is_shown_for_newest_snapshot_only(tmp_path):
     assert ">Advice<" not in summary_document(older)
 
 
-def test_large_table_is_drawn_in_part_and_says_so(many):
+def test_large_table_is_shown_in_part_with_note(many):
     page = table_summary(many)
     assert page.errors == ()
     assert len(page.storage.value.cards) == MOST_BUCKETS
@@ -227,7 +227,7 @@ def test_keys_of_every_type_are_ordered_and_shown(tmp_path, kind):
     assert (tree.low, tree.high) == (f"{low}, 7", f"{high}, 8")
 
 
-def test_postponed_bucket_waits_and_is_not_drawn(tmp_path):
+def test_postponed_bucket_is_not_shown(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     table = table.with_options({"postpone.batch-write-fixed-bucket": "false"})
     table.write(orders((1, "v", 1)))

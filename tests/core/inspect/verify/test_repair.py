@@ -105,7 +105,7 @@ def test_every_fault_is_repaired_or_has_advice():
     assert MENDS.keys() | ADVICE.keys() == KINDS
 
 
-def test_page_says_how_each_kind_is_mended():
+def test_page_has_repair_of_each_kind():
     page = (Path(__file__).parents[4] / "docs" / "guides" / "verify-and-repair.md").read_text()
     for kind in KINDS:
         assert f"| `{kind}` | {MENDS.get(kind, '')} | {ADVICE.get(kind, '')} |" in page, kind
@@ -161,7 +161,7 @@ def test_missing_files_go_if_asked(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["deduplicate", "dynamic", "append marked"])
-def test_unreadable_file_is_deleted_and_goes(tmp_path, kind):
+def test_deleted_unreadable_file_is_removed_from_table(tmp_path, kind):
     table = table_of(tmp_path, kind)
     table.write(rows(0))
     table.write(rows(100))
@@ -243,7 +243,7 @@ def test_index_file_is_made_again_under_its_name(tmp_path, kind, damage):
     assert table.to_arrow(filter="k = 7").num_rows == 1
 
 
-def test_index_that_no_option_asks_for_is_made_empty(tmp_path):
+def test_unrequested_index_becomes_empty(tmp_path):
     table = indexed(tmp_path, "append", **{"file-index.in-manifest-threshold": "1 b"})
     beside(table)[0].unlink()
     unset = dict.fromkeys(INDEXED)

@@ -100,7 +100,7 @@ def test_sound_table_has_no_fault(tmp_path, kind):
     assert table.verify().rows == 0
 
 
-def test_columns_that_came_later_and_changed_are_no_fault(tmp_path):
+def test_later_and_changed_columns_are_not_faults(tmp_path):
     table = history(tmp_path, "deduplicate")
     table.alter([AddColumn("more", "INT"), RenameColumn("s", "text"), DropColumn("l"), UpdateType("t", "TIMESTAMP(6)")])
     table = Table.open(table.path)

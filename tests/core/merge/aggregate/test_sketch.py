@@ -145,7 +145,7 @@ near = st.builds(
 
 
 @given(st.lists(wide | near, max_size=80), st.lists(wide | near, max_size=80))
-def test_bitmap64_union_holds_both_sets(some, more):
+def test_bitmap64_union_has_both_sets(some, more):
     made = Bitmap64.parse(bitmap(some).serialize())
     assert made.serialize() == bitmap(some).serialize()
     made.update(Bitmap64.parse(bitmap(more).serialize()))

@@ -140,7 +140,7 @@ def test_exclusive_writer_compacts_with_numbers_of_its_job(tmp_path):
     assert [row["v"] for row in rows_of(table.to_arrow())] == ["a", "b", "b"]
 
 
-def test_without_its_compaction_message_has_its_rows_and_table_no_more_files(tmp_path):
+def test_message_without_compaction_keeps_rows_and_deletes_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     messages = job(table, orders((2, "b", 2), (4, "b", 4)), orders((3, "c", 3), (5, "c", 5)), alone=True)

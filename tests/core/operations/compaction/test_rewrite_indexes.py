@@ -92,7 +92,7 @@ def test_only_files_that_lack_index_are_touched(tmp_path):
     assert newest.file_name not in {e.file.file_name for e in entries}
 
 
-def test_another_index_joins_and_one_that_is_not_asked_for_goes(tmp_path):
+def test_new_index_is_added_and_unrequested_index_is_removed(tmp_path):
     table = asked(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     old = {name for f in files(table) for name in f.extra_files}

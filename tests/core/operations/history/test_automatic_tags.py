@@ -120,7 +120,7 @@ def test_existing_tag_of_name_does_not_change():
     }
 
 
-def test_so_many_automatic_tags_stay():
+def test_newest_automatic_tags_stay():
     io = made(**DAILY, **{"tag.num-retained-max": "2", "tag.default-time-retained": "10 d"})
     table = commit(io, "2024-12-05T00:05:00")
     table.tags.create("mine", 1)

@@ -98,7 +98,7 @@ def test_remaining_snapshots_read_as_before_and_other_files_are_deleted(kind, be
 @pytest.mark.slow
 @draws(300)
 @histories
-def test_expiry_after_drawn_histories_changes_no_remaining_snapshot(kind, before, on_branch, after, data):
+def test_expiry_after_random_histories_changes_no_remaining_snapshot(kind, before, on_branch, after, data):
     check_expiry(kind, before, on_branch, after, data)
 
 
@@ -257,7 +257,7 @@ def test_failed_expiry_fails_no_commit(caplog):
         open_table(io).maintenance.expire_snapshots()
 
 
-def test_reader_of_expired_snapshot_gets_error_that_says_so():
+def test_reader_of_expired_snapshot_gets_out_of_range_error():
     io = table_of("keyed")
     for i in range(4):
         open_table(io).write(orders((1, "v", i)))

@@ -72,7 +72,7 @@ def test_tag_outlives_its_snapshot_and_its_deletion_leaves_no_file(table):
     assert (ids(table), orphans(table)) == ([1, 2, 3], set())
 
 
-def test_tags_that_cannot_be(table):
+def test_wrong_tags_are_refused(table):
     table.tags.create("v", 1)
     assert table.tags.create("v", 2, ignore_if_exists=True).snapshot.id == 1
     assert table.tags.create("v", 1, "3 d").time_retained == timedelta(days=3)  # of the same snapshot
@@ -96,7 +96,7 @@ def test_tags_that_cannot_be(table):
     assert [tag.name for tag in table.tags.list()] == ["v"]
 
 
-def test_tags_by_time_and_their_ages(table):
+def test_tag_by_time_and_retention_time(table):
     times = [s.time_millis for s in table.snapshots()]
     found = table.tags.create("t", timestamp=times[1])
     assert found.snapshot.time_millis >= times[1]
@@ -165,7 +165,7 @@ def test_branches_are_created_listed_and_deleted(table):
     assert (branches.list(), ids(main), ids(main, tag="v")) == ([], [1, 2, 7], [1, 2])
 
 
-def test_branch_that_begins_after_main_line_ends_takes_its_place(table):
+def test_fast_forward_to_branch_that_begins_after_main(table):
     table.branches.create("dev", snapshot_id=4)
     table.tags.create("old", 2)
     table.rollback_to(2)
@@ -212,7 +212,7 @@ def test_branch_that_crash_left_is_created_again(table, used):
         assert ids(opened(table.store.io, "dev")) == [1, 2]
 
 
-def test_branches_that_cannot_be(table):
+def test_wrong_branches_are_refused(table):
     branches = table.branches
     branches.create("b")
     for name in ("main", "12", " ", "a/b"):

@@ -204,7 +204,7 @@ def test_compaction_leaves_out_table_that_expires():
     assert table.compact(full=True) is None
 
 
-def test_at_most_so_many_in_so_many_commits():
+def test_partitions_expire_in_limited_commits():
     rows = [(f"2024-01-0{n}", 1, n) for n in range(1, 8)]
     table = table_of("2025-01-01T00:00:00", *rows, partition_expiration_batch_size="2")
     assert len(table.maintenance.expire_partitions("1 d", max_num=5)) == 5

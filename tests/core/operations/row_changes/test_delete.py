@@ -136,7 +136,7 @@ steps = st.lists(
 
 @draws(40)
 @given(st.data(), steps)
-def test_drawn_deletes_agree_with_a_list_of_rows(tmp_path_factory, data, drawn):
+def test_random_deletes_agree_with_list_of_rows(tmp_path_factory, data, drawn):
     options = dict(TABLES[data.draw(st.sampled_from(sorted(TABLES)))])
     options |= {"file.format": data.draw(st.sampled_from(["avro", "parquet"])), "file.block-size": "1 b"}
     options |= {"deletion-vector.index-file.target-size": data.draw(st.sampled_from(["1 b", "2 mb"]))}
@@ -436,7 +436,7 @@ class Meddler(TableWrite):
         MARKS,
     ],
 )
-def test_rows_that_match_no_more_stay(tmp_path, monkeypatch, options):
+def test_rows_that_no_longer_match_stay(tmp_path, monkeypatch, options):
     table = keyed_table(tmp_path / "t", **{"bucket": "1", **options})
     table.write(orders((1, "old", 1), (2, "old", 1), (3, "young", 1)))
     others = [

@@ -71,7 +71,7 @@ def test_positions_are_counted_and_joined():
         one.add(pa.array(["x/a"]), pa.array(np.array([1 << 32])))
 
 
-def test_statements_exclude_each_other_but_no_appends(tmp_path):
+def test_statements_exclude_each_other_and_allow_appends(tmp_path):
     """A statement follows rows that others add, and no other statement: a whole file that it replaced, or new rows."""
     table = table_of(tmp_path / "t")
     read_at = table.snapshot().id
