@@ -58,7 +58,7 @@ def test_doctor_finds_clock_that_is_wrong(monkeypatch, tmp_path):
     assert "NTP" in told["clock"]["advice"]
 
 
-def test_doctor_says_that_store_takes_no_commits():
+def test_doctor_reports_store_without_commits():
     told = answer("doctor", "memory://warehouse/x", code=1)
     assert [(row["check"], row["fine"]) for row in told] == [("directory", True), ("list", True), ("commit", False)]
     assert "memory://" in told[-1]["found"]
