@@ -124,7 +124,7 @@ def _json_reader(gateway: Any) -> tuple[Any, Any]:
 
 
 def _java_texts(spark: SparkSession, texts: Iterable[str]) -> Any:
-    """Return a Java array of texts. Cost: one JVM call, however many texts."""
+    """Return a Java array of texts. Cost: one JVM call for all texts."""
     mapper, kind = _json_reader(gateway_of(spark))
     return mapper.readValue(json.dumps(list(texts)), kind)
 

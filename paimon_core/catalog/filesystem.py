@@ -103,7 +103,7 @@ class FileSystemCatalog:
                 self._io.write(marker, content)
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database. Raises NotFoundError if it does not exist, CorruptedError."""
+        """Return the properties of a database. Raises NotFoundError for a missing database, CorruptedError."""
         path = join(self._existing_database(name), _MARKER)
         try:
             return read_properties(self._io.read(path), path)
@@ -126,7 +126,7 @@ class FileSystemCatalog:
         )
 
     def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
-        """Delete a database. ``cascade``: True to delete its tables too, one after the other.
+        """Delete a database. ``cascade``: True to delete its tables, too, one after another.
 
         Repeat an interrupted call to finish it. Raises NotFoundError if the database does not exist, unless
         ``ignore_if_not_exists``; InvalidInputError if it has tables, unless ``cascade``, and for a table that another

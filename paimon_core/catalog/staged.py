@@ -1,4 +1,4 @@
-"""Tables that get their rows before they appear: ``CREATE`` and ``REPLACE TABLE ... AS SELECT``.
+"""Tables that are filled before they become visible: ``CREATE`` and ``REPLACE TABLE ... AS SELECT``.
 
 The rows are written to a branch with a unique name. Its files are in the directories of the table, so `publish` moves
 no file: it publishes the schema, then the files of the branch in one snapshot. The mark `continuity.replacing` of the

@@ -41,7 +41,7 @@ def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) 
 
 
 def index_names(meta: DataFileMeta) -> list[str]:
-    """Return the names of the index files of a data file; the format allows one, or an index in the metadata."""
+    """Return the names of the index files of a data file; the format allows one file, or an index in the metadata."""
     return [name for name in meta.extra_files if name.endswith(INDEX_SUFFIX)]
 
 

@@ -104,7 +104,7 @@ class AppendCompactionPolicy:
     def _adjacent(self, files: list[DataFileMeta]) -> list[Group]:
         """Group ``min_files`` adjacent files with a total below twice the target size, repeatedly.
 
-        A group then takes more files up to the target size, which a second compaction of its small result would do too.
+        A group is then extended up to the target size; otherwise, its small result would be compacted a second time.
         """
         groups: list[list[DataFileMeta]] = []
         current: list[DataFileMeta] = []

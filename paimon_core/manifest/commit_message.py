@@ -95,7 +95,7 @@ class CommitMessage(InCountedBucket):
             lists["compact_lookup_files"] = tuple(record["compact_lookup_files"])
             lists |= {name: record[name] for name in _MEASURED}
         except Exception as cause:
-            raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
+            raise InvalidInputError(f"a CommitMessage was truncated or damaged in transit: {cause!r}") from cause
         if source.read(1):
             raise InvalidInputError("a CommitMessage was damaged on its way: there are bytes after its end")
         return CommitMessage(record["partition"], record["bucket"], record["total_buckets"], **lists)

@@ -196,9 +196,9 @@ class _State:
         return _State(window, kinds, retracts_of(kinds), self.single, removed, {**self.seen, **seen})
 
     def opening(self) -> tuple[Mask, Mask]:
-        """Return masks of the rows that are copied whole and of the rows to retract.
+        """Return two masks: the rows that are copied as a whole, and the rows that retract.
 
-        A first row that retracts is in both, unless it is the only row.
+        A key's first row is in both masks if it retracts, unless it is the key's only row.
         """
         starts = self.window.starts
         opening = ~all_true(self.window.num_rows)

@@ -149,7 +149,7 @@ def test_messages_with_paths_outside_are_refused(tmp_path):
         writer.write(orders((1, "a", 1)))
         (message,) = writer.prepare_commit()
     forged = replace(message, new_files=tuple(replace(f, file_name="../../x") for f in message.new_files))
-    with pytest.raises(InvalidInputError, match="cut or damaged"):
+    with pytest.raises(InvalidInputError, match="truncated or damaged"):
         CommitMessage.from_bytes(forged.to_bytes())
 
 

@@ -27,7 +27,7 @@ def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
 
 
 def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, ...]:
-    """Return the advice of `health` without the table of measures, which costs more than the checks."""
+    """Return the advice of `health` without its table of measures, which costs more than the checks."""
     return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
 
 

@@ -16,7 +16,7 @@ Progress = Callable[[int, int], None]
 
 
 def verify(store: FileStore, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-    """Find everything in a table that contradicts the format, without changing the table.
+    """Find everything in a table that violates the format, without changing the table.
 
     All branches are verified. Schemas, snapshots, tags, changelogs and consumers are read; every manifest list,
     manifest, index and data file that they name must exist with its recorded size and counts. The files of a bucket

@@ -1,4 +1,4 @@
-"""The order of clustered rows: by column values, or along a curve through the ranks of the values.
+"""The order of clustered rows, by column values or along a curve through the ranks of the values.
 
 A curve needs coordinates of one scale. Therefore a value is replaced by its rank among cut values from a sample. This
 spreads every column evenly over its bits, regardless of its type: a timestamp does not outweigh a flag, and texts with

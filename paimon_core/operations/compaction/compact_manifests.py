@@ -1,4 +1,4 @@
-"""Compact manifests: publish the newest snapshot again with as few manifests as possible."""
+"""Compact manifests: publish the newest snapshot again with the smallest number of manifests."""
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.publisher import Publisher

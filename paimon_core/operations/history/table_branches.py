@@ -135,7 +135,7 @@ class TableBranches:
         self._main().io.rename_directory(branch_root(root, name), branch_root(root, target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
-        """Fast-forward ``main`` to a branch, whose snapshots and tags replace those of ``main`` from its oldest one on.
+        """Fast-forward ``main`` to a branch, whose snapshots and tags replace ``main`` from its oldest snapshot on.
 
         Snapshots, schemas and tags of ``main`` from there on are lost. Older snapshots stay if they reach up to the
         branch's first snapshot and the branch has their schemas; older tags stay if the branch has their schemas. Not

@@ -18,7 +18,7 @@ def idle_partitions(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Filter = None,
 ) -> Predicate | None:
-    """Return a predicate for the partitions whose newest file is at least ``idle`` old; `None` if there are none.
+    """Return a predicate for the partitions whose newest file is at least ``idle`` old; `None`: no partition is.
 
     Args:
         store: the table to search.
