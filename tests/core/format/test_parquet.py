@@ -164,7 +164,7 @@ def test_decimals_are_stored_as_integers_if_they_fit():
     assert physical == [("INT32", 0), ("INT64", 0), ("FIXED_LEN_BYTE_ARRAY", 9), ("FIXED_LEN_BYTE_ARRAY", 16)]
 
 
-def test_field_ids_of_nested_positions():
+def test_nested_fields_have_field_ids():
     fields = fields_of(["INT"] * 25 + ["MAP<INT,STRING>", "MAP<INT,ARRAY<STRING>>"])
     stored = pq.read_schema(pa.BufferReader(encode(fields, arrow_schema(fields).empty_table())))
 

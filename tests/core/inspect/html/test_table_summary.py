@@ -193,7 +193,7 @@ def test_time_travel_shows_older_snapshot(tmp_path):
     assert page.storage.value.cards[0].rows == 2
 
 
-def test_table_that_is_empty(tmp_path):
+def test_summary_of_empty_table(tmp_path):
     for table in (keyed_table(tmp_path / "k"), append_table(tmp_path / "a")):
         page = table_summary(table)
         assert page.errors == ()
