@@ -14,8 +14,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core import SystemTable
-from paimon_core.engine import And, Filter, Predicate, parse_predicate, project
-from paimon_core.engine import listed_field as listed
+from paimon_core.engine import And, Filter, Predicate, listed_field, parse_predicate, project
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,
@@ -63,7 +62,7 @@ class PaimonDataSource(DataSource):
         if is_about_changes(options):
             request = columns_request(options)
             fields = project(open_table(request).schema, request.columns)
-            columns = tuple(map(listed, fields)) if request.packed else fields
+            columns = tuple(map(listed_field, fields)) if request.packed else fields
             return spark_schema((ROW_KIND, *columns) if request.changelog else columns)
         read = read_request(options)
         return spark_schema(project(schema_at(open_table(read), read.when), read.columns, metadata=True))

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql.types import NullType, StructType
 
 from paimon_core import Table, TableSchema
-from paimon_core.engine import MergeRules, SchemaChange, merge_changes
-from paimon_core.engine import apply_changes as apply
+from paimon_core.engine import MergeRules, SchemaChange, apply_changes, merge_changes
 from paimon_core.types.columns import ColumnNames
 from paimon_spark.types import paimon_fields
 
@@ -27,7 +26,7 @@ def with_merged_columns(table: Table, columns: StructType, rules: MergeRules) ->
     changes = _changes(table.schema, columns, rules)
     if not changes:
         return None
-    return table.with_store(table.store.with_schema(apply(table.schema, changes, has_snapshots=True)))
+    return table.with_store(table.store.with_schema(apply_changes(table.schema, changes, has_snapshots=True)))
 
 
 def _changes(schema: TableSchema, columns: StructType, rules: MergeRules) -> Sequence[SchemaChange]:

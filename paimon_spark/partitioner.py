@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core import Table, TableSchema
-from paimon_core.engine import BucketAssigner, BucketMode, bucket_mode, default_buckets, hash_entries
-from paimon_core.engine import bucket_numbers as buckets
+from paimon_core.engine import BucketAssigner, BucketMode, bucket_mode, bucket_numbers, default_buckets, hash_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE, POSTPONE_BATCH_WRITE_FIXED_BUCKET
 from paimon_core.types.arrow import arrow_schema
@@ -90,9 +89,9 @@ class BucketPartitioner:
         }
         task = np.zeros(len(columns[0]), dtype=np.int64)
         if self._partition:
-            task += buckets(_rows(stored, self._partition), self.tasks)
+            task += bucket_numbers(_rows(stored, self._partition), self.tasks)
         if self._key:
-            task += buckets(_rows(stored, self._key), self._buckets, self._function)
+            task += bucket_numbers(_rows(stored, self._key), self._buckets, self._function)
         return pa.array(np.mod(task, self.tasks).astype(np.int32))
 
 

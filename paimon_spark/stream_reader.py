@@ -19,8 +19,8 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StringType, StructType
 
 from paimon_core import StreamLag
-from paimon_core.engine import ALL_ROWS as ALL
 from paimon_core.engine import (
+    ALL_ROWS,
     NO_LIMITS,
     BatchSplit,
     ChangeRead,
@@ -29,18 +29,18 @@ from paimon_core.engine import (
     Interval,
     LagCounter,
     Predicate,
+    StreamPosition,
     StreamScan,
     bound_filter,
     interval_of,
+    listed_field,
     pack_tasks,
+    packed_rows,
     packing_of_tasks,
     predicate_columns,
     row_fields,
+    split_weight,
 )
-from paimon_core.engine import StreamPosition as Position
-from paimon_core.engine import listed_field as listed
-from paimon_core.engine import packed_rows as packed
-from paimon_core.engine import split_weight as weight
 from paimon_core.errors import InvalidInputError, OutOfRangeError, PaimonError
 from paimon_core.options.scan import CONSUMER_ID, SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.types.datatype import DataField
@@ -107,12 +107,12 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._arrow = expected_arrow_schema(schema)
         self._started: Offset | None = None
         self._reached: Offset | None = None
-        self._target: Position | None = None
+        self._target: StreamPosition | None = None
         self._newest: Offset | None = None
-        self._through: Position | None = None
+        self._through: StreamPosition | None = None
         self._lag = LagCounter(self._scan)
         self._last_batch = self._next_check = -float("inf")
-        self._too_few: tuple[Position, Position] | None = None
+        self._too_few: tuple[StreamPosition, StreamPosition] | None = None
         self._recorded: tuple[int, float] | None = None
 
     # ---- offsets
@@ -141,7 +141,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         previous = start or self._reached or self.initialOffset()
         time.sleep(max(0.0, self._next_check - time.monotonic()))
         checked = time.monotonic()
-        after = Position.from_json(previous)
+        after = StreamPosition.from_json(previous)
         everything = limit is not None and isinstance(limit, read_limits.ReadAllAvailable)
         self._newest = None
         through = self._scan.advance(after, NO_LIMITS if everything else self._request.limits, self._target)
@@ -182,7 +182,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Fix the end of this run: later commits belong to the next run."""
         self._target = self._scan.latest()
 
-    def _is_enough(self, after: Position, through: Position) -> bool:
+    def _is_enough(self, after: StreamPosition, through: StreamPosition) -> bool:
         """Return True if the batch has `min_rows` rows, or has waited for the longest delay."""
         least = self._request.min_rows
         waited = (time.monotonic() - self._last_batch) * 1000
@@ -202,8 +202,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan the tasks that read the changes between two offsets; a repeated batch gets the same tasks."""
         self._reached = end
-        first_batch = Position.from_json(start) == Position.from_json(start[_FROM])
-        after, through = Position.from_json(end[_FROM] if first_batch else start), Position.from_json(end)
+        first_batch = StreamPosition.from_json(start) == StreamPosition.from_json(start[_FROM])
+        after, through = StreamPosition.from_json(end[_FROM] if first_batch else start), StreamPosition.from_json(end)
         if after == through:
             return []
         self._last_batch = time.monotonic()
@@ -213,13 +213,13 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Plan the tasks of a batch read of changes. REQUIRES: the table is the interval's source."""
         return self._as_tasks(self._scan.between(interval))
 
-    def _plan_tasks(self, after: Position, through: Position) -> list[InputPartition]:
+    def _plan_tasks(self, after: StreamPosition, through: StreamPosition) -> list[InputPartition]:
         return self._as_tasks(self._scan.plan(after, through))
 
     def _as_tasks(self, splits: Sequence[BatchSplit]) -> list[InputPartition]:
         store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
-        tasks = pack_tasks(splits, lambda split: weight(split.files, packing), packing, self._request.min_tasks)
+        tasks = pack_tasks(splits, lambda split: split_weight(split.files, packing), packing, self._request.min_tasks)
         return [ChangePartition(task, store.schema.id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -246,20 +246,20 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of ``$binlog``. REQUIRES: each split has all changes of its keys."""
         names = [ROW_KIND.name, *(field.name for field in fields)]
         for split in splits:
-            for batch in packed(read.to_batches(split), read.fields, read.store.schema.primary_keys):
+            for batch in packed_rows(read.to_batches(split), read.fields, read.store.schema.primary_keys):
                 yield batch.select(names)
 
     # ---- progress
 
     def commit(self, end: Offset) -> None:
         """Record that the query has processed all changes up to `end`, if the query has a consumer."""
-        self._record(Position.from_json(end))
+        self._record(StreamPosition.from_json(end))
 
-    def _record(self, position: Position) -> None:
+    def _record(self, position: StreamPosition) -> None:
         """Record the position of the consumer, once the query has read all rows of its first snapshot."""
         store = self._scan.store
         consumer = store.options.value(CONSUMER_ID)
-        if consumer is None or (position.scan_snapshot and position.index != ALL):
+        if consumer is None or (position.scan_snapshot and position.index != ALL_ROWS):
             return
         following, now = position.next_snapshot, time.monotonic()
         if self._recorded is None or self._recorded[0] != following or now - self._recorded[1] >= CONSUMER_SECONDS:
@@ -314,7 +314,8 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
     if not request.packed:
         return projected(row_fields(store), columns, store.root)
     stored = {field.name: field for field in row_fields(store)}
-    return tuple(stored[field.name] for field in projected(tuple(map(listed, stored.values())), columns, store.root))
+    packed = tuple(map(listed_field, stored.values()))
+    return tuple(stored[field.name] for field in projected(packed, columns, store.root))
 
 
 def _with_key(store: FileStore, fields: Sequence[DataField]) -> tuple[DataField, ...]:

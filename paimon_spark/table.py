@@ -47,11 +47,11 @@ from paimon_core.engine import (
     operation_metrics,
     parallel_map,
     parse_predicate,
+    repr_text,
     resolved_snapshot,
     summary_html,
     table_summary,
 )
-from paimon_core.engine import repr_text as summary
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
@@ -482,7 +482,7 @@ class PaimonTable:
         """Return the path, the snapshot, its rows and files, or the error of reading them. Reads a few small files."""
         address = self._address
         path = hide_secrets(str(TableLocation(address.path, address.branch, address.system_table)))
-        details = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {summary(self._resolved)}"
+        details = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {repr_text(self._resolved)}"
         return f"PaimonTable({path!r}{details})"
 
     def _resolved(self) -> tuple[FileStore, Snapshot | None]:

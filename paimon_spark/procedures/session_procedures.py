@@ -6,17 +6,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core import FileSystemCatalog
-from paimon_core.engine import PROCEDURES, Procedure, Rows, checked_values
-from paimon_core.engine import find_procedure as find_action
+from paimon_core.engine import PROCEDURES, Procedure, Rows, checked_values, find_procedure
 from paimon_spark.procedures.copying import copy
 from paimon_spark.procedures.session_call import SessionCall
 
 CALL_PROCEDURES: Mapping[str, Procedure] = {**PROCEDURES, copy.name: copy}
-
-
-def find_procedure(name: str) -> Procedure:
-    """Return a procedure; raises as `paimon_core.procedures.procedure_registry.find_procedure`."""
-    return find_action(name, CALL_PROCEDURES)
 
 
 def call_procedure(
@@ -34,6 +28,6 @@ def call_procedure(
     Raises InvalidInputError for an unknown argument, with the closest parameter name, and for a missing one. Also
     raises the errors of `find_procedure` and of the procedure.
     """
-    procedure = find_procedure(name)
+    procedure = find_procedure(name, CALL_PROCEDURES)
     values = checked_values(procedure, arguments)
     return procedure.run(SessionCall(catalog, catalog_name, procedure, values, spark=spark))

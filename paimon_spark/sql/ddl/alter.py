@@ -21,8 +21,7 @@ from paimon_core import (
     UpdateTableComment,
     UpdateType,
 )
-from paimon_core.engine import FIRST, DropPrimaryKey, SchemaChange
-from paimon_core.engine import ColumnPosition as Position
+from paimon_core.engine import FIRST, ColumnPosition, DropPrimaryKey, SchemaChange
 from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import DataType, with_nullable
 from paimon_spark.sql.ddl.defaults import default_text
@@ -109,13 +108,13 @@ class _Alter:
                 yield UpdateDefault(name, self._default(None if value is None else value.getSql(), kind, (name,)))
             else:
                 yield self._add((name,), change, None)
-            yield MoveColumn(name, FIRST if last is None else Position("after", last))
+            yield MoveColumn(name, FIRST if last is None else ColumnPosition("after", last))
             last = name
         for field in self.schema.fields:
             if field.name.lower() not in names:
                 yield DropColumn(field.name)
 
-    def _add(self, path: tuple[str, ...], change: Any, position: Position | None) -> AddColumn:
+    def _add(self, path: tuple[str, ...], change: Any, position: ColumnPosition | None) -> AddColumn:
         kind = with_nullable(declared_type(change.dataType(), ".".join(path)), change.isNullable())
         value = change.defaultValue()
         default = self._default(None if value is None else value.getSql(), kind, path)
@@ -136,10 +135,10 @@ def _remove_property(change: Any) -> SchemaChange:
     return UpdateTableComment(None) if change.property() == "comment" else RemoveOption(change.property())
 
 
-def _position(position: Any) -> Position | None:
+def _position(position: Any) -> ColumnPosition | None:
     if position is None:
         return None
-    return FIRST if position.toString() == "FIRST" else Position("after", position.column())
+    return FIRST if position.toString() == "FIRST" else ColumnPosition("after", position.column())
 
 
 _OF_TABLE: Mapping[str, Any] = {"SetProperty": _set_property, "RemoveProperty": _remove_property}

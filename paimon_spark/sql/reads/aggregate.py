@@ -7,8 +7,7 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from paimon_core import TableScan, TableSchema
-from paimon_core.engine import AggregateFunction as Function
-from paimon_core.engine import aggregate_metadata as aggregate
+from paimon_core.engine import AggregateFunction, aggregate_metadata
 from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.sql.reads.pushdown import Tree
@@ -37,7 +36,7 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
     shown += [schema.field(f.column) for f in translated if f.column is not None and f.name != "count"]
     if not all(map(_is_shown, shown)):
         return None
-    rows = aggregate(scan, [field.name for field in named], translated)
+    rows = aggregate_metadata(scan, [field.name for field in named], translated)
     if rows is None:
         return None
     outputs = [*named, *(None if f.name == "count" or f.column is None else schema.field(f.column) for f in translated)]
@@ -56,11 +55,11 @@ def _column(tree: Tree, schema: TableSchema) -> DataField | None:
     return next((field for field in schema.fields if [field.name] == list(path)), None)
 
 
-def _function(tree: Tree, schema: TableSchema) -> Function | None:
+def _function(tree: Tree, schema: TableSchema) -> AggregateFunction | None:
     if tree["name"] == "count(*)":
-        return Function("count")
+        return AggregateFunction("count")
     field = _column(tree["args"][0], schema) if tree["args"] else None
-    return None if field is None or tree["name"] == "?" else Function(tree["name"], field.name)
+    return None if field is None or tree["name"] == "?" else AggregateFunction(tree["name"], field.name)
 
 
 def _is_shown(field: DataField) -> bool:

@@ -13,8 +13,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paimon_core import TableSchema
-from paimon_core.engine import FALSE, TEXT_TESTS, TRUE, And, Leaf, Not, Or, Predicate, bind, conjunction
-from paimon_core.engine import predicate_columns as columns
+from paimon_core.engine import (
+    FALSE,
+    TEXT_TESTS,
+    TRUE,
+    And,
+    Leaf,
+    Not,
+    Or,
+    Predicate,
+    bind,
+    conjunction,
+    predicate_columns,
+)
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
@@ -64,7 +75,7 @@ def exact_predicate(trees: Sequence[Tree | None], schema: TableSchema) -> Predic
 def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
     """Return True if partition values alone decide the filter, so that the engine evaluates it exactly."""
     predicate = _bound(tree, schema, exact=True)
-    return predicate is not None and columns(predicate) <= set(schema.partition_keys)
+    return predicate is not None and predicate_columns(predicate) <= set(schema.partition_keys)
 
 
 def without_implied(p: Predicate | None) -> Predicate | None:
@@ -72,7 +83,7 @@ def without_implied(p: Predicate | None) -> Predicate | None:
     if not isinstance(p, And):
         return p
     compared = {part.column for part in p.children if isinstance(part, Leaf) and part.op in _FALSE_FOR_NULL}
-    left = [part for part in p.children if not (_is_not_null(part) and columns(part) <= compared)]
+    left = [part for part in p.children if not (_is_not_null(part) and predicate_columns(part) <= compared)]
     return conjunction(left)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core import Table, TableScan, TableSchema
-from paimon_core.engine import TopRows, bind, conjunction, first_rows, reads_branches
-from paimon_core.engine import predicate_columns as columns
+from paimon_core.engine import TopRows, bind, conjunction, first_rows, predicate_columns, reads_branches
 from paimon_core.errors import hide_secrets
 from paimon_spark.options import is_about_changes
 from paimon_spark.sql.bridge.endpoints import ReadEndpoint
@@ -111,7 +110,7 @@ class TableReads(ReadEndpoint):
         """Describe a requested column that differs between Spark's schema and the scan's; `None`: no difference."""
         fields = {field.name: field for field in self._read_schema().fields}
         stored = {field.name: field for field in scan.store.schema.fields}
-        names = {*request.columns.names, *(() if request.predicate is None else columns(request.predicate))}
+        names = {*request.columns.names, *(() if request.predicate is None else predicate_columns(request.predicate))}
         for name in sorted(names & fields.keys()):
             if name not in stored or not is_same_field(fields[name], stored[name]):
                 return f"column {name} differs in schema {scan.store.schema.id}"

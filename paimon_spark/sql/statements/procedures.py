@@ -7,10 +7,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from paimon_core import FileSystemCatalog
-from paimon_core.engine import SYSTEM_DATABASE, Parameter, Procedure, TableNotFoundError
+from paimon_core.engine import SYSTEM_DATABASE, Parameter, Procedure, TableNotFoundError, find_procedure
 from paimon_core.errors import NotFoundError, PaimonError
 from paimon_spark.procedures.session_call import SessionCall
-from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, find_procedure
+from paimon_spark.procedures.session_procedures import CALL_PROCEDURES
 from paimon_spark.sql.bridge.conversions import java_array, row_arrays, struct_of_ddl
 from paimon_spark.sql.bridge.endpoints import MissingProcedureEndpoint, ProcedureEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
@@ -34,7 +34,7 @@ def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, iden
             raise NotFoundError(
                 f"there is no procedure {full!r}: write CALL {catalog_name}.{SYSTEM_DATABASE}.{name}(...)"
             )
-        procedure = find_procedure(name)
+        procedure = find_procedure(name, CALL_PROCEDURES)
     except PaimonError as error:
         return jvm.bridge.PaimonProcedure(name, str(error), None, None, handler_of(jvm, MissingProcedure(error)))
     parameters = [_parameter(jvm, parameter) for parameter in procedure.parameters]

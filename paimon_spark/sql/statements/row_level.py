@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from paimon_core import Table
-from paimon_core.engine import TRUE, Predicate, bind
-from paimon_core.engine import predicate_columns as columns
+from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_rows
 from paimon_spark.row_level.new_values import NewValues, OnlyIf
@@ -125,7 +124,7 @@ def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | 
     predicate = exact_predicate(trees, schema)
     if predicate is None:
         return None
-    names = columns(predicate)
+    names = predicate_columns(predicate)
     inexact = any(getattr(schema.field(name).type, "root", "") in _INEXACT_ROOTS for name in names)
     if inexact or not names <= set(schema.partition_keys) or not (names or predicate == TRUE):
         return None

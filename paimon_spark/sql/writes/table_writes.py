@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from paimon_core import Table
-from paimon_core.engine import TRUE, BucketMode, Predicate, bind, bucket_mode
-from paimon_core.engine import predicate_columns as columns
+from paimon_core.engine import TRUE, BucketMode, Predicate, bind, bucket_mode, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame, write_rows
@@ -65,7 +64,7 @@ class TableWrites:
         request = replace(self._request(options), dynamic=mode == "dynamic")
         table = table_to_write(request, frame.schema)
         replaced = self._replaced(mode, trees)
-        if replaced is not None and not columns(replaced) <= set(table.schema.partition_keys):
+        if replaced is not None and not predicate_columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
         overwrite = mode != "append"

@@ -9,15 +9,15 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.operations.history import orphan_files, referenced_names
-from paimon_core.procedures.procedure_registry import NEVER
+from paimon_core.procedures.procedure_registry import NEVER, find_procedure
 from paimon_spark import PaimonTable, distribute
-from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, call_procedure, find_procedure
+from paimon_spark.procedures.session_procedures import CALL_PROCEDURES, call_procedure
 from tests.docs import procedure_tables
 from tests.support.text_cases import check, text_cases
 
 
 def described(name):
-    procedure = find_procedure(name)
+    procedure = find_procedure(name, CALL_PROCEDURES)
     return "\n".join([*map(str, procedure.parameters), f"-> {procedure.result}"])
 
 
