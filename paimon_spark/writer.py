@@ -192,8 +192,7 @@ class PaimonWriter(DataSourceArrowWriter):
             started_from = request.started_from.joined(started_from)
         publisher = self._job.table.committer(request.commit_user).publisher
         identity = publisher.identity(None, properties, watermark)
-        with publisher.publishing(changes):
-            if self._job.overwrite:
-                overwrite_partitions(publisher, changes, self._where, identity)
-            else:
-                commit_messages(publisher, changes, identity, started_from)
+        if self._job.overwrite:
+            publisher.publish_or_delete(overwrite_partitions, changes, self._where, identity)
+        else:
+            publisher.publish_or_delete(commit_messages, changes, identity, started_from)

@@ -88,13 +88,13 @@ def _overwrite(
         test = PartitionFilter(where, store.schema.partition_arrow)
         check_inside(store, messages, test.matching({m.partition for m in messages}), partition)
         touched = set()
-    return replace_files(publisher, where, messages, only=touched, identity=identity)
+    return replace_files(publisher, messages, where, only=touched, identity=identity)
 
 
 def replace_files(
     publisher: Publisher,
-    where: Predicate | None,
-    messages: Sequence[CommitMessage] = (),
+    messages: Sequence[CommitMessage],
+    where: Predicate | None = None,
     *,
     only: set[bytes] | frozenset[bytes] = frozenset(),
     read_at: Snapshot | None = None,
@@ -104,8 +104,8 @@ def replace_files(
 
     Args:
         publisher: the publisher of the table and the user.
-        where: a bound predicate on partition columns; ``None``: all partitions.
         messages: the messages of the writers; empty: the rows are removed.
+        where: a bound predicate on partition columns; ``None``: all partitions.
         only: the partitions to replace, serialised; empty: all partitions that match ``where``.
         read_at: the snapshot whose files must still be live; ``None``: any files are replaced.
         identity: the commit; ``None``: a batch commit.
@@ -144,4 +144,4 @@ def replace_files(
 
 def drop_partitions(publisher: Publisher, specs: Sequence[Spec]) -> Snapshot | None:
     """Remove the rows of partitions, each a {column: value}; a spec may leave partition columns out."""
-    return replace_files(publisher, partition_predicate(publisher.store, specs)).snapshot
+    return replace_files(publisher, (), partition_predicate(publisher.store, specs)).snapshot

@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes
@@ -40,6 +41,8 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Decide = Callable[[Snapshot | None], Changes | None]
 """A function from the base snapshot, if any, to the changes to commit on it; ``None``: nothing to commit."""
 
@@ -118,11 +121,34 @@ class Publisher:
             sync_after_change(self.store)
         return snapshot
 
+    def publish_or_delete(
+        self,
+        commit: Callable[Concatenate["Publisher", Sequence[CommitMessage], P], T],
+        messages: Sequence[CommitMessage],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Commit the messages of finished writers; delete their files if the commit provably published nothing.
+
+        Args:
+            commit: the function that commits them, such as `commit_messages`, `overwrite_partitions`, `replace_files`
+                or `commit_compactions`. It takes this publisher, the messages and the other arguments.
+            messages: the messages to commit.
+
+        Returns the result of ``commit``, and raises its errors.
+        """
+        with self.publishing(messages):
+            return commit(self, messages, *args, **kwargs)
+
     @contextmanager
     def publishing(self, messages: Sequence[CommitMessage]) -> Iterator[None]:
         """Delete the files of the messages if the block fails and provably published nothing.
 
-        This also applies to an interrupt (Ctrl-C), unless a snapshot may have been published by then.
+        This also applies to an interrupt (Ctrl-C), unless a snapshot may have been published by then. Use it where the
+        block also writes files, or commits messages whose files must stay; otherwise use `publish_or_delete`.
+
+        Args:
+            messages: the messages of the files; the block may append to the list.
         """
         self.may_exist = 0
         try:

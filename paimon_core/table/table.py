@@ -234,7 +234,7 @@ class Table(StoredTable):
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
-        return expired_after(self._store, replace_files(Publisher(self._writable()), None).snapshot)
+        return expired_after(self._store, replace_files(Publisher(self._writable()), ()).snapshot)
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Remove whole partitions in one commit, each {column: value}; an omitted column stands for all its values.

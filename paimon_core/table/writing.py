@@ -38,9 +38,7 @@ def _write_once(store: FileStore, data: Data, row_kinds: RowKinds) -> Snapshot |
     with TableWrite(store) as writer:
         writer.write(data, row_kinds)
         messages = writer.prepare_commit()
-    publisher = Publisher(store)
-    with publisher.publishing(messages):
-        done = commit_messages(publisher, messages, started_from=writer.started_from)
+    done = Publisher(store).publish_or_delete(commit_messages, messages, started_from=writer.started_from)
     if done.snapshot is None:
         return None
     record_done_after_commit(store, {message.bucket_ref for message in messages})
@@ -60,12 +58,10 @@ def overwrite_rows(store: FileStore, data: Data, partition: Mapping[str, object]
         for batch in _batches(data):
             writer.write(_completed(batch, partition))
         messages = writer.prepare_commit()
-    publisher = Publisher(store)
-    with publisher.publishing(messages):
-        made = overwrite_partitions(publisher, messages, partition).snapshot
-    if made is not None:
+    snapshot = Publisher(store).publish_or_delete(overwrite_partitions, messages, partition).snapshot
+    if snapshot is not None:
         record_done_after_commit(store, {message.bucket_ref for message in messages})
-    return expired_after(store, made)
+    return expired_after(store, snapshot)
 
 
 def expired_after(store: FileStore, snapshot: Snapshot | None) -> Snapshot | None:

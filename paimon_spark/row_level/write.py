@@ -111,9 +111,8 @@ def _change_keyed(
     counts, prepared = total(results), job.prepare(results)
     publisher = table.committer(request.commit_user or uuid.uuid4().hex).publisher
     identity = publisher.identity(None, request.properties or None)
-    with publisher.publishing(prepared.messages):
-        started_from = started_from.joined(prepared.started_from)
-        committed = commit_messages(publisher, prepared.messages, identity, started_from).snapshot
+    started_from = started_from.joined(prepared.started_from)
+    committed = publisher.publish_or_delete(commit_messages, prepared.messages, identity, started_from).snapshot
     job.finish(prepared, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], committed)
 
@@ -166,9 +165,8 @@ def _change_columns(
     counts, messages = total(results), job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher
     identity = publisher.identity(None, request.properties or None)
-    with publisher.publishing(messages):
-        started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
-        committed = commit_messages(publisher, messages, identity, started_from).snapshot
+    started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
+    committed = publisher.publish_or_delete(commit_messages, messages, identity, started_from).snapshot
     after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], committed)
 

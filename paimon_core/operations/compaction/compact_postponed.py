@@ -53,8 +53,7 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
             raise
         if not messages:
             break
-        with publisher.publishing(messages):
-            snapshot, obsolete = commit_compactions(publisher, messages)
+        snapshot, obsolete = publisher.publish_or_delete(commit_compactions, messages)
         last = snapshot or last
         if not obsolete:
             break

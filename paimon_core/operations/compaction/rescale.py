@@ -111,11 +111,10 @@ def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | N
         messages = rewritten(store, where, splits)
     else:
         tasks = plan_rescale(partition, store.schema.bucket, splits)
-        found = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot), None)
-        messages = [message for message in found if not message.is_empty]
+        results = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot), None)
+        messages = [message for message in results if not message.is_empty]
     publisher = Publisher(store)
-    with publisher.publishing(messages):
-        return replace_files(publisher, where, messages, only={partition}, read_at=snapshot).snapshot
+    return publisher.publish_or_delete(replace_files, messages, where, only={partition}, read_at=snapshot).snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,8 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next full compaction would emit each row as new
     writing = store.with_options(settings)
     messages = rewritten(writing, where, TableScan(store, target, where).plan().splits)
-    publisher = Publisher(writing)
-    with publisher.publishing(messages):
-        made = replace_files(publisher, where, messages, read_at=base).snapshot
-    return base, made or base
+    restored = Publisher(writing).publish_or_delete(replace_files, messages, where, read_at=base).snapshot
+    return base, restored or base
 
 
 def _contents(store: FileStore, snapshot: Snapshot) -> dict[bytes, set[object]]:

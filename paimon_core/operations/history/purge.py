@@ -34,7 +34,7 @@ def purge(store: FileStore, runner: Runner = LOCAL) -> OrphanFiles:
     for name in names:
         branches.delete(name)
     if store.snapshots.latest_id() is not None:
-        replace_files(Publisher(store), None)
+        replace_files(Publisher(store), ())
     for tag in store.tags.names():
         store.tags.delete(tag)
     for consumer in consumers.list():

@@ -19,7 +19,7 @@ from paimon_core.store.file_store import FileStore
 
 Task = TypeVar("Task", bound=CompactionTask)
 Part = TypeVar("Part")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """A function that is called after every task with the bytes done and the total bytes."""
 _ATTEMPTS = 5  # a bucket whose files other processes replace each time needs no compaction from this one
@@ -48,8 +48,8 @@ class Runner(Protocol):
         """
 
     def map(
-        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
-    ) -> Iterator[Found]:
+        self, store: FileStore, function: Callable[[FileStore, Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
         """Yield ``function(store, part)`` for all parts, in the order of the parts; raise the first error.
 
         REQUIRES: ``function`` may run twice for a part. The function, the parts and the results are picklable.
@@ -89,8 +89,8 @@ class _Local:
         return messages
 
     def map(
-        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
-    ) -> Iterator[Found]:
+        self, store: FileStore, function: Callable[[FileStore, Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
         return parallel_map(partial(function, store), parts, threads=_RUNNERS)
 
 
@@ -143,8 +143,7 @@ def run_plan(
         if not tasks:
             return last, []
         messages = runner.run_all(store, tasks, partial(_in_time, run, newest), progress)
-        with publisher.publishing(messages):
-            snapshot, obsolete = _committed(publisher, join, messages)
+        snapshot, obsolete = publisher.publish_or_delete(_commit_in_time, messages, join)
         last = snapshot or last
         if not obsolete:
             break
@@ -165,10 +164,10 @@ def _in_time(
         return CommitMessage(*task.bucket_ref, _TOO_LATE)
 
 
-def _committed(
+def _commit_in_time(
     publisher: Publisher,
-    join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
     messages: Sequence[CommitMessage],
+    join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
     """Commit the messages of buckets whose files all existed; return the snapshot and the messages to redo.
 

@@ -212,7 +212,7 @@ def _drop_untouched(store: FileStore, before: int, batch: Collection[_Partition]
 def _drop(store: FileStore, batch: Sequence[_Partition], read_at: Snapshot | None) -> None:
     where = partitions_predicate(store, {partition.key for partition in batch}, most=len(batch))
     assert where is not None
-    replace_files(Publisher(store), where, read_at=read_at)
+    replace_files(Publisher(store), (), where, read_at=read_at)
 
 
 def _values(store: FileStore, key: bytes) -> dict[str, str | None]:

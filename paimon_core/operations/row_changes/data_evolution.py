@@ -238,8 +238,8 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], N
 
 
 def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, list[RowRangeFiles]]:
-    found = files_by_bucket(live_entries(store, snapshot, with_stats=False).live)
-    return {bucket: group_by_row_range(files) for bucket, files in found.items()}
+    by_bucket = files_by_bucket(live_entries(store, snapshot, with_stats=False).live)
+    return {bucket: group_by_row_range(files) for bucket, files in by_bucket.items()}
 
 
 def _write_row_range(store: FileStore, work: _Work, new: NewValues) -> DataFileMeta:

@@ -188,7 +188,7 @@ def _drop_unread(
 ) -> Snapshot | None:
     publisher = Publisher(store, user)
     identity = publisher.identity(None, properties)
-    return replace_files(publisher, predicate, read_at=snapshot, identity=identity).snapshot
+    return replace_files(publisher, (), predicate, read_at=snapshot, identity=identity).snapshot
 
 
 def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
@@ -198,7 +198,7 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
         return None
     with raise_if_expired(store, latest):
         live = live_entries(store, latest, partition=predicate, with_stats=False).live
-    return replace_files(Publisher(store), predicate).snapshot if live else None
+    return replace_files(Publisher(store), (), predicate).snapshot if live else None
 
 
 # ---- with a primary key
@@ -222,8 +222,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
-    with publisher.publishing(messages):
-        return commit_messages(publisher, messages, started_from=started_from).snapshot
+    return publisher.publish_or_delete(commit_messages, messages, started_from=started_from).snapshot
 
 
 # ---- without a primary key
@@ -235,9 +234,7 @@ def _delete_in_files(
     messages = _messages(store, _newest(store), predicate, runner, progress)
     if not messages:
         return None
-    publisher = Publisher(store)
-    with publisher.publishing(messages):
-        return commit_messages(publisher, messages).snapshot
+    return Publisher(store).publish_or_delete(commit_messages, messages).snapshot
 
 
 def _messages(

@@ -214,7 +214,7 @@ def _marking(
         for entry in task.vectors
         if single_index_per_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
     )
-    known = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
-    vectors = {name: vector for name, vector in known.items() if name not in removed}
-    written = write_vectors(store, task.bucket_ref, vectors)
+    vectors = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
+    remaining = {name: vector for name, vector in vectors.items() if name not in removed}
+    written = write_vectors(store, task.bucket_ref, remaining)
     return replace(message, new_indexes=written, deleted_indexes=replaced)

@@ -32,9 +32,8 @@ def commit(table, data, since):
     publisher, writer = Publisher(table.store), table.writer()
     writer.write(data)
     messages = writer.prepare_commit()
-    with publisher.publishing(messages):
-        started_from = StartedFrom(since, guards=Guard.ROWS | Guard.KEYS)
-        return commit_messages(publisher, messages, started_from=started_from).snapshot
+    started_from = StartedFrom(since, guards=Guard.ROWS | Guard.KEYS)
+    return publisher.publish_or_delete(commit_messages, messages, started_from=started_from).snapshot
 
 
 def test_other_keys_of_same_bucket_do_not_conflict(tmp_path):
@@ -42,15 +41,15 @@ def test_other_keys_of_same_bucket_do_not_conflict(tmp_path):
     since = table.write(rows(table, 1, 2, 3)).id
     table.write(rows(table, 2, 7))
     table.write(rows(table, 1, p="b"))
-    made = commit(table, rows(table, 1, 3, 8), since)
-    assert made.id == since + 3
+    committed = commit(table, rows(table, 1, 3, 8), since)
+    assert committed.id == since + 3
     with pytest.raises(CommitConflictError, match=f"snapshot {since + 1} has changed rows"):
         commit(table, rows(table, 6, 7), since)
     with pytest.raises(CommitConflictError, match=f"snapshot {since + 3} has changed rows"):
         commit(table, rows(table, 8), since)
     table.overwrite(rows(table, 50), {"p": "a"})
     with pytest.raises(CommitConflictError, match=f"snapshot {since + 4} has changed rows"):
-        commit(table, rows(table, 60), made.id)
+        commit(table, rows(table, 60), committed.id)
 
 
 def test_uncertain_key_overlap_is_conflict(tmp_path, monkeypatch):

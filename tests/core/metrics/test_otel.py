@@ -71,7 +71,7 @@ def test_failures_have_error_class(tmp_path, reader):
     snapshot = table.snapshot()
     table.truncate()
     with pytest.raises(CommitConflictError):
-        replace_files(table.committer().publisher, None, messages, read_at=snapshot)
+        replace_files(table.committer().publisher, messages, read_at=snapshot)
     errors = [p.attributes.get("error.type") for p in points(reader)["paimon.commit.duration"]]
     assert sorted(map(str, errors)) == ["CommitConflictError", "None", "None"]
 
@@ -109,5 +109,5 @@ def test_docs_list_every_instrument():
         for field in kind.__dataclass_fields__.values()
         if field.metadata and field.metadata[MEASURE].kind != "attribute"
     ]
-    made = {(f"paimon.{event}.{m.name}", m.kind, m.unit) for event, m in fields}
-    assert set(re.findall(r"^\| `(paimon\.[\w.]+)` \| (\w+) \| `([^`]+)` \|", PAGE.read_text(), re.M)) == made
+    instruments = {(f"paimon.{event}.{m.name}", m.kind, m.unit) for event, m in fields}
+    assert set(re.findall(r"^\| `(paimon\.[\w.]+)` \| (\w+) \| `([^`]+)` \|", PAGE.read_text(), re.M)) == instruments

@@ -32,8 +32,8 @@ TABLES = {
 
 
 def totals(table):
-    found = live_entries(table.store, table.snapshot(), with_stats=False).live
-    return {e.total_buckets for e in found}, {e.bucket for e in found}
+    entries = live_entries(table.store, table.snapshot(), with_stats=False).live
+    return {e.total_buckets for e in entries}, {e.bucket for e in entries}
 
 
 def written(table, *, kinds=False):
@@ -109,9 +109,9 @@ def test_rows_changed_since_read_are_not_overwritten(tmp_path, change):
     before = rows_of(table.to_arrow())
     where = partitions_predicate(table.store, {EMPTY_ROW})
     with pytest.raises(CommitConflictError, match="files to rewrite have changed"):
-        replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=read_at)
+        replace_files(Publisher(table.store), (), where, only={EMPTY_ROW}, read_at=read_at)
     assert rows_of(table.to_arrow()) == before
-    replace_files(Publisher(table.store), where, only={EMPTY_ROW}, read_at=table.snapshot())
+    replace_files(Publisher(table.store), (), where, only={EMPTY_ROW}, read_at=table.snapshot())
     assert table.to_arrow().num_rows == 0
 
 

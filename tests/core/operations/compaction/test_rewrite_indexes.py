@@ -30,14 +30,14 @@ def files(table: Table) -> list:
 
 def kinds(table: Table) -> list[dict]:
     """Of each live file the kinds of indexes by column."""
-    found = []
+    indexes = []
     for entry in live_entries(table.store, table.snapshot()).live:
         data, beside = entry.file.embedded_index, [n for n in entry.file.extra_files if n.endswith(".index")]
         assert len(beside) <= (data is None)
         if beside:
             data = table.store.io.read(join(table.store.bucket_path(entry.bucket_ref), beside[0]))
-        found.append({} if data is None else {c: set(k) for c, k in unpack(data, "here").items()})
-    return found
+        indexes.append({} if data is None else {c: set(k) for c, k in unpack(data, "here").items()})
+    return indexes
 
 
 def plain(path, **options: str) -> Table:
@@ -47,7 +47,7 @@ def plain(path, **options: str) -> Table:
     return table
 
 
-def asked(table: Table, columns: str = "v", **options: str) -> Table:
+def with_index_options(table: Table, columns: str = "v", **options: str) -> Table:
     return table.alter([SetOption(k, v) for k, v in {BITMAP: columns, **options}.items()])
 
 
@@ -56,9 +56,9 @@ def test_files_without_indexes_get_them_and_stay(tmp_path, options):
     table = plain(tmp_path / "t", bucket="1", **{"bucket-key": "id"})
     assert table.maintenance.rewrite_file_index() is None
     before, names = rows_of(table.to_arrow()), [f.file_name for f in files(table)]
-    table = asked(table, **options)
-    made = table.maintenance.rewrite_file_index()
-    assert (made.commit_kind, made.delta_record_count, made.total_record_count) == ("COMPACT", 0, 12)
+    table = with_index_options(table, **options)
+    snapshot = table.maintenance.rewrite_file_index()
+    assert (snapshot.commit_kind, snapshot.delta_record_count, snapshot.total_record_count) == ("COMPACT", 0, 12)
     assert kinds(table) == [{"v": {"bitmap"}}] * 3
     assert [f.file_name for f in files(table)] == names
     assert all(bool(f.extra_files) == bool(options) for f in files(table))
@@ -72,20 +72,20 @@ def test_files_without_indexes_get_them_and_stay(tmp_path, options):
 def test_statistics_of_files_do_not_change(tmp_path):
     table = plain(tmp_path / "t")
     then = [(f.value_stats, f.min_sequence_number, f.file_source, f.creation_time) for f in files(table)]
-    table = asked(table)
+    table = with_index_options(table)
     table.maintenance.rewrite_file_index()
     assert [(f.value_stats, f.min_sequence_number, f.file_source, f.creation_time) for f in files(table)] == then
 
 
 def test_only_files_that_lack_index_are_touched(tmp_path):
-    table = asked(plain(tmp_path / "t"))
+    table = with_index_options(plain(tmp_path / "t"))
     table.write(orders((50, "new", 1)))
     *_, newest = files(table)
     assert newest.embedded_index is not None
-    made = table.maintenance.rewrite_file_index()
+    snapshot = table.maintenance.rewrite_file_index()
     entries = [
         e
-        for meta in table.store.manifests.read_list(made.delta_manifest_list)
+        for meta in table.store.manifests.read_list(snapshot.delta_manifest_list)
         for e in table.store.manifests.read(meta.file_name)
     ]
     assert len(entries) == 6
@@ -93,10 +93,10 @@ def test_only_files_that_lack_index_are_touched(tmp_path):
 
 
 def test_new_index_is_added_and_unrequested_index_is_removed(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     old = {name for f in files(table) for name in f.extra_files}
-    table = asked(table, "id", **{"file-index.bloom-filter.columns": "v"})
+    table = with_index_options(table, "id", **{"file-index.bloom-filter.columns": "v"})
     table.maintenance.rewrite_file_index()
     assert kinds(table) == [{"v": {"bloom-filter"}, "id": {"bitmap"}}] * 3
     new = {name for f in files(table) for name in f.extra_files}
@@ -111,7 +111,7 @@ def test_no_entry_comes_back(tmp_path):
     table = plain(tmp_path / "t", **{"manifest.merge-min-count": "2", "manifest.full-compaction-threshold-size": "1 b"})
     before, identities = rows_of(table.to_arrow()), []
     for columns in ("v", "id", "v", "id", "v"):
-        table = asked(table, columns)
+        table = with_index_options(table, columns)
         table.maintenance.rewrite_file_index()
         assert kinds(table) == [{columns: {"bitmap"}}] * 3
         assert rows_of(table.to_arrow()) == before
@@ -133,10 +133,10 @@ def names(table: Table) -> set[str]:
 
 
 def test_replaced_index_files_go_when_their_snapshots_expire(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     old = names(table)
-    table = asked(table, "v,id")
+    table = with_index_options(table, "v,id")
     table.maintenance.rewrite_file_index()
     assert len(there(table)) == 9
     assert there(table) == old | names(table)
@@ -149,11 +149,11 @@ def test_replaced_index_files_go_when_their_snapshots_expire(tmp_path):
 
 
 def test_tags_protect_replaced_index_files(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     table.tags.create("then")
     old = names(table)
-    table = asked(table, "v,id")
+    table = with_index_options(table, "v,id")
     table.maintenance.rewrite_file_index()
     table.write(orders((90, "z", 1)))
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
@@ -164,13 +164,13 @@ def test_tags_protect_replaced_index_files(tmp_path):
 
 
 def test_branches_protect_replaced_index_files(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     table.tags.create("then")
     table.branches.create("b", tag="then")
     table.tags.delete("then")
     old = names(table)
-    table = asked(table, "v,id")
+    table = with_index_options(table, "v,id")
     table.maintenance.rewrite_file_index()
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert there(table) == old | names(table)
@@ -179,7 +179,7 @@ def test_branches_protect_replaced_index_files(tmp_path):
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
 def test_lost_index_file_is_made_again(tmp_path, how):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     table.maintenance.rewrite_file_index()
     path = tmp_path / "t/bucket-0" / files(table)[0].extra_files[0]
     path.unlink() if how == "missing" else path.write_bytes(b"?" * 30)
@@ -192,7 +192,7 @@ def test_marked_rows_stay_deleted(tmp_path):
     table = plain(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.delete("id = 1 OR id = 12")
     before = rows_of(table.to_arrow())
-    table = asked(table)
+    table = with_index_options(table)
     table.maintenance.rewrite_file_index()
     assert rows_of(table.to_arrow()) == before
     assert table.to_arrow(filter="v = 'v1'").num_rows == 0
@@ -205,7 +205,7 @@ def test_columns_that_were_renamed_cast_and_added(tmp_path):
         [RenameColumn("v", "w"), UpdateType("n", parse_type("BIGINT")), AddColumn("x", parse_type("INT"))]
     )
     table.write(table.to_arrow().slice(0, 1))
-    table = asked(table, "w,n,x")
+    table = with_index_options(table, "w,n,x")
     table.maintenance.rewrite_file_index()
     assert kinds(table) == [{"v": {"bitmap"}, "n": {"bitmap"}}] * 3 + [{c: {"bitmap"} for c in "wnx"}]
     assert sorted(table.to_arrow(filter="w = 'v12' AND n = 2")["id"].to_pylist()) == [12]
@@ -221,7 +221,7 @@ def test_keys_in_all_levels(tmp_path):
     table.write(orders((1, "w", 1)))
     table.write(orders((2, "x", 1)), ["-D"])
     before = rows_of(table.to_arrow())
-    table = asked(table)
+    table = with_index_options(table)
     table.maintenance.rewrite_file_index()
     assert kinds(table) == [{"v": {"bitmap"}}] * 3
     assert rows_of(table.to_arrow()) == before
@@ -237,7 +237,7 @@ def test_levels_that_overlap(tmp_path, engine, producer):
     for low in range(5):
         table.write(orders(*((low + i, f"v{low}", i) for i in range(40 if low == 0 else 2))))
     before = rows_of(table.to_arrow())
-    table = asked(table)
+    table = with_index_options(table)
     assert table.maintenance.rewrite_file_index() is not None
     assert all(kinds(table))
     assert rows_of(table.to_arrow()) == before
@@ -257,7 +257,7 @@ def ties(table: Table) -> None:
 def test_file_whose_place_counts_stays(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
     ties(table)
-    table = asked(table)
+    table = with_index_options(table)
     assert rows_of(table.to_arrow()) == [{"id": 1, "v": "second", "n": 1}]
     table.maintenance.rewrite_file_index()
     assert kinds(table) == [{}, {"v": {"bitmap"}}]
@@ -270,20 +270,20 @@ def test_file_whose_place_counts_since_it_was_planned_is_rejected(tmp_path):
     late.write(orders((1, "second", 1)))
     messages = late.prepare_commit()
     table.write(orders((1, "first", 1)))
-    table = asked(table)
+    table = with_index_options(table)
     store = table.store
     (task,) = plan_indexes(store, ALL_DUE)
     message = run(store, task)
     TableCommit(store).commit(messages)
-    made, rejected = TableCommit(store).compact([message])
-    assert made is None
+    snapshot, rejected = TableCommit(store).compact([message])
+    assert snapshot is None
     assert rejected == [message]
     assert rows_of(Table.open(str(tmp_path / "t")).to_arrow()) == [{"id": 1, "v": "second", "n": 1}]
 
 
 @pytest.mark.parametrize("options", [{}, LARGE])
 def test_another_compaction_wins_or_loses(tmp_path, options):
-    table = asked(plain(tmp_path / "t"), **options)
+    table = with_index_options(plain(tmp_path / "t"), **options)
     store, before = table.store, files_below(tmp_path / "t")
     (task,) = plan_indexes(store, ALL_DUE)
     message = run(store, task)
@@ -299,7 +299,7 @@ def test_delete_that_rewrites_files_meets_new_entries(tmp_path):
     table = plain(tmp_path / "t")
     store = table.store
     writer_side = [f.file_name for f in files(table)]
-    table = asked(table)
+    table = with_index_options(table)
     base = table.snapshot()
     (task,) = plan_indexes(table.store, ALL_DUE)
     table.maintenance.rewrite_file_index()
@@ -307,11 +307,11 @@ def test_delete_that_rewrites_files_meets_new_entries(tmp_path):
     assert TableCommit(store).compact([stale])[1] == [stale]
     assert [f.file_name for f in files(table)] == writer_side
     with pytest.raises(CommitConflictError):
-        replace_files(Publisher(store), None, read_at=base)
+        replace_files(Publisher(store), (), read_at=base)
 
 
 def test_two_at_time_leave_one_index_each(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     start, failed = Barrier(4), []
 
     def rewrite() -> None:
@@ -334,7 +334,7 @@ def test_two_at_time_leave_one_index_each(tmp_path):
 
 
 def test_error_leaves_no_index_file(tmp_path):
-    table = asked(plain(tmp_path / "t"), **LARGE)
+    table = with_index_options(plain(tmp_path / "t"), **LARGE)
     before = files_below(tmp_path / "t")
     (tmp_path / "t/bucket-0" / files(table)[2].file_name).write_bytes(b"?")
     with pytest.raises(CorruptedError):
@@ -346,7 +346,7 @@ def test_partitions_are_chosen(tmp_path):
     schema = Schema(pa.schema([("p", pa.int32()), ("v", pa.string())]), partition_keys=["p"])
     table = Table.create(str(tmp_path / "t"), schema)
     table.write(pa.table({"p": pa.array([1, 2], pa.int32()), "v": ["a", "b"]}))
-    table = asked(table)
+    table = with_index_options(table)
     table.maintenance.rewrite_file_index(filter="p = 1")
     assert sorted(map(len, kinds(table))) == [0, 1]
     with pytest.raises(InvalidInputError, match="'v' is no partition column"):

@@ -26,18 +26,17 @@ def table_of(path, **options):
 
 
 def positions_of(table, filter):
-    found = RowPositions()
+    positions = RowPositions()
     for batch in table.to_arrow(POSITION, filter=filter).to_batches():
-        found.add(*batch.columns)
-    return found
+        positions.add(*batch.columns)
+    return positions
 
 
 def remove(table, positions, read_at=None):
     snapshot, publisher = table.snapshot(), Publisher(table.store)
     messages = remove_rows(table.store, snapshot, positions)
-    with publisher.publishing(messages):
-        started_from = StartedFrom(read_at or snapshot.id, guards=Guard.STATEMENT)
-        return commit_messages(publisher, messages, started_from=started_from).snapshot
+    started_from = StartedFrom(read_at or snapshot.id, guards=Guard.STATEMENT)
+    return publisher.publish_or_delete(commit_messages, messages, started_from=started_from).snapshot
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}])
@@ -77,21 +76,23 @@ def test_statements_exclude_each_other_and_allow_appends(tmp_path):
     read_at = table.snapshot().id
     positions = positions_of(table, "k = 1")
     table.write(pa.table({"k": [500], "p": ["a"]}, ROWS))
-    made = remove(table, positions, read_at)
-    assert made.properties == {"paimon.row-level-statement": "true"}
+    committed = remove(table, positions, read_at)
+    assert committed.properties == {"paimon.row-level-statement": "true"}
     files = sorted(files_below(table.path))
-    with pytest.raises(CommitConflictError, match=f"snapshot {made.id} is the result of another statement"):
+    with pytest.raises(CommitConflictError, match=f"snapshot {committed.id} is the result of another statement"):
         remove(table, positions_of(table, "k = 101"), read_at)
     writer = table.writer()
     writer.write(pa.table({"k": [501], "p": ["a"]}, ROWS))
-    inserted = table.committer().commit(writer.prepare_commit(), started_from=StartedFrom.of(made, Guard.STATEMENT))
+    inserted = table.committer().commit(
+        writer.prepare_commit(), started_from=StartedFrom.of(committed, Guard.STATEMENT)
+    )
     assert inserted.commit_kind == "APPEND"
     with pytest.raises(CommitConflictError, match=f"snapshot {inserted.id} is the result of another statement"):
-        remove(table, positions_of(table, "k = 101"), made.id)
+        remove(table, positions_of(table, "k = 101"), committed.id)
     rewritten = {path for path in set(files_below(table.path)) - set(files) if "/data-" in path}
     assert len(rewritten) == 1  # of the row inserted: a statement that conflicts leaves no file
     with pytest.raises(CommitConflictError, match="is not in snapshot"):
-        remove(table, positions, made.id)
+        remove(table, positions, committed.id)
 
 
 def test_file_of_another_snapshot_is_refused(tmp_path):
