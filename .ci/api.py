@@ -64,7 +64,7 @@ GROUPS = {
     "spark": (
         "Spark connector",
         "Functions and classes of `paimon_spark`. Reads and writes of DataFrames need only `format(\"paimon\")`.",
-        ["paimon_spark.PaimonTable"],
+        ["paimon_spark.PaimonTable", "paimon_spark.maintained_table.MaintainedTable"],
     ),
     "errors": (
         "Errors",

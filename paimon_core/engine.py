@@ -9,7 +9,7 @@ from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.hash_indexes import hash_entries
 from paimon_core.commit.idempotent import IdempotentCommits, OnUnknown
 from paimon_core.commit.measure import operation_metrics
-from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.overwrite import DYNAMIC, partition_predicate
 from paimon_core.commit.overwrite_partitions import overwrite_partitions
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.schema_check import check_knows_columns
@@ -240,6 +240,7 @@ __all__ += [
     "hash_entries",
     "operation_metrics",
     "overwrite_partitions",
+    "partition_predicate",
     "retry_on_conflict",
 ]
 """Commits: messages of writers to snapshots: retries, idempotent commits, overwrites, and the work after a commit."""

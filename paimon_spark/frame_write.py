@@ -7,21 +7,25 @@ files.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from paimon_core import Table
+from paimon_core import Snapshot, Table
+from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
+from paimon_spark.clustered import shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
+from paimon_spark.options import WriteRequest
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
@@ -38,15 +42,78 @@ def runner_for(frame: DataFrame, table: Table) -> SparkRunner:
     return SparkRunner(frame.sparkSession, hide_secrets(f"compact {table.path}"))
 
 
-def write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> None:
+def write_table(
+    frame: DataFrame,
+    table: Table,
+    request: WriteRequest,
+    *,
+    overwrite: bool = False,
+    replaced: Mapping[str, object] | str | Predicate | None = None,
+) -> Snapshot | None:
     """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
+
+    In classic sessions, this process writes few rows itself.
 
     Args:
         frame: the rows to write.
-        writer: a writer into the table, for the columns of the frame.
-        table: the table to write.
+        table: the table to write, as `prepared_table` returns it.
+        request: the write options.
+        overwrite: True if the rows replace rows of the table.
+        replaced: the partitions to replace, as for `PaimonWriter`.
+
+    Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
-    writer.commit(run_tasks(frame, writer.write, writer.abort), runner_for(frame, table))
+    few = few_rows(frame) if is_classic(frame.sparkSession) and _by_driver(table, request) else None
+    if few is not None:
+        writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
+        return _write_rows(few, writer, runner_for(frame, table))
+    shuffled, single = _distributed(frame, table)
+    writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
+    return _write_frame(shuffled, writer, table)
+
+
+def _by_driver(table: Table, request: WriteRequest) -> bool:
+    """Return True if this process may write few rows.
+
+    The driver does not write a table whose new rows need an index of all its keys, or an idempotent commit: only tasks
+    know the streaming query of a batch.
+    """
+    return request.version is None and bucket_mode(table.schema) is not BucketMode.KEY_DYNAMIC
+
+
+def _distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
+    """Shuffle the rows of each bucket to one task; return the DataFrame, and True if it has only one task.
+
+    The tasks of the query write a table without buckets. If it has partitions, Spark groups the rows of a partition, up
+    to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; without adaptive execution, in one task.
+    """
+    if is_classic(frame.sparkSession) and _is_small(frame):
+        return frame.coalesce(1), True
+    if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
+        return frame.transform(shuffle_for(table)), False
+    if not table.schema.partition_keys:
+        return frame, False
+    by_name = {name.lower(): name for name in frame.columns}
+    keys = [by_name.get(key.lower()) for key in table.schema.partition_keys]
+    if None in keys:
+        return frame, False
+    return frame.hint("rebalance", *(F.col("`" + str(key).replace("`", "``") + "`") for key in keys)), False
+
+
+def _is_small(frame: DataFrame) -> bool:
+    """Return True if the rows are a few literals."""
+    return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)
+
+
+def _write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> Snapshot | None:
+    """Write the rows in tasks of Spark. `writer`: a writer into the table, for the columns of the frame."""
+    return writer.publish(run_tasks(frame, writer.write, writer.abort), runner_for(frame, table))
+
+
+def _write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> Snapshot | None:
+    """Write the rows in this process. `runner`: runs the compactions that follow."""
+    check_interrupted()
+    return writer.publish([writer.write(iter(rows.to_batches()))], runner)
 
 
 def is_small(frame: DataFrame) -> bool:
@@ -73,18 +140,6 @@ def few_rows(frame: DataFrame) -> pa.Table | None:
 def is_too_large(error: Exception) -> bool:
     """Return True if Spark rejected a result because it is too large for the driver."""
     return _TOO_LARGE in str(error)
-
-
-def write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> None:
-    """Write rows in this process, in one commit. After an error the table is unchanged.
-
-    Args:
-        rows: the rows to write.
-        writer: a writer into the table, for the columns of the rows.
-        runner: runs the compactions that follow.
-    """
-    check_interrupted()
-    writer.commit([writer.write(iter(rows.to_batches()))], runner)
 
 
 def run_tasks(

@@ -1,34 +1,18 @@
 """PaimonTable: a table opened by its path, in classic Spark sessions and over Connect."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from functools import partial
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from paimon_core import (
     AddedFiles,
-    Advice,
-    CompactionRequest,
-    Expired,
     Explanation,
-    OrphanFiles,
-    RepairReport,
     Snapshot,
     SystemTable,
     Table,
-    TableBranches,
-    TableConsumers,
-    TableHealth,
     TableLocation,
-    TableMaintenance,
-    TableTags,
-    VerifyReport,
+    TableSchema,
 )
 from paimon_core.engine import (
     DEFAULT_LISTED,
@@ -39,28 +23,25 @@ from paimon_core.engine import (
     MergeRules,
     Predicate,
     Progress,
+    SchemaChange,
     bind,
     collect,
     drop_counted,
     drops_partitions,
     notebook_html,
-    operation_metrics,
-    parallel_map,
     parse_predicate,
     repr_text,
     resolved_snapshot,
     summary_html,
     table_summary,
 )
-from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_spark.analyze import analyze
-from paimon_spark.distribute import SparkRunner, parallelism
-from paimon_spark.internals import map_in_arrow
+from paimon_core.errors import hide_secrets
+from paimon_spark.distribute import parallelism
+from paimon_spark.frame_overwrite import overwrite_frame
+from paimon_spark.maintained_table import MaintainedTable
 from paimon_spark.option_names import canonical
 from paimon_spark.options import TableAddress, pop_merge_rules, read_request
-from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_any, open_table
-from paimon_spark.report import reporting
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.new_values import as_column, assigned
@@ -69,28 +50,12 @@ from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame
 from paimon_spark.sql.writes.target_access import DriverAccess
-from paimon_spark.times import in_session_zone, session_millis
-from paimon_spark.types import expected_arrow_schema
+from paimon_spark.times import in_session_zone
 
-HISTORY = StructType(
-    [
-        StructField("snapshot_id", LongType(), False),
-        StructField("schema_id", LongType(), False),
-        StructField("commit_kind", StringType(), False),
-        StructField("commit_time", TimestampType(), False),
-        StructField("commit_user", StringType(), False),
-        StructField("commit_identifier", LongType(), False),
-        StructField("total_record_count", LongType(), True),
-        StructField("delta_record_count", LongType(), True),
-    ]
-)
-
-
-_METRICS = StructField("operation_metrics", MapType(StringType(), LongType(), False), True)
 _MIN_TASKS = "read.min-tasks"
 
 
-class PaimonTable:
+class PaimonTable(MaintainedTable):
     """A table opened by its path, in classic and Connect sessions. The driver reads and writes small results itself.
 
     Examples:
@@ -106,8 +71,8 @@ class PaimonTable:
         merging = {
             key: value for key, value in options.items() if not canonical({key: value}).keys().isdisjoint(MERGE_OPTIONS)
         }
-        self._spark, self._address, self._merging = spark, address, merging
-        self._options = {key: value for key, value in options.items() if key not in merging}
+        super().__init__(spark, address, {key: value for key, value in options.items() if key not in merging})
+        self._merging = merging
         self._parallelism: int | None = None
         self._alias: str | None = None
 
@@ -159,69 +124,6 @@ class PaimonTable:
             listed: the most splits, and the most sections, that the text lists.
         """
         return explain(self._spark, self._options, columns, filter, analyze=analyze, listed=listed)
-
-    def health(self) -> TableHealth:
-        """Return measurements of each bucket, and advice based on them: see `paimon_core.Table.health`.
-
-        This process reads the metadata, so it needs access to the table.
-        """
-        return self._newest_table("measured").health()
-
-    def advice(self) -> list[Advice]:
-        """Return advice to make the table faster or smaller, most urgent first: see `paimon_core.Table.advice`."""
-        return self._newest_table("measured").advice()
-
-    def history(self, metrics: bool = False) -> DataFrame:
-        """Return one row per snapshot, oldest first.
-
-        ``metrics``: True: add the column ``operation_metrics``, a map of the counts of
-        `paimon_core.Table.operation_metrics`; NULL for a snapshot that expires during the read. This reads the
-        manifests of every commit.
-        """
-        address, schema = self._address, StructType([*HISTORY, _METRICS]) if metrics else HISTORY
-
-        @reporting
-        def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            table = address.open()
-            yield _history(table.snapshots(), table if metrics else None, schema)
-
-        return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, schema)
-
-    def compact(
-        self,
-        *,
-        full: bool = False,
-        orderBy: Sequence[str] | None = None,
-        orderStrategy: str | None = None,
-        partitions: Sequence[Mapping[str, object]] | None = None,
-        filter: Filter = None,
-        buckets: Sequence[int] | None = None,
-        progress: Progress | bool | None = None,
-    ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; return its snapshot, `None` if no file needs compaction.
-
-        Every bucket, group of files or range to sort is a Spark task. This process plans and commits, so it needs
-        access to the table. A failed job leaves the table unchanged.
-
-        Args:
-            full, orderBy, orderStrategy, partitions, filter, buckets: the fields of `paimon_core.CompactionRequest`.
-            progress: a function that is called with the bytes done and the total bytes; True: show a bar; False: show
-                no bar; `None`: show a bar on terminals and in notebooks.
-        """
-        request = CompactionRequest(
-            full=full,
-            order_by=orderBy,
-            order_strategy=orderStrategy,
-            partitions=partitions,
-            filter=filter,
-            buckets=buckets,
-        )
-        table = self._newest_table("compacted")
-        name = hide_secrets(f"compact {table.path}")
-        with progress_bar(progress, name) as report:
-            return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).run(
-                request, progress=report
-            )
 
     def alias(self, name: str) -> "PaimonTable":
         """Return the table with an alias, for use in conditions and new values of `update` and `merge`."""
@@ -313,22 +215,6 @@ class PaimonTable:
         bind = (lambda rows: rows) if alias is None else (lambda rows: rows.alias(alias))
         return Target(self._spark, table, job_options, bind, filter, access=DriverAccess())
 
-    def _progress(self, work: str, progress: Progress | bool | None) -> AbstractContextManager[Progress | None]:
-        return progress_bar(progress, hide_secrets(f"{work} {self._address.path}"))
-
-    def analyze(self, columns: Sequence[str] | str | None = None) -> Snapshot | None:
-        """Compute statistics of the newest snapshot and commit them; return the new snapshot.
-
-        Query optimizers use the statistics to plan joins. Return `None` if the table has no snapshot.
-
-        Args:
-            columns: the names of the columns to analyze; ``"*"``: every column whose type supports statistics; `None`:
-                only the number of rows and their bytes.
-
-        Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
-        """
-        return analyze(self._spark, self._newest_table("analyzed").store, self._options, columns)
-
     def addFiles(
         self, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
     ) -> AddedFiles:
@@ -338,118 +224,36 @@ class PaimonTable:
         """
         return self._newest_table("added to").add_files(paths, partition, move=move)
 
-    def expireSnapshots(
-        self,
-        olderThan: datetime | str | int | None = None,
-        retainMax: int | None = None,
-        retainMin: int | None = None,
-        *,
-        maxDeletes: int | None = None,
-        dryRun: bool = False,
-    ) -> Expired:
-        """Delete old snapshots and the files that only they need, in this process; return the counts.
+    def overwrite(self, data: DataFrame, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
+        """Replace rows with the rows of a DataFrame in one commit; return its snapshot, `None` if nothing changed.
+
+        The columns are matched by name. If this object has the option 'write.merge-schema', columns that the table
+        lacks are added first.
 
         Args:
-            olderThan, retainMax, retainMin, maxDeletes, dryRun: the arguments of
-                `paimon_core.Table.maintenance.expire_snapshots`; a text is a time in the session's time zone.
+            data: the new rows. Reads of the same table see the rows before the overwrite.
+            partition: the rows to replace. {column: value}: one partition, which also sets the partition columns that
+                `data` lacks; "dynamic": the partitions that `data` has rows of; `None`: the whole table, or "dynamic"
+                if the option 'dynamic-partition-overwrite' is true.
+
+        Raises InvalidInputError for columns or rows that the table or the partition cannot hold. After an error the
+        rows of the table are unchanged.
         """
-        maintenance = self._newest_table("expired").maintenance
-        before = self._in_session(olderThan)
-        return maintenance.expire_snapshots(before, retainMax, retainMin, max_deletes=maxDeletes, dry_run=dryRun)
+        table = self._newest_table("overwritten")
+        return overwrite_frame(data, table, {**self._target(table).options, **self._merging}, partition)
 
-    def _in_session(self, time: datetime | str | int | None) -> datetime | int | None:
-        """Return a time, converted to epoch milliseconds if it is a text."""
-        return session_millis(time, self._spark) if isinstance(time, str) else time
-
-    def removeOrphanFiles(self, olderThan: datetime | str | int | None = None, *, dryRun: bool = False) -> OrphanFiles:
-        """Delete the unreferenced files in the table's directories; return their paths and sizes.
-
-        If there are many, the cluster lists directories, reads manifests and deletes files.
+    def alter(self, changes: Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]) -> "PaimonTable":
+        """Apply schema changes, all or none; return this object, whose later reads have the new schema.
 
         Args:
-            olderThan, dryRun: the arguments of `paimon_core.Table.maintenance.remove_orphan_files`; a text is a time in
-                the session's time zone.
+            changes: changes such as `paimon_core.AddColumn`, in their order; or a function of the newest schema that
+                returns them. It is called again if another process changes the schema at the same time.
+
+        Raises NotFoundError for a column that the table lacks, InvalidInputError or UnsupportedError for any other
+        change that the table cannot make.
         """
-        return self.maintenance.remove_orphan_files(self._in_session(olderThan), dry_run=dryRun)
-
-    def verify(self, deep: bool = False, *, progress: Progress | bool | None = None) -> VerifyReport:
-        """Check all branches of the table for violations of the format, without changing anything.
-
-        This process reads the metadata, and with `deep` the rows. `progress`: as for `compact`.
-        """
-        table = self._newest_table("verified")
-        with self._progress("verify", progress) as report:
-            return table.verify(deep, report)
-
-    def repair(
-        self,
-        *,
-        deep: bool = False,
-        missingFiles: bool = False,
-        dryRun: bool = False,
-        progress: Progress | bool | None = None,
-    ) -> RepairReport:
-        """Repair the problems that `verify` finds, without guessing; report what was repaired and what is left.
-
-        Args:
-            deep, missingFiles, dryRun: the arguments of `paimon_core.Table.repair`. This process does the work.
-            progress: as for `compact`.
-        """
-        table = self._newest_table("repaired")
-        with self._progress("repair", progress) as report:
-            return table.repair(deep=deep, missing_files=missingFiles, dry_run=dryRun, progress=report)
-
-    @property
-    def tags(self) -> TableTags:
-        """Methods for tags: `list`, `get`, `create`, `replace`, `rename`, `delete`, `expire`."""
-        return self._newest_table("changed").tags
-
-    @property
-    def branches(self) -> TableBranches:
-        """Methods for branches: `list`, `create`, `rename`, `delete`, `fast_forward`."""
-        return self._newest_table("changed").branches
-
-    @property
-    def consumers(self) -> TableConsumers:
-        """Methods for consumers, the positions of named streams: `list`, `reset`, `clear`."""
-        return self._newest_table("changed").consumers
-
-    @property
-    def maintenance(self) -> TableMaintenance:
-        """Methods for files and snapshots that change no row; compactions run on the cluster."""
-        store = self._newest_table("changed").maintenance.store
-        return TableMaintenance(store, SparkRunner(self._spark, hide_secrets(f"compact {store.root}")))
-
-    def rollbackTo(
-        self,
-        snapshotIdOrTag: int | str | None = None,
-        *,
-        timestamp: datetime | str | int | None = None,
-        watermark: int | None = None,
-    ) -> Snapshot:
-        """Roll the table back to an older snapshot and return it. Newer snapshots and their tags are deleted.
-
-        Args:
-            snapshotIdOrTag: the id of the snapshot, or the name of a tag.
-            timestamp: choose the newest snapshot at or before this time; a text is in the session's time zone.
-            watermark: choose the newest snapshot whose watermark is not above this number.
-        """
-        table = self._newest_table("rolled back")
-        return table.rollback_to(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
-
-    def restore(
-        self,
-        snapshotIdOrTag: int | str | None = None,
-        *,
-        timestamp: datetime | str | int | None = None,
-        watermark: int | None = None,
-    ) -> Snapshot:
-        """Commit the rows of an older snapshot as a new snapshot; return the newest snapshot. No snapshot is lost.
-
-        `snapshotIdOrTag`, `timestamp` and `watermark`: as for `rollbackTo`.
-        """
-        table = self._newest_table("restored")
-        return table.restore(snapshotIdOrTag, timestamp=self._in_session(timestamp), watermark=watermark)
+        self._newest_table("altered").alter(changes)
+        return self
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
@@ -458,14 +262,6 @@ class PaimonTable:
     def dropPartitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Drop `partitions`, each {column: value}, in one commit; return its snapshot, `None` if they have no rows."""
         return self._newest_table("changed").drop_partitions(partitions)
-
-    def _newest_table(self, action: str) -> Table:
-        """Return the table at its newest snapshot. Raise InvalidInputError if this object has a time travel option."""
-        request = read_request(self._options)
-        if request.when:
-            path = hide_secrets(self._address.path)
-            raise InvalidInputError(f"{path} was opened with time travel, and only its newest snapshot can be {action}")
-        return open_table(request)
 
     def _repr_html_(self) -> str | None:
         """Return an HTML summary of the table for a notebook; this process reads the metadata."""
@@ -488,26 +284,3 @@ class PaimonTable:
     def _resolved(self) -> tuple[FileStore, Snapshot | None]:
         request = read_request(self._options)
         return resolved_snapshot(open_table(request), **request.when)
-
-
-def _history(snapshots: Sequence[Snapshot], measured: Table | None, spark_schema: StructType) -> pa.RecordBatch:
-    """Return the rows of the history; most columns are attributes of a snapshot.
-
-    `measured`: the table whose commits are measured; `None`: no metrics.
-    """
-    values: dict[str, list[Any]] = {
-        "snapshot_id": [s.id for s in snapshots],
-        "commit_time": [s.time_millis * 1000 for s in snapshots],
-    }
-    if measured is not None:
-        values[_METRICS.name] = list(parallel_map(partial(_metrics, measured), snapshots))
-    schema = expected_arrow_schema(spark_schema)
-    columns = {f.name: values.get(f.name) or [getattr(s, f.name) for s in snapshots] for f in schema}
-    return pa.RecordBatch.from_pydict(columns, schema=schema)
-
-
-def _metrics(table: Table, snapshot: Snapshot) -> dict[str, int] | None:
-    try:
-        return operation_metrics(table.store, snapshot)
-    except OutOfRangeError:
-        return None

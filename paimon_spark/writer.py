@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core import Schema, Table
+from paimon_core import Schema, Snapshot, Table
 from paimon_core.engine import (
     DYNAMIC,
     LOCAL,
@@ -56,6 +56,11 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
             raise
         new = _new_schema(request, schema)
         table = Table.create(address.path, new, address.storage_options, ignore_if_exists=True)
+    return prepared_table(table, request, schema)
+
+
+def prepared_table(table: Table, request: WriteRequest, schema: StructType) -> Table:
+    """Return an open table, prepared for a write of rows with this Spark schema as `table_to_write` does."""
     _check_same_layout(table, request)
     if request.merge_rules is not None:
         table = merge_columns(table, _columns(request, schema, table), request.merge_rules)
@@ -105,8 +110,8 @@ class PaimonWriter(DataSourceArrowWriter):
     """A batch write job. It pickles: each task, and the commit, runs with a copy.
 
     Raises InvalidInputError if the columns of `schema` do not fit the table; the tasks check values row by row.
-    `single`: the job has one task. `replaced`: a bound predicate on the partitions that mode overwrite replaces;
-    `None`: the request chooses them.
+    `single`: the job has one task. `replaced`: the partitions that mode overwrite replaces, as `overwrite_partitions`
+    takes them; `None`: the request chooses them.
     """
 
     def __init__(
@@ -117,7 +122,7 @@ class PaimonWriter(DataSourceArrowWriter):
         overwrite: bool,
         *,
         single: bool = False,
-        replaced: Predicate | None = None,
+        replaced: Mapping[str, object] | str | Predicate | None = None,
     ) -> None:
         if overwrite and request.started_from is not None:
             raise InvalidInputError(
@@ -157,13 +162,18 @@ class PaimonWriter(DataSourceArrowWriter):
 
         After a conflict the new files are deleted and the table is unchanged.
         """
+        self.publish(messages, runner)
+
+    def publish(self, messages: list[WriterCommitMessage | None], runner: Runner = LOCAL) -> Snapshot | None:
+        """Commit as `commit` does. Return the snapshot of the rows; `None`: nothing to commit, or committed before."""
         if self._committed:
-            return
+            return None
         log_metrics()
         queries = {result.query for result in task_results(messages)}
         prepared = self._job.prepare(messages)
-        self._publish(prepared, queries.pop() if len(queries) == 1 else None, watermark_of(messages))
+        snapshot = self._publish(prepared, queries.pop() if len(queries) == 1 else None, watermark_of(messages))
         self._job.finish(prepared, self._request.version, runner)
+        return snapshot
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; a failed commit deletes its own files."""
@@ -179,20 +189,17 @@ class PaimonWriter(DataSourceArrowWriter):
             self._job.table.store, request.commit_user, source=source, on_unknown=request.on_unknown
         )
 
-    def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
+    def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> Snapshot | None:
         changes, started_from, request = prepared.messages, prepared.started_from, self._request
         commits, version, properties = self._numbered(query), request.version, request.properties or None
         if commits is not None and version is not None:
             if self._job.overwrite:
-                commits.overwrite(changes, version, self._where, watermark=watermark)
-            else:
-                commits.commit(changes, version, started_from=started_from, watermark=watermark)
-            return
+                return commits.overwrite(changes, version, self._where, watermark=watermark)
+            return commits.commit(changes, version, started_from=started_from, watermark=watermark)
         if request.started_from is not None:
             started_from = request.started_from.joined(started_from)
         publisher = self._job.table.committer(request.commit_user).publisher
         identity = publisher.identity(None, properties, watermark)
         if self._job.overwrite:
-            publisher.publish_or_delete(overwrite_partitions, changes, self._where, identity)
-        else:
-            publisher.publish_or_delete(commit_messages, changes, identity, started_from)
+            return publisher.publish_or_delete(overwrite_partitions, changes, self._where, identity).snapshot
+        return publisher.publish_or_delete(commit_messages, changes, identity, started_from).snapshot

@@ -138,7 +138,7 @@ class Late(SparkRunner):
 @pytest.mark.cases(1)
 def test_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
-    monkeypatch.setattr("paimon_spark.table.SparkRunner", Late)
+    monkeypatch.setattr("paimon_spark.maintained_table.SparkRunner", Late)
     monkeypatch.setattr("paimon_spark.row_level.write.SparkRunner", Late)
     before = sorted(table.to_arrow().to_pylist(), key=str)
     calls = [lambda: open_spark(spark, table.path).compact(full=True, progress=False)]

@@ -9,15 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from paimon_core import Table
-from paimon_core.engine import TRUE, BucketMode, Predicate, bind, bucket_mode, predicate_columns
+from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_spark.clustered import shuffle_for
-from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame, write_rows
-from paimon_spark.internals import analyzed, optimized
+from paimon_spark.frame_write import write_table
+from paimon_spark.internals import analyzed
 from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.bridge.conversions import frame_of, java_map
@@ -25,7 +21,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
 from paimon_spark.sql.writes.replace import replace_rows
-from paimon_spark.writer import PaimonWriter, table_to_write
+from paimon_spark.writer import table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
 
@@ -67,15 +63,7 @@ class TableWrites:
         if replaced is not None and not predicate_columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
-        overwrite = mode != "append"
-        few = few_rows(frame) if _by_driver(table, request) else None
-        if few is not None:
-            writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
-            write_rows(few, writer, runner_for(frame, table))
-            return
-        shuffled, single = distributed(frame, table)
-        writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
-        write_frame(shuffled, writer, table)
+        write_table(frame, table, request, overwrite=mode != "append", replaced=replaced)
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
@@ -129,36 +117,3 @@ class TableWrites:
                 "literals, or DELETE the rows and INSERT"
             )
         return None if predicate == TRUE else bind(predicate, self.table.schema.fields)
-
-
-def _by_driver(table: Table, request: WriteRequest) -> bool:
-    """Return True if this process may write few rows.
-
-    The driver does not write a table whose new rows need an index of all its keys, or an idempotent commit: only tasks
-    know the streaming query of a batch.
-    """
-    return request.version is None and bucket_mode(table.schema) is not BucketMode.KEY_DYNAMIC
-
-
-def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
-    """Shuffle the rows of each bucket to one task; return the DataFrame, and True if it has only one task.
-
-    The tasks of the query write a table without buckets. If it has partitions, Spark groups the rows of a partition, up
-    to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; without adaptive execution, in one task.
-    """
-    if _is_small(frame):
-        return frame.coalesce(1), True
-    if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
-        return frame.transform(shuffle_for(table)), False
-    if not table.schema.partition_keys:
-        return frame, False
-    by_name = {name.lower(): name for name in frame.columns}
-    keys = [by_name.get(key.lower()) for key in table.schema.partition_keys]
-    if None in keys:
-        return frame, False
-    return frame.hint("rebalance", *(F.col("`" + str(key).replace("`", "``") + "`") for key in keys)), False
-
-
-def _is_small(frame: DataFrame) -> bool:
-    """Return True if the rows are a few literals."""
-    return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)

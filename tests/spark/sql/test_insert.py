@@ -11,7 +11,6 @@ from paimon_core import Table
 from paimon_spark import frame_write
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.session_options import PREFIX, session_options
-from paimon_spark.sql.writes import table_writes as sql_write
 from tests.spark.sql.test_native import TYPES
 
 NO_ROWS = "SELECT * FROM t WHERE false"
@@ -65,7 +64,7 @@ def test_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
     sql(f"INSERT INTO tasks VALUES {values}")
     sql("INSERT INTO tasks SELECT * FROM tasks")
     by_tasks.setattr(frame_write, "FEW_ROWS", 2)
-    by_tasks.setattr(sql_write, "write_frame", None)  # it must not be called
+    by_tasks.setattr(frame_write, "_write_frame", None)  # it must not be called
     sql(f"INSERT INTO driver VALUES {values}")
     sql("INSERT INTO driver SELECT * FROM driver")
     assert sorted(map(repr, sql("SELECT * FROM driver"))) == sorted(map(repr, sql("SELECT * FROM tasks")))
