@@ -150,7 +150,7 @@ class IdempotentCommits:
     def _write_once(self, write: "_Write") -> Snapshot | None:
         number, root = write.number, hide_secrets(self._store.root)
         try:
-            with self._publisher.publishing(write.messages):
+            with self._publisher.deleting_unless_published(write.messages):
                 after = self._begin(number)
                 snapshot = None if write.empty else self._publish(write, after)
         except AlreadyCommitted as earlier:

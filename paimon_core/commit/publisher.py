@@ -137,11 +137,11 @@ class Publisher:
 
         Returns the result of ``commit``, and raises its errors.
         """
-        with self.publishing(messages):
+        with self.deleting_unless_published(messages):
             return commit(self, messages, *args, **kwargs)
 
     @contextmanager
-    def publishing(self, messages: Sequence[CommitMessage]) -> Iterator[None]:
+    def deleting_unless_published(self, messages: Sequence[CommitMessage]) -> Iterator[None]:
         """Delete the files of the messages if the block fails and provably published nothing.
 
         This also applies to an interrupt (Ctrl-C), unless a snapshot may have been published by then. Use it where the

@@ -220,7 +220,7 @@ def _publish(store: FileStore, messages: Mapping[SourceFile, CommitMessage], *, 
         return [ManifestEntry(ADD, *message.location, file) for message in added for file in message.new_files]
 
     every = list(messages.values())
-    with publisher.publishing(every):
+    with publisher.deleting_unless_published(every):
         for _ in parallel_map(partial(_copy, store, move), messages.items(), THREADS):
             pass
         snapshot = add_existing(publisher, missing)

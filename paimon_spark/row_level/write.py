@@ -137,13 +137,13 @@ def _change_files(
     publisher = table.committer(request.commit_user).publisher
     identity = publisher.identity(None, request.properties or None)
     removing: list[CommitMessage] = []
-    with publisher.publishing(messages):
+    with publisher.deleting_unless_published(messages):
         if not statement.may_repeat and counts.repeated:
             raise InvalidInputError(SEVERAL)
         if counts.removed and snapshot is not None:
             runner = _runner(target, "rewrite files of")
             removing = remove_rows(table.store, snapshot, counts.removed, runner=runner, progress=progress)
-        with publisher.publishing(removing):
+        with publisher.deleting_unless_published(removing):
             started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
             committed = commit_messages(publisher, [*removing, *messages], identity, started_from).snapshot
     buckets = {message.bucket_ref for message in (*removing, *messages)}

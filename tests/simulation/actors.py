@@ -76,9 +76,7 @@ def write_late(world: World, op: Op, record: Record) -> None:
         writer.write(arrow(rows, table))
         messages = writer.prepare_commit()
     world.scheduler.wait(1 + int(op.pick * 60))
-    publisher = table.committer().publisher
-    with publisher.publishing(messages):
-        commit_messages(publisher, messages, started_from=writer.started_from)
+    table.committer().publisher.publish_or_delete(commit_messages, messages, started_from=writer.started_from)
 
 
 def write_stale(world: World, op: Op, record: Record) -> None:
@@ -176,10 +174,8 @@ def statement(world: World, op: Op, record: Record) -> None:
         with table.writer() as writer:
             writer.write(arrow(changed, table), ["+U"] * len(changed))
             messages = writer.prepare_commit()
-        publisher = table.committer().publisher
-        with publisher.publishing(messages):
-            started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS).joined(writer.started_from)
-            commit_messages(publisher, messages, started_from=started_from)
+        started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS).joined(writer.started_from)
+        table.committer().publisher.publish_or_delete(commit_messages, messages, started_from=started_from)
 
     retry_on_conflict(run, 3)
 

@@ -132,7 +132,7 @@ MUTANTS = [
         "files kept after CommitUnknownError",
         [
             Edit(
-                _PUBLISHER + "publishing",
+                _PUBLISHER + "deleting_unless_published",
                 "raise  # the snapshot may refer to the files",
                 "delete_written_files(self.store, messages); raise",
             )

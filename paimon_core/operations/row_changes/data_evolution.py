@@ -143,7 +143,7 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         messages.append(CommitMessage(*work.location, new_files=(file,)))
 
     publisher = Publisher(store)
-    with publisher.publishing(messages):
+    with publisher.deleting_unless_published(messages):
         with raise_if_expired(store, snapshot):
             for _ in parallel_map(write, _touched(store, snapshot, fields, new.row_ids), threads=_WRITERS):
                 pass

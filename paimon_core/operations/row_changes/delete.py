@@ -280,7 +280,7 @@ def replace_rows(
         snapshot = _newest(store)
         deleting = _messages(store, snapshot, predicate, runner)
         publisher = Publisher(store, user)
-        with publisher.publishing(deleting):
+        with publisher.deleting_unless_published(deleting):
             started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
             identity = publisher.identity(None, properties)
             return commit_messages(publisher, [*deleting, *inserted], identity, started_from).snapshot

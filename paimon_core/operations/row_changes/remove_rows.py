@@ -135,7 +135,7 @@ def remove_rows(
     rewritten = [task for task in tasks if not marks and task.keeps_rows]
     remaining = [task for task in tasks if marks or not task.keeps_rows]
     messages = runner.run_all(store, rewritten, run, progress) if rewritten else []
-    with Publisher(store).publishing(messages):
+    with Publisher(store).deleting_unless_published(messages):
         return [*messages, *LOCAL.run_all(store, remaining, run, None)]
 
 

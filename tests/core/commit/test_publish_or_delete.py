@@ -81,7 +81,7 @@ def test_block_deletes_messages_that_it_appends(tmp_path):
 
     def block():
         appended = []
-        with Publisher(table.store).publishing(appended):
+        with Publisher(table.store).deleting_unless_published(appended):
             appended += messages
             raise CommitConflictError("a conflict")
 
