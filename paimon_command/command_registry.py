@@ -26,6 +26,7 @@ COMMANDS: tuple[click.Command, ...] = (
     metadata.partitions,
     reading.explain,
     maintenance.compact,
+    maintenance.rescale,
     maintenance.expire,
     maintenance.orphans,
     history.tag,

@@ -40,12 +40,14 @@ try:
     from paimon_core.manifest.commit_message import CommitMessage
     from paimon_core.manifest.data_file import DataFileMeta
     from paimon_core.migration.add_files import AddedFiles
-    from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest
+    from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest, RescaleRequest
+    from paimon_core.operations.compaction.rewrite_result import RewriteResult, RewrittenFiles
     from paimon_core.operations.history.expire_snapshots import Expired
     from paimon_core.operations.history.orphan_files import OrphanFiles
     from paimon_core.operations.history.table_branches import TableBranches
     from paimon_core.operations.history.table_consumers import TableConsumers
     from paimon_core.operations.history.table_tags import TableTags
+    from paimon_core.operations.row_changes.delete import DeletedRows
     from paimon_core.operations.table_maintenance import TableMaintenance
     from paimon_core.predicate.expr import col
     from paimon_core.read.stream import Stream
@@ -98,6 +100,7 @@ __all__ = [
     "DataField",
     "DataFileMeta",
     "DataSplit",
+    "DeletedRows",
     "DropColumn",
     "Expired",
     "Explanation",
@@ -114,6 +117,9 @@ __all__ = [
     "RemoveOption",
     "RenameColumn",
     "RepairReport",
+    "RescaleRequest",
+    "RewriteResult",
+    "RewrittenFiles",
     "Schema",
     "SetOption",
     "Snapshot",

@@ -44,6 +44,7 @@ from paimon_core.operations.analyze import (
 )
 from paimon_core.operations.compaction.after_commit import after_commit
 from paimon_core.operations.compaction.compact_table import plan_table
+from paimon_core.operations.compaction.rescale import outdated_files
 from paimon_core.operations.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
 from paimon_core.operations.history.read_guard import protect_read, protected_read
 from paimon_core.operations.history.rollback import rollback as roll_back
@@ -270,6 +271,7 @@ __all__ += [
     "SourceTable",
     "TableStatistics",
     "commit_statistics",
+    "outdated_files",
     "plan_table",
     "read_statistics",
     "roll_back",

@@ -125,9 +125,8 @@ class MaintainedTable:
         table = self._newest_table("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
-            return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).run(
-                request, progress=report
-            )
+            maintenance = TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name))
+            return maintenance.run(request, progress=report).snapshot
 
     def analyze(self, columns: Sequence[str] | str | None = None) -> Snapshot | None:
         """Compute statistics of the newest snapshot and commit them; return the new snapshot.

@@ -1,9 +1,12 @@
 """Row changes."""
 
+import time
+
 import click
 
 from paimon_command.invocation import Invocation, command
 from paimon_command.output import Answer
+from paimon_core.types.human_text import count, duration
 
 
 @command(
@@ -21,9 +24,14 @@ def delete(call: Invocation) -> Answer:
     if call["dry_run"]:
         table.maintenance  # noqa: B018  refuses a view that cannot be written
         rows = sum(batch.num_rows for batch in table.to_batches([first], where))
-        return Answer({"dry_run": True, "rows": rows}, f"{rows} rows of {table.path} match and would be deleted")
+        return Answer({"dry_run": True, "rows": rows}, f"{count(rows, 'row')} of {table.path} would be deleted")
     with call.runner(table.path) as runner, call.progress() as progress:
-        snapshot = table.delete(where, runner=runner, progress=progress)
-    if snapshot is None:
-        return Answer({"snapshot": None}, f"no row of {table.path} matches")
-    return Answer({"snapshot": snapshot.id}, f"the rows are deleted in snapshot {snapshot.id}")
+        started = time.monotonic()
+        deleted = table.delete_counted(where, runner=runner, progress=progress)
+    seconds = time.monotonic() - started
+    facts = {"snapshot": None, "rows": deleted.rows, "milliseconds": round(seconds * 1000)}
+    if deleted.snapshot is None:
+        return Answer(facts, f"no row of {table.path} matches")
+    rows = "the rows" if deleted.rows is None else count(deleted.rows, "row")
+    text = f"deleted {rows} in snapshot {deleted.snapshot.id}, in {duration(seconds)}"
+    return Answer({**facts, "snapshot": deleted.snapshot.id}, text)

@@ -35,6 +35,8 @@ class OperationMetrics:
 
     events: list[Metrics] = field(default_factory=list)
     """All measurements, in the order of their events."""
+    only: type[Metrics] = field(default=Metrics, compare=False)
+    """The class of measurements to collect; all others are dropped."""
 
     def of(self, kind: type[M]) -> list[M]:
         """Return the measurements of one class."""
@@ -113,13 +115,14 @@ def remove_listener(listener: Listener) -> None:
 
 
 @contextmanager
-def collect(*, all_threads: bool = False) -> Iterator[OperationMetrics]:
+def collect(*, all_threads: bool = False, only: type[Metrics] = Metrics) -> Iterator[OperationMetrics]:
     """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine only.
 
     Work that an operation delegates to its own threads is included. ``all_threads``: also collect from all other
-    threads of this process, such as the thread in which a Spark SQL statement calls Python.
+    threads of this process, such as the thread in which a Spark SQL statement calls Python. ``only``: the class of
+    measurements to collect, of this thread; without it, scans and reads are measured too.
     """
-    collected = OperationMetrics()
+    collected = OperationMetrics(only=only)
     if all_threads:
         add_listener(collected.events.append)
         try:
@@ -136,7 +139,8 @@ def collect(*, all_threads: bool = False) -> Iterator[OperationMetrics]:
 
 def listening(kind: type[Metrics]) -> bool:
     """Return True if a listener, a collection or the log receives measurements of this class."""
-    return bool(_listeners or _collections.get() or _log.isEnabledFor(kind.level))
+    collecting = any(issubclass(kind, collected.only) for collected in _collections.get())
+    return bool(_listeners or collecting or _log.isEnabledFor(kind.level))
 
 
 def emit(metrics: Metrics) -> None:
@@ -147,7 +151,8 @@ def emit(metrics: Metrics) -> None:
         texts = {f"paimon.{name}": str(value) for name, value in values.items()}
         _log.log(metrics.level, "%s", _text(values), extra={"paimon": values, "context": texts})
     for collected in _collections.get():
-        collected.events.append(metrics)
+        if isinstance(metrics, collected.only):
+            collected.events.append(metrics)
     for listener in _listeners:
         _call(listener, metrics)
 

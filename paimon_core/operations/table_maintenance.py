@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_core.errors import InvalidInputError
 from paimon_core.operations.compaction.compact_manifests import compact_manifests
 from paimon_core.operations.compaction.compact_table import compact_table
 from paimon_core.operations.compaction.materialize_vectors import materialize_vectors
-from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest
-from paimon_core.operations.compaction.rescale import rescale
+from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest, RescaleRequest
+from paimon_core.operations.compaction.rescale import check_rescale, rescale
 from paimon_core.operations.compaction.rewrite_indexes import rewrite_file_index
+from paimon_core.operations.compaction.rewrite_result import RewriteResult, measure_rewrite
 from paimon_core.operations.compaction.sort_compact import cluster_key, sort_table
 from paimon_core.operations.history.earliest import repair_earliest_snapshot
 from paimon_core.operations.history.expire import expire_after_commit, expire_table
@@ -64,15 +64,26 @@ class TableMaintenance:
         attempt to sort loses; CorruptedError for a file that is missing while its snapshot exists; OutOfRangeError if
         snapshots expire faster than a plan is made.
         """
-        return self.run(CompactionRequest.from_arguments(arguments), progress=progress)
+        return self.run(CompactionRequest.from_arguments(arguments), progress=progress).snapshot
 
-    def run(self, request: CompactionRequest, *, progress: Progress | None = None) -> Snapshot | None:
-        """Run a ``request``; ``progress``, the result and the errors as for `compact`. Returns the last snapshot."""
+    def run(self, request: CompactionRequest | RescaleRequest, *, progress: Progress | None = None) -> RewriteResult:
+        """Run a request as `compact` or `rescale` does; return the snapshot, and the files and bytes before and after.
+
+        Arguments and errors: see `compact` and `rescale`.
+        """
+        if isinstance(request, RescaleRequest):
+            return measure_rewrite(self.store, lambda: self._rescale(request, progress))
+        result = measure_rewrite(self.store, lambda: self._compact(request, progress))
+        if result.snapshot is not None:
+            expire_after_commit(self.store, dedicated=True)
+        return result
+
+    def _compact(self, request: CompactionRequest, progress: Progress | None) -> Snapshot | None:
         store = self.store
         if request.sorts:
             key = cluster_key(store, request.order_by, request.order_strategy)
             predicate = bound_filter(request.filter, store.schema.fields)
-            snapshot = sort_table(
+            return sort_table(
                 store,
                 key,
                 partitions=request.partitions,
@@ -80,11 +91,7 @@ class TableMaintenance:
                 runner=self.runner,
                 progress=progress,
             )
-        else:
-            snapshot = compact_table(store, request, runner=self.runner, progress=progress)
-        if snapshot is not None:
-            expire_after_commit(store, dedicated=True)
-        return snapshot
+        return compact_table(store, request, runner=self.runner, progress=progress)
 
     def expire_snapshots(
         self,
@@ -261,13 +268,13 @@ class TableMaintenance:
         Raises CommitConflictError if others changed a partition in every attempt, InvalidInputError if the old or the
         new number is not fixed.
         """
-        store = self.store
+        request = RescaleRequest(buckets=buckets, partitions=partitions, filter=filter)
+        return self._rescale(request, progress)
+
+    def _rescale(self, request: RescaleRequest, progress: Progress | None) -> Snapshot | None:
+        store, buckets = self.store, request.buckets
         if buckets is not None and buckets != store.schema.bucket:
-            if min(buckets, store.schema.bucket) <= 0:
-                raise InvalidInputError(
-                    f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed "
-                    "number of buckets can take the place of another; make a new table and copy the rows"
-                )
+            check_rescale(store, buckets)
             store = store.alter([SetOption("bucket", str(buckets))])
-        predicate = bound_filter(filter, store.schema.fields)
-        return rescale(store, partitions=partitions, filter=predicate, progress=progress, runner=self.runner)
+        predicate = bound_filter(request.filter, store.schema.fields)
+        return rescale(store, partitions=request.partitions, filter=predicate, progress=progress, runner=self.runner)

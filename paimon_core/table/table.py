@@ -23,7 +23,7 @@ from paimon_core.operations.history.table_consumers import TableConsumers
 from paimon_core.operations.history.table_tags import TableTags
 from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
 from paimon_core.operations.row_changes.data_evolution import update_columns
-from paimon_core.operations.row_changes.delete import delete_rows
+from paimon_core.operations.row_changes.delete import DeletedRows, delete_rows
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import bound_filter
@@ -217,10 +217,23 @@ class Table(StoredTable):
         commit changes the same rows, or the snapshot expires, the search is repeated. After ten attempts it raises
         CommitConflictError or OutOfRangeError. Raises InvalidInputError for an empty ``filter``.
         """
+        return self._delete(filter, progress, runner, count_dropped=False).snapshot
+
+    def delete_counted(
+        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
+    ) -> DeletedRows:
+        """Delete the rows that match as `delete` does, and return their number with the snapshot."""
+        return self._delete(filter, progress, runner, count_dropped=True)
+
+    def _delete(
+        self, filter: str | Predicate, progress: Progress | None, runner: Runner, *, count_dropped: bool
+    ) -> DeletedRows:
         predicate = bound_filter(filter, self._writable().schema.fields)
         if predicate is None:
             raise InvalidInputError("delete() needs a filter; truncate() removes all rows")
-        return expired_after(self._store, delete_rows(self._store, predicate, runner=runner, progress=progress))
+        deleted = delete_rows(self._store, predicate, runner=runner, progress=progress, count_dropped=count_dropped)
+        expired_after(self._store, deleted.snapshot)
+        return deleted
 
     def update_columns(self, data: Rows) -> Snapshot | None:
         """Update some columns of rows, in one commit. Returns `None` if ``data`` has no row.

@@ -4,6 +4,7 @@ import time
 from datetime import datetime, timedelta
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
+_AGES = (("year", 31_557_600), ("month", 2_629_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -22,6 +23,25 @@ def size(number: int) -> str:
         value, power = value / 1024, power + 1
     unit = _UNITS[power]
     return f"{value:.{0 if value >= 99.5 else 1}f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as text: ``3.4 s``, ``2 min 5 s``, ``3 h 20 min``."""
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds) // 60
+    return f"{minutes} min {round(seconds) % 60} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def age(millis: int) -> str:
+    """Return an age (ms) in words, in its largest whole unit: ``6 minutes ago``."""
+    if millis < 0:
+        return "in the future"
+    seconds = millis // 1000
+    for unit, length in _AGES:
+        if seconds >= length:
+            return f"{count(seconds // length, unit)} ago"
+    return "just now"
 
 
 def share(part: int, whole: int) -> str:

@@ -45,6 +45,7 @@ CALLS = {
     "partitions": ["{t}"],
     "read": ["{t}"],
     "repair": ["{t}", "--deep"],
+    "rescale": ["{t}", "2"],
     "rollback": ["{t}", "2"],
     "schema": ["{t}"],
     "show": ["{t}"],
@@ -55,7 +56,7 @@ CALLS = {
 }
 LINES = {"tail": ["{t}", "--from", "1", "--once"]}
 """Commands that print an object on each line."""
-CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "repair", "rollback", "tag")
+CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "repair", "rescale", "rollback", "tag")
 
 
 def test_every_command_is_tried():
@@ -262,20 +263,54 @@ def test_tail_ends_quietly_with_ctrl_c(table):
 def test_subcommands_return_result_of_their_dry_run(table):
     planned = answer("compact", table.path, "--full", "--dry-run")
     assert planned["tasks"] == 1
-    assert answer("compact", table.path, "--full") == {"snapshot": 4}
-    assert answer("compact", table.path, "--full") == {"snapshot": None}
+    compacted = answer("compact", table.path, "--full")
+    assert (compacted["snapshot"], compacted["files_before"], compacted["bytes_before"]) == (4, 3, planned["bytes"])
+    assert (compacted["files_after"], compacted["rows_before"], compacted["rows_after"]) == (1, 6, 4)
+    again = answer("compact", table.path, "--full")
+    assert (again["snapshot"], again["files_before"], again["files_after"]) == (None, 0, 0)
     expiry = ("expire", table.path, "--retain-max", "1", "--retain-min", "1")
     planned = answer(*expiry, "--dry-run")
     done = answer(*expiry)
+    assert done.pop("milliseconds") >= 0
     assert planned == {"dry_run": True, **done}
+    assert done["bytes"] > compacted["bytes_before"]
     assert done["snapshots"] == [1, 2, 3]
     assert answer("delete", table.path, "--where", "id >= 2", "--dry-run")["rows"] == 2
-    assert answer("delete", table.path, "--where", "id >= 2") == {"snapshot": 5}
+    deleted = answer("delete", table.path, "--where", "id >= 2")
+    assert (deleted["snapshot"], deleted["rows"]) == (5, 2)
     assert {row["id"] for row in answer("read", table.path)} == {0, 1}
-    assert answer("delete", table.path, "--where", "id >= 2") == {"snapshot": None}
+    again = answer("delete", table.path, "--where", "id >= 2")
+    assert (again["snapshot"], again["rows"]) == (None, 0)
     planned = answer("rollback", table.path, "v2", "--dry-run")
     assert planned == {"dry_run": True, **answer("rollback", table.path, "v2")}
     assert planned["lost_snapshots"] == [4, 5]
+
+
+def test_results_for_people_have_sizes_counts_and_time(table):
+    size, time = r"\d[\d.,]* (B|KiB)", r"\d+\.\d s"
+    compacted = run("compact", table.path, "--full").stdout
+    assert re.fullmatch(rf"compacted in snapshot 4: 3 files of {size} became 1 of {size}, in {time}\n", compacted)
+    assert run("compact", table.path, "--full").stdout == "nothing to compact\n"
+    deleted = run("delete", table.path, "--where", "id = 2").stdout
+    assert re.fullmatch(rf"deleted 1 row in snapshot 5, in {time}\n", deleted)
+    expiry = ("expire", table.path, "--retain-max", "1", "--retain-min", "1")
+    counts = rf"4 snapshots, 0 changelogs and \d+ files of {size}"
+    assert re.fullmatch(rf"{counts} would be removed\n", run(*expiry, "--dry-run").stdout)
+    assert re.fullmatch(rf"{counts} removed, in {time}\n", run(*expiry).stdout)
+    assert run("orphans", table.path).stdout == "0 files of 0 B that nothing refers to\n"
+    assert re.fullmatch(rf"0 files of 0 B deleted, in {time}\n", run("orphans", table.path, "--yes").stdout)
+
+
+def test_rescale_rewrites_partitions_with_other_number_of_buckets(table):
+    planned = answer("rescale", table.path, "2", "--dry-run")
+    assert (planned["partitions"], planned["files"]) == (1, 3)
+    assert "1 partition of 3 files of" in run("rescale", table.path, "2", "--dry-run").stdout
+    done = answer("rescale", table.path, "2")
+    assert (done["files_before"], done["bytes_before"]) == (3, planned["bytes"])
+    assert (done["files_after"], done["rows_after"]) == (2, 4)
+    assert answer("rescale", table.path)["snapshot"] is None
+    assert run("rescale", table.path).stdout == "nothing to rescale\n"
+    assert run("rescale", table.path, "0").exit_code == 2
 
 
 def test_old_state_is_restored_and_no_snapshot_is_lost(table):
@@ -503,7 +538,8 @@ def test_expiry_that_is_killed_ends_same_when_run_again(tmp_path, at):
 def test_work_is_spread_over_spark(table):
     given = ("--spark", "local[2]", "--json")
     compacted = process("compact", table.path, "--full", *given)
-    assert json.loads(compacted.stdout) == {"snapshot": 4}, compacted.stderr
+    told = json.loads(compacted.stdout)
+    assert (told["snapshot"], told["files_before"], told["files_after"]) == (4, 3, 1), compacted.stderr
     wrong = process("orphans", table.path, "--spark", "nonsense://x")
     assert (wrong.returncode, "Spark does not start with master 'nonsense://x'" in wrong.stderr) == (1, True)
 

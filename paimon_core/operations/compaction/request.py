@@ -1,4 +1,4 @@
-"""CompactionRequest: what a compaction rewrites, for every interface."""
+"""Requests of a compaction and of a rescale, for every interface."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,6 +19,18 @@ class CompactionArguments(TypedDict, total=False):
     partitions: Sequence[Mapping[str, object]] | None
     filter: Filter
     buckets: Sequence[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaleRequest:
+    """The partitions to rewrite with another number of buckets."""
+
+    buckets: int | None = None
+    """The new number of buckets; `None`: the number of the option ``bucket``."""
+    partitions: Sequence[Mapping[str, object]] | None = None
+    """The partitions to rewrite, each {column: value}; `None`: all partitions."""
+    filter: Filter = None
+    """A filter on partition columns; `None`: all partitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

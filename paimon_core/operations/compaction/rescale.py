@@ -18,12 +18,15 @@ from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.operations.compaction.compact import plan_compaction, run_task
+from paimon_core.operations.compaction.request import RescaleRequest
 from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.operations.jobs.task import PlanRequest, partition_choice
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.read.table_read import TableRead
 from paimon_core.row.bucket import buckets
 from paimon_core.scan.entries import live_entries, partitions_predicate
@@ -62,6 +65,55 @@ def rescale(
     Raises InvalidInputError for a table without a fixed number of buckets, CommitConflictError if other commits changed
     a partition in every attempt, OutOfRangeError if its snapshot had also expired. Finished partitions stay rescaled.
     """
+    outdated = outdated_partitions(store, store.schema.bucket, partitions=partitions, filter=filter)
+    sizes = {partition: sum(file.file_size for file in files) for partition, files in outdated.items()}
+    total, bytes_done, snapshot = sum(sizes.values()), 0, None
+    for partition in sorted(outdated, key=store.partition_path):
+        snapshot = retry_on_conflict(partial(_rewrite, store, partition, runner), _ATTEMPTS) or snapshot
+        bytes_done += sizes[partition]
+        if progress is not None:
+            progress(bytes_done, total)
+    return snapshot
+
+
+def check_rescale(store: FileStore, buckets: int) -> None:
+    """Raise InvalidInputError if ``buckets`` or the table's number of buckets is not a fixed number."""
+    if min(buckets, store.schema.bucket) <= 0:
+        raise InvalidInputError(
+            f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed number "
+            "of buckets can take the place of another; make a new table and copy the rows"
+        )
+
+
+def outdated_files(store: FileStore, request: RescaleRequest) -> dict[bytes, list[DataFileMeta]]:
+    """Return the partitions that a rescale would rewrite now, with their data files. Nothing is changed.
+
+    Raises InvalidInputError if the old or the new number of buckets is not fixed.
+    """
+    predicate = bound_filter(request.filter, store.schema.fields)
+    buckets = store.schema.bucket if request.buckets is None else request.buckets
+    if buckets != store.schema.bucket:
+        check_rescale(store, buckets)
+    return outdated_partitions(store, buckets, partitions=request.partitions, filter=predicate)
+
+
+def outdated_partitions(
+    store: FileStore,
+    buckets: int,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+) -> dict[bytes, list[DataFileMeta]]:
+    """Return the partitions that a rescale to a number of buckets would rewrite, with their data files.
+
+    Args:
+        store: the table to rescale.
+        buckets: the number of buckets to compare with.
+        partitions: the partitions to look at, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns; ``None``: all partitions.
+
+    Raises InvalidInputError for a table without a fixed number of buckets.
+    """
     check_writable(store.schema)
     if store.schema.bucket <= 0:
         raise InvalidInputError(
@@ -69,19 +121,13 @@ def rescale(
             "nothing to rescale"
         )
     partition_filter = partition_choice(store, partitions, filter)
-    sizes: dict[bytes, int] = {}
+    files: dict[bytes, list[DataFileMeta]] = {}
     outdated = set()
     for entry in retry_on_conflict(partial(_live, store, partition_filter), _ATTEMPTS):
-        sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
-        if entry.total_buckets != store.schema.bucket:
+        files.setdefault(entry.partition, []).append(entry.file)
+        if entry.total_buckets != buckets:
             outdated.add(entry.partition)
-    total, bytes_done, snapshot = sum(sizes[partition] for partition in outdated), 0, None
-    for partition in sorted(outdated, key=store.partition_path):
-        snapshot = retry_on_conflict(partial(_rewrite, store, partition, runner), _ATTEMPTS) or snapshot
-        bytes_done += sizes[partition]
-        if progress is not None:
-            progress(bytes_done, total)
-    return snapshot
+    return {partition: files[partition] for partition in outdated}
 
 
 def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:

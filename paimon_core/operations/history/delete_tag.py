@@ -44,6 +44,7 @@ from paimon_core.operations.history.referenced_names import (
 from paimon_core.operations.history.snapshot_deletion import (
     DeletionPlan,
     Paths,
+    PlannedFile,
     delete_files,
     index_files,
     statistics_file,
@@ -129,7 +130,8 @@ class _Metadata:
             manifests |= {meta.file_name: meta for meta in metas or () if meta.file_name not in manifests}
             lists[name] = [manifests[meta.file_name].file_name for meta in metas or ()]  # one object for all lists
         indexes = list({s.index_manifest: None for s in snapshots if s.index_manifest is not None})
-        others: Paths = {name: [store.manifests.path(name)] for name in (*lists, *manifests, *indexes)}
+        named = (*lists, *manifests, *indexes)
+        others: Paths = {name: PlannedFile([store.manifests.path(name)]) for name in named}
         for _, files in _read_all(store, indexes, partial(index_files, store)):
             others |= files or {}
         for statistics in {s.statistics for s in snapshots if s.statistics is not None}:
@@ -175,7 +177,7 @@ def _delete_unneeded(store: FileStore, metadata: _Metadata) -> int:
         ) from error
     unneeded = ~contains(needed, name_hashes(list(metadata.others)))
     others = dict(compress(metadata.others.items(), unneeded.tolist()))
-    paths = DeletionPlan({}, _data_files(store, metadata, alive, needed) | others).paths(store, ())
+    paths, _ = DeletionPlan({}, _data_files(store, metadata, alive, needed) | others).paths(store, ())
     delete_files(store, paths)
     return len(paths)
 
@@ -212,5 +214,5 @@ def _unknown(store: FileStore, meta: ManifestFileMeta, data: bytes, needed: Hash
             entry, index = origins[at]
             name = file_names(entry.file)[index]
             if name not in paths:  # a merged manifest repeats the entries of its sources
-                paths[name] = store.deletable_paths(entry.bucket_ref, entry.file)[index : index + 1]
+                paths[name] = PlannedFile(store.deletable_paths(entry.bucket_ref, entry.file)[index : index + 1])
     return ManifestNames(np.concatenate([p.hashes for p in parts]), np.concatenate([p.signs for p in parts]))

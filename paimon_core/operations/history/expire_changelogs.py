@@ -52,12 +52,12 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
         names |= metadata_files(store, snapshot).keys()
     if following is not None:
         names |= metadata_files(store, following, strict=False).keys()
-    paths = plan.paths(store, names)
+    paths, size = plan.paths(store, names)
     if not dry_run:
         changelogs.remove([changelog.id for changelog in expiring])
         store.sync(changelogs.path(changelog.id) for changelog in expiring)
         delete_files(store, paths)
-    return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths))
+    return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths), bytes=size)
 
 
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:

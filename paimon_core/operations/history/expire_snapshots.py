@@ -34,18 +34,32 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The result of an expiry: ids of snapshots, ids of changelogs that outlived snapshots, and the number of files."""
+    """The result of an expiry.
+
+    Args:
+        snapshots: the ids of the expired snapshots.
+        changelogs: the ids of the expired changelogs that outlived their snapshots.
+        files: the number of deleted files, besides snapshots and changelogs themselves.
+        bytes: the bytes of these files, without files whose size the metadata does not store: statistics, and index
+            files next to data files.
+    """
 
     snapshots: tuple[int, ...] = ()
     changelogs: tuple[int, ...] = ()
     files: int = 0
+    bytes: int = 0
 
     def __repr__(self) -> str:
         snapshots, changelogs = len(self.snapshots), len(self.changelogs)
-        return f"Expired(snapshots: {snapshots}, changelogs: {changelogs}, files: {self.files})"
+        return f"Expired(snapshots: {snapshots}, changelogs: {changelogs}, files: {self.files}, bytes: {self.bytes})"
 
     def __add__(self, other: "Expired") -> "Expired":
-        return Expired(self.snapshots + other.snapshots, self.changelogs + other.changelogs, self.files + other.files)
+        return Expired(
+            self.snapshots + other.snapshots,
+            self.changelogs + other.changelogs,
+            self.files + other.files,
+            self.bytes + other.bytes,
+        )
 
 
 def expire_snapshots(
@@ -83,7 +97,8 @@ def expire_snapshots(
             raise
         return Expired()
     if dry_run:
-        return Expired(tuple(s.id for s in expiring), files=len(plan.paths(store, names)))
+        paths, size = plan.paths(store, names)
+        return Expired(tuple(s.id for s in expiring), files=len(paths), bytes=size)
     if keeps_changes:
         changelogs = store.changelogs
         changelogs.keep(expiring)
@@ -94,9 +109,9 @@ def expire_snapshots(
     if removed != expiring or not _is_after(store, after):
         return Expired(tuple(s.id for s in removed))
     added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
-    paths = plan.paths(store, names | _of_new_tags(store, plan, added))
+    paths, size = plan.paths(store, names | _of_new_tags(store, plan, added))
     delete_files(store, paths)
-    return Expired(tuple(s.id for s in expiring), files=len(paths))
+    return Expired(tuple(s.id for s in expiring), files=len(paths), bytes=size)
 
 
 def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> list[Snapshot]:

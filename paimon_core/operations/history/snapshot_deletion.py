@@ -30,18 +30,39 @@ from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import is_bucket_name, statistics_directory
 
-Paths = dict[str, Sequence[str]]
-"""The paths to delete for each file name, including files that are deleted together with the file."""
 _log = logging.getLogger(__name__)
 _DELTAS = 4  # snapshots whose entries are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file to delete.
+
+    Args:
+        paths: the paths of the file and of files that are deleted together with it; empty: it must not be deleted.
+        size: the bytes of the file; 0: the metadata does not store its size.
+    """
+
+    paths: Sequence[str]
+    size: int = 0
+
+
+Paths = dict[str, PlannedFile]
+"""The files to delete by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeletedFile:
-    """A data file, or only an index file of a data file, and the id of the snapshot that deleted it."""
+    """A data file, or only an index file of a data file (``is_index``), and the id of the snapshot that deleted it."""
 
     entry: ManifestEntry
     at: int
+    is_index: bool = False
+
+    @property
+    def size(self) -> int:
+        """The bytes of the data file; 0 for an index file, whose size the metadata does not store."""
+        return 0 if self.is_index else self.entry.file.file_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +72,23 @@ class DeletionPlan:
     data: Mapping[str, DeletedFile]
     others: Paths
 
-    def paths(self, store: FileStore, needed: Collection[str]) -> list[str]:
-        """Return the paths to delete, including index files of data files, except files named in ``needed``.
+    def paths(self, store: FileStore, needed: Collection[str]) -> tuple[list[str], int]:
+        """Return the paths to delete, including index files of data files, and the bytes of the files.
 
-        Files outside the table's directory are left out with a warning, unless an option allows their root.
+        Files outside the table's directory are left out with a warning, unless an option allows their root. The bytes
+        leave out files whose size the metadata does not store, such as index files of data files and statistics.
+
+        Args:
+            store: the table to delete from.
+            needed: the names of files to keep.
         """
-        data = [deleted.entry for name, deleted in self.data.items() if name not in needed]
-        paths: list[Sequence[str]] = [store.deletable_paths(e.bucket_ref, e.file) for e in data]
-        paths += [several for name, several in self.others.items() if name not in needed]
-        outside = sum(not several for several in paths)
+        files = [
+            PlannedFile(store.deletable_paths(deleted.entry.bucket_ref, deleted.entry.file), deleted.size)
+            for name, deleted in self.data.items()
+            if name not in needed
+        ]
+        files += [file for name, file in self.others.items() if name not in needed]
+        outside = sum(not file.paths for file in files)
         if outside:
             _log.warning(
                 "%d files of %s are outside its directory and are not deleted: to delete them, add their roots to the "
@@ -68,7 +97,7 @@ class DeletionPlan:
                 hide_secrets(store.root),
                 DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,
             )
-        return [path for several in paths for path in several]
+        return [path for file in files for path in file.paths], sum(file.size for file in files if file.paths)
 
 
 def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
@@ -96,7 +125,10 @@ def _replaced_indexes(deleted: DeletedFile, again: DataFileMeta) -> dict[str, De
     """Return the index files of a deleted data file that the file no longer has when it is added again."""
     entry = deleted.entry
     dropped = [name for name in entry.file.extra_files if name not in again.extra_files]
-    return {name: DeletedFile(replace(entry, file=entry.file.extra_file(name)), deleted.at) for name in dropped}
+    return {
+        name: DeletedFile(replace(entry, file=entry.file.extra_file(name)), deleted.at, is_index=True)
+        for name in dropped
+    }
 
 
 def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
@@ -105,8 +137,10 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
     if name is None:
         return {}
     entries = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
-    files: Paths = {e.file.file_name: store.deletable_paths(e.bucket_ref, e.file) for e in entries}
-    return files | _listed(store, name, strict=strict)
+    files: Paths = {
+        e.file.file_name: PlannedFile(store.deletable_paths(e.bucket_ref, e.file), e.file.file_size) for e in entries
+    }
+    return files | _listed(store, name, snapshot.changelog_manifest_list_size, strict=strict)
 
 
 def metadata_files(store: FileStore, snapshot: Snapshot, *, strict: bool = True) -> Paths:
@@ -120,17 +154,15 @@ def metadata_files(store: FileStore, snapshot: Snapshot, *, strict: bool = True)
 
 def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
     """Return the base and delta manifest lists of a snapshot and their manifests. ``strict``: see `metadata_files`."""
-    lists = snapshot.base_manifest_list, snapshot.delta_manifest_list
-    return {
-        name: path for manifest_list in lists for name, path in _listed(store, manifest_list, strict=strict).items()
-    }
+    base = _listed(store, snapshot.base_manifest_list, snapshot.base_manifest_list_size, strict=strict)
+    return base | _listed(store, snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, strict=strict)
 
 
 def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
     """Return the index manifest of a snapshot, its indexes and its statistics. ``strict``: see `metadata_files`."""
     files = {} if snapshot.statistics is None else statistics_file(store, snapshot.statistics)
     if snapshot.index_manifest is not None:
-        files[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
+        files[snapshot.index_manifest] = PlannedFile([store.manifests.path(snapshot.index_manifest)])
         with _ignore_missing(missing=not strict):
             files |= index_files(store, snapshot.index_manifest)
     return files
@@ -138,12 +170,15 @@ def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Pa
 
 def index_files(store: FileStore, index_manifest: str) -> Paths:
     """Return the index files of an index manifest."""
-    return {index.file_name: store.deletable_index_paths(index) for index in store.manifests.read_index(index_manifest)}
+    return {
+        index.file_name: PlannedFile(store.deletable_index_paths(index), index.file_size)
+        for index in store.manifests.read_index(index_manifest)
+    }
 
 
 def statistics_file(store: FileStore, name: str) -> Paths:
     """Return the statistics file of this name."""
-    return {name: [join(statistics_directory(store.root), name)]}
+    return {name: PlannedFile([join(statistics_directory(store.root), name)])}
 
 
 def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
@@ -264,9 +299,10 @@ def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry
     return entries
 
 
-def _listed(store: FileStore, name: str, *, strict: bool) -> Paths:
-    names = [name, *(meta.file_name for meta in _metas(store, name, strict=strict))]
-    return {name_: [store.manifests.path(name_)] for name_ in names}
+def _listed(store: FileStore, name: str, size: int | None, *, strict: bool) -> Paths:
+    """Return a manifest list and its manifests. ``size``: the bytes of the list; `None`: unknown."""
+    sizes = {name: size or 0, **{meta.file_name: meta.file_size for meta in _metas(store, name, strict=strict)}}
+    return {file: PlannedFile([store.manifests.path(file)], bytes_) for file, bytes_ in sizes.items()}
 
 
 def _metas(store: FileStore, name: str, *, strict: bool) -> list[ManifestFileMeta]:

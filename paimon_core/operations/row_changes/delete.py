@@ -23,7 +23,7 @@ from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitUnknownError, UnsupportedError
+from paimon_core.errors import CommitUnknownError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -59,10 +59,32 @@ from paimon_core.write.table_write import TableWrite
 RETRIES = 10  # attempts, if other commits change the same files each time
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedRows:
+    """The result of a delete.
+
+    Args:
+        rows: the number of deleted rows; `None`: unknown, because whole partitions were dropped without reading them,
+            or deletion vectors of another engine do not store their number of rows.
+        snapshot: the last new snapshot; `None`: no row matched.
+    """
+
+    rows: int | None
+    snapshot: Snapshot | None
+
+
+_NO_ROWS = DeletedRows(0, None)
+
+
 def delete_rows(
-    store: FileStore, predicate: Predicate, *, runner: Runner = LOCAL, progress: Progress | None = None
-) -> Snapshot | None:
-    """Delete the rows that match a predicate; return the last new snapshot, ``None`` if no row matches.
+    store: FileStore,
+    predicate: Predicate,
+    *,
+    runner: Runner = LOCAL,
+    progress: Progress | None = None,
+    count_dropped: bool = True,
+) -> DeletedRows:
+    """Delete the rows that match a predicate; return their number and the last new snapshot.
 
     A predicate on partition columns only drops these partitions without reading them. Exception: a table with a primary
     key and ``delete.force-produce-changelog`` gets a row of kind -D for each row.
@@ -72,6 +94,7 @@ def delete_rows(
         predicate: a bound predicate.
         runner: reads and rewrites the files of a table without a primary key.
         progress: called after every task with the bytes done and the total bytes; ``None``: no progress reports.
+        count_dropped: True to count the rows of dropped partitions; this reads their metadata once more.
 
     Raises UnsupportedError if the table's options do not allow deletes, CommitConflictError if every attempt met a
     conflict, OutOfRangeError if the snapshot of the last attempt expired before it was read, CorruptedError for a file
@@ -80,7 +103,7 @@ def delete_rows(
     check_writable(store.schema)
     check_deletes(store.schema)
     if drops_partitions(store.schema, predicate):
-        return retry_on_conflict(partial(_drop, store, predicate), RETRIES)
+        return retry_on_conflict(partial(_drop, store, predicate, count_dropped=count_dropped), RETRIES)
     if store.schema.primary_keys:
         return retry_on_conflict(partial(_retract, store, predicate), RETRIES)
     return retry_on_conflict(partial(_delete_in_files, store, predicate, runner, progress), RETRIES)
@@ -191,14 +214,33 @@ def _drop_unread(
     return replace_files(publisher, (), predicate, read_at=snapshot, identity=identity).snapshot
 
 
-def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    """Drop whole partitions without reading them."""
+def _drop(store: FileStore, predicate: Predicate, *, count_dropped: bool) -> DeletedRows:
+    """Drop whole partitions without reading them; count their rows if metadata determines the number."""
     latest = _newest(store)
     if latest is None:
-        return None
+        return _NO_ROWS
     with raise_if_expired(store, latest):
         live = live_entries(store, latest, partition=predicate, with_stats=False).live
-    return replace_files(Publisher(store), (), predicate).snapshot if live else None
+    snapshot = replace_files(Publisher(store), (), predicate).snapshot if live else None
+    if snapshot is None:
+        return _NO_ROWS
+    return DeletedRows(_dropped_rows(store, predicate, snapshot) if count_dropped else None, snapshot)
+
+
+def _dropped_rows(store: FileStore, predicate: Predicate, snapshot: Snapshot) -> int | None:
+    """Return the rows that matched just before a snapshot dropped them; `None`: metadata does not determine them."""
+    if bucket_mode(store.schema) is BucketMode.POSTPONE:
+        return None
+    try:
+        base = store.snapshots.get(snapshot.id - 1)
+        if not snapshot.was_built_on(base):
+            return None
+        with raise_if_expired(store, base):
+            scan = TableScan(store.with_options(shows_all(store.schema)), base, predicate)
+            counted = aggregate(scan, (), [Function("count")])
+    except OutOfRangeError:
+        return None
+    return None if counted is None else int(counted[0][0])
 
 
 # ---- with a primary key
@@ -209,11 +251,11 @@ def shows_all(schema: TableSchema) -> dict[str, str]:
     return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if TableTraits(schema).deletion_vectors else {}
 
 
-def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
+def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
     """Write a row of kind -D for every matching row of the newest snapshot; commit if these rows are unchanged."""
-    snapshot = _newest(store)
+    snapshot, rows = _newest(store), 0
     if snapshot is None:
-        return None
+        return _NO_ROWS
     visible_store = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
     read = TableRead(visible_store, store.schema.fields, predicate)
     publisher, started_from = Publisher(store), StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
@@ -221,20 +263,36 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
         for split in TableScan(visible_store, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
+                rows += batch.num_rows
         messages = writer.prepare_commit()
-    return publisher.publish_or_delete(commit_messages, messages, started_from=started_from).snapshot
+    result = publisher.publish_or_delete(commit_messages, messages, started_from=started_from)
+    return DeletedRows(rows, result.snapshot)
 
 
 # ---- without a primary key
 
 
-def _delete_in_files(
-    store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
-) -> Snapshot | None:
+def _delete_in_files(store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None) -> DeletedRows:
     messages = _messages(store, _newest(store), predicate, runner, progress)
     if not messages:
-        return None
-    return Publisher(store).publish_or_delete(commit_messages, messages).snapshot
+        return _NO_ROWS
+    return DeletedRows(_removed_rows(messages), Publisher(store).publish_or_delete(commit_messages, messages).snapshot)
+
+
+def _removed_rows(messages: Sequence[CommitMessage]) -> int | None:
+    """Return the rows that messages remove from files; `None` if a deletion vector does not store its number of rows.
+
+    A vector holds the rows that were deleted before, too, so the rows of the vectors that it replaces are subtracted.
+    """
+    rows = 0
+    for message in messages:
+        rows += sum(f.row_count for f in message.deleted_files) - sum(f.row_count for f in message.new_files)
+        for sign, indexes in ((1, message.new_indexes), (-1, message.deleted_indexes)):
+            for stored in (r.cardinality for index in indexes for r in index.deletion_ranges or ()):
+                if stored is None:
+                    return None
+                rows += sign * stored
+    return rows
 
 
 def _messages(

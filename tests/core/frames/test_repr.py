@@ -88,10 +88,9 @@ def test_repr_of_snapshot_has_its_kind_and_rows(table):
 
 def test_repr_of_results_has_numbers(table, tmp_path):
     fault = Fault("missing-manifest", "p", "m")
-    assert repr(table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")) == (
-        "Expired(snapshots: 1, changelogs: 0, files: 2)"
-    )
-    assert repr(Expired(tuple(range(5000)))) == "Expired(snapshots: 5000, changelogs: 0, files: 0)"
+    expired = table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")
+    assert repr(expired) == f"Expired(snapshots: 1, changelogs: 0, files: 2, bytes: {expired.bytes})"
+    assert repr(Expired(tuple(range(5000)))) == "Expired(snapshots: 5000, changelogs: 0, files: 0, bytes: 0)"
     assert repr(table.maintenance.remove_orphan_files()) == "OrphanFiles(files: 0, bytes: 0)"
     assert repr(table.verify()).startswith("VerifyReport(sound, branches: 1, snapshots: 1, files: ")
     assert repr(VerifyReport((fault, fault), 1, 2, 3)) == (
