@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from paimon_command import completions
 from paimon_command.location import catalog_of, open_any_table, open_table
 from paimon_command.output import Answer, Output
 from paimon_command.progress import progress_bar
@@ -79,7 +80,7 @@ def command(
         dry_run: True to add an option ``--dry-run``.
         spark: True to add an option ``--spark``.
     """
-    given = [click.Argument(["table"])] if table else []
+    given = [click.Argument(["table"], shell_complete=completions.tables)] if table else []
     shared = [*_SHARED, *([_DRY_RUN] if dry_run else []), *([_SPARK] if spark else [])]
 
     def made(run: Callable[[Invocation], Answer | None]) -> click.Command:
@@ -139,7 +140,7 @@ _SHARED = (
 )
 _DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Change nothing; say what would change.")
 _SPARK = click.Option(
-    ["--spark"], metavar="MASTER", help="Spread the work over Spark: 'local[4]', 'spark://host:7077', 'yarn' ..."
+    ["--spark"], metavar="MASTER", help="Spread the work over Spark: 'local[4]', 'spark://host:7077' or 'yarn'."
 )
 
 WHEN = (
@@ -154,7 +155,13 @@ WHEN = (
 """Options for time travel; see `Invocation.when`."""
 
 FILTER = click.Option(["--filter"], metavar="TEXT", help="Only rows that match, such as \"a > 1 AND b IN ('x')\".")
-COLUMNS = click.Option(["--columns"], metavar="A,B", callback=lambda c, p, v: split(v), help="Only these columns.")
+COLUMNS = click.Option(
+    ["--columns"],
+    metavar="A,B",
+    callback=lambda c, p, v: split(v),
+    shell_complete=completions.columns,
+    help="Only these columns.",
+)
 
 
 def split(text: str | None) -> list[str] | None:

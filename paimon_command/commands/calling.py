@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from paimon_command import completions
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table
 from paimon_command.output import Answer
@@ -36,8 +37,8 @@ class CommandCall(Call):
 
 @command(
     "call",
-    click.Argument(["procedure"], required=False),
-    click.Argument(["arguments"], nargs=-1, metavar="[NAME=VALUE]..."),
+    click.Argument(["procedure"], required=False, shell_complete=completions.procedures),
+    click.Argument(["arguments"], nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completions.procedure_arguments),
     table=False,
     spark=True,
 )

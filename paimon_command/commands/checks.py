@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import click
 
+from paimon_command import completions
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table, storage_options
 from paimon_command.output import Answer
@@ -55,7 +56,10 @@ def repair(call: Invocation) -> Answer:
     return Answer(found, str(report), problem=not report.sound)
 
 
-@command("doctor", click.Argument(["within"], required=False, metavar="[TABLE|WAREHOUSE]"), table=False)
+_WITHIN = click.Argument(["within"], required=False, metavar="[TABLE|WAREHOUSE]", shell_complete=completions.tables)
+
+
+@command("doctor", _WITHIN, table=False)
 def doctor(call: Invocation) -> Answer:
     """Test the storage for the needs of a commit, and print the settings to change. Exit code 1: a test failed.
 

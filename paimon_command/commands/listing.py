@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from paimon_command import completions
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, storage_options
 from paimon_command.output import Answer, Output, shown
@@ -19,7 +20,12 @@ _NO_TABLES = "(no tables)"
 _EXAMPLE = "shop.db"
 
 
-@command("ls", click.Argument(["within"], required=False, metavar="[WAREHOUSE|DATABASE]"), table=False)
+_WITHIN = click.Argument(
+    ["within"], required=False, metavar="[WAREHOUSE|DATABASE]", shell_complete=completions.databases
+)
+
+
+@command("ls", _WITHIN, table=False)
 def ls(call: Invocation) -> Answer:
     """List the databases of a warehouse with their tables, or the tables of one database."""
     within, database = call["within"], None

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import click
 
+from paimon_command.completions import columns
 from paimon_command.invocation import Invocation, command, split
 from paimon_command.output import Answer
 from paimon_core import CompactionRequest, RescaleRequest, RewriteResult, Table, TableMaintenance
@@ -28,7 +29,11 @@ _OLDER_THAN = click.Option(["--older-than"], metavar="TIME", help="Before this t
     _WHERE,
     click.Option(["--buckets"], metavar="0-99,150", help="Only these buckets; default: all."),
     click.Option(
-        ["--order-by"], metavar="A,B", callback=lambda c, p, v: split(v), help="Sort the rows by these columns."
+        ["--order-by"],
+        metavar="A,B",
+        callback=lambda c, p, v: split(v),
+        shell_complete=columns,
+        help="Sort the rows by these columns.",
     ),
     click.Option(["--order-strategy"], type=click.Choice(["order", "zorder", "hilbert", "auto"]), help="How to sort."),
     dry_run=True,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from paimon_command import completions
 from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
 from paimon_command.output import Answer, rows_of, to_json
 from paimon_command.spark import spark_explanation, spark_session
@@ -54,7 +55,12 @@ def read(call: Invocation) -> Answer | None:
     return None
 
 
-@command("get", click.Argument(["key"], nargs=-1, required=True, metavar="COLUMN=VALUE..."), COLUMNS)
+_KEY = click.Argument(
+    ["key"], nargs=-1, required=True, metavar="COLUMN=VALUE...", shell_complete=completions.key_columns
+)
+
+
+@command("get", _KEY, COLUMNS)
 def get(call: Invocation) -> Answer:
     """Look up the row of a primary key. Exit code 1: no row has this key."""
     table = call.table()

@@ -60,8 +60,9 @@ CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "rep
 
 
 def test_every_command_is_tried():
-    assert {one.name for one in COMMANDS} == CALLS.keys() | LINES.keys()
-    assert {one.name for one in COMMANDS if "dry_run" in {p.name for p in one.params}} == set(CHANGES)
+    assert COMMANDS.keys() == CALLS.keys() | LINES.keys()
+    loaded = {name: one.load() for name, one in COMMANDS.items()}
+    assert {name for name, one in loaded.items() if "dry_run" in {p.name for p in one.params}} == set(CHANGES)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -361,6 +362,11 @@ def test_options_agree_with_page():
     told = {row["option"]: row for row in answer("options")}
     assert told.keys() == ALL_OPTIONS.keys()
     assert answer("options", "bucket")["default"] == "-1"
+    containing = {row["option"] for row in answer("options", "Compact")}
+    assert containing == {key for key in ALL_OPTIONS if "compact" in key}
+    assert answer("options", "scan", "--kind", "refused") == [
+        row for row in answer("options", "--kind", "refused") if "scan" in row["option"]
+    ]
     assert {row["kind"] for row in answer("options", "--kind", "refused")} == {"refused"}
 
 
