@@ -30,7 +30,7 @@ from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
 from paimon_spark.sql.ddl.alter import schema_changes
 from paimon_spark.sql.ddl.databases import DatabaseHandler, same_directory
-from paimon_spark.sql.ddl.schema import description, new_schema, refuse_constraint
+from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.staged import StagedHandler
 from paimon_spark.sql.statements.parser import install_parser
@@ -142,9 +142,9 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             return self._spark_table(parts, table, {"timestamp": microseconds // 1000})
         return self._spark_table(parts, table)
 
-    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
-        schema = self._schema(identifier, columns, partitions, properties)
+        schema = self._schema(identifier, columns, partitions, properties, constraints)
         table = self._created(identifier, schema)
         if self.jvm.is_called_by("DataStreamWriter", "toTable"):
             self._made_for_streams[self._parts(identifier)] = schema, table.schema
@@ -158,24 +158,21 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         except NotFoundError:
             raise analysis_error(self.jvm, "NoSuchNamespaceException", identifier.namespace()) from None
 
-    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a new table that becomes visible with its rows. Raise TableAlreadyExistsException if it exists."""
-        return self._staged(identifier, columns, partitions, properties, replace_existing=False)
+        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=False)
 
-    def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_create_or_replace(
+        self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any
+    ) -> Any:
         """Return a table that becomes visible with its rows, and replaces any existing table."""
-        return self._staged(identifier, columns, partitions, properties, replace_existing=True)
+        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=True)
 
-    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a table that replaces an existing table's rows and schema. Raise NoSuchTableException if missing."""
         if not self.table_exists(identifier):
             raise analysis_error(self.jvm, "NoSuchTableException", identifier)
-        return self._staged(identifier, columns, partitions, properties, replace_existing=True)
-
-    def check_constraints(self, identifier: Any, constraints: Any) -> None:
-        """Raise UnsupportedError if there is a constraint."""
-        for constraint in constraints:
-            refuse_constraint(constraint.toDDL())
+        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=True)
 
     def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another table; `info` has more properties."""
@@ -300,7 +297,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             return missing_table(self.jvm, f"`{self.name}`.`{parts[0]}`")
         return self._no_such_table(parts)
 
-    def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
+    def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any = ()) -> Schema:
         declared = {str(key): str(value) for key, value in properties.items()}
         location = self.catalog.location(self._identifier(self._parts(identifier)))
         if not same_directory(declared.get("location", location), location):
@@ -312,12 +309,19 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         usual = str(session.conf.get("spark.sql.sources.default"))
         if declared.get("provider") == usual and self.jvm.is_called_by("DataFrameWriter", "saveAsTable"):
             del declared["provider"]  # saveAsTable() without format() names Spark's default
-        return new_schema(session, columns, partitions, declared)
+        return new_schema(session, columns, partitions, declared, constraints)
 
     def _staged(
-        self, identifier: Any, columns: Any, partitions: Any, properties: Any, *, replace_existing: bool
+        self,
+        identifier: Any,
+        columns: Any,
+        partitions: Any,
+        properties: Any,
+        constraints: Any,
+        *,
+        replace_existing: bool,
     ) -> Any:
-        schema = self._schema(identifier, columns, partitions, properties)
+        schema = self._schema(identifier, columns, partitions, properties, constraints)
         name = self._identifier(self._parts(identifier))
         stage = partial(self.catalog.stage_table, name, replace_existing=replace_existing)
         refused = None

@@ -422,6 +422,18 @@ MUTANTS = [
         _profile({"write": 2, "expire": 3, "rollback": 3}, _APPEND, faults=NO_FAULTS),
     ),
     Mutant(
+        "expiry puts the newest snapshot back",
+        [
+            Edit(
+                "paimon_core.operations.history.expire_snapshots:_remove",
+                "if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:",
+                "if False:",
+            )
+        ],
+        _profile({"write": 4, "expire": 4, "rollback": 4}, _APPEND, faults=NO_FAULTS),
+        steps=120_000,
+    ),
+    Mutant(
         "orphan snapshots are removed",
         [
             Edit(

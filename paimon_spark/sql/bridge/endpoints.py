@@ -20,20 +20,19 @@ class CatalogEndpoint(Protocol):
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
         """Return a table, at a version or a time if one is not `None`. ``name``: the parts of the name, as JSON."""
 
-    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it."""
 
-    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a new table that becomes visible together with its rows."""
 
-    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a table that replaces the rows and the schema of an existing table."""
 
-    def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+    def stage_create_or_replace(
+        self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any
+    ) -> Any:
         """Return a new table as `stage_create` does, or one that replaces an existing table."""
-
-    def check_constraints(self, identifier: Any, constraints: Any) -> None:
-        """Raise UnsupportedError if there is a constraint."""
 
     def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another table."""

@@ -30,7 +30,11 @@ _ADVICE = {
 
 
 def new_schema(
-    session: SparkSession, columns: Iterable[Any], partitions: Iterable[Any], properties: Mapping[str, str]
+    session: SparkSession,
+    columns: Iterable[Any],
+    partitions: Iterable[Any],
+    properties: Mapping[str, str],
+    constraints: Iterable[Any] = (),
 ) -> Schema:
     """Return the schema of ``CREATE TABLE``.
 
@@ -39,8 +43,10 @@ def new_schema(
         columns: Spark's columns, with comments and defaults.
         partitions: the transforms of ``PARTITIONED BY``.
         properties: ``TBLPROPERTIES``, and the properties that Spark adds.
+        constraints: Spark's constraints; ``PRIMARY KEY`` has the effect of the property 'primary-key'.
 
-    Raises UnsupportedError for a type, a transform or a provider that Paimon lacks.
+    Raises UnsupportedError for a type, a transform, a provider or a constraint that Paimon lacks, InvalidInputError if
+    the constraint and the property name different keys.
     """
     provider = properties.get("provider", "paimon")
     if provider.lower() != "paimon":
@@ -62,7 +68,14 @@ def new_schema(
     }
     fields = [_field(session, column) for column in columns]
     spelled = {field.name.lower(): field.name for field in fields}
-    primary_keys = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
+    primary_keys: Sequence[str] = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
+    for columns_of_key in map(_key_of, constraints):
+        if primary_keys and [key.lower() for key in primary_keys] != [key.lower() for key in columns_of_key]:
+            raise InvalidInputError(
+                f"PRIMARY KEY ({', '.join(columns_of_key)}) and the property 'primary-key' = "
+                f"'{','.join(primary_keys)}' differ: keep one of them"
+            )
+        primary_keys = columns_of_key
     return Schema(
         fields,
         [spelled.get(key.lower(), key) for key in primary_keys],
@@ -181,10 +194,19 @@ def declared_type(kind: Any, path: str) -> DataType:
     return sql_type(_type(kind), path)
 
 
+def _key_of(constraint: Any) -> list[str]:
+    """Return the columns of a constraint ``PRIMARY KEY``. Raise UnsupportedError for any other constraint."""
+    if constraint.getClass().getSimpleName() != "PrimaryKey":
+        refuse_constraint(constraint.toDDL())
+    return [".".join(column.fieldNames()) for column in constraint.columns()]
+
+
 def refuse_constraint(constraint: str) -> NoReturn:
     """Raise UnsupportedError with an alternative; `constraint`: the constraint in SQL."""
     if "PRIMARY KEY" in constraint.upper():
-        raise UnsupportedError(f"{constraint} is not possible: name the columns in the property 'primary-key'")
+        raise UnsupportedError(
+            "ADD CONSTRAINT with PRIMARY KEY is not possible: create a new table with PRIMARY KEY, and copy the rows"
+        )
     raise UnsupportedError(f"{constraint} is not possible: a Paimon table checks only NOT NULL constraints")
 
 

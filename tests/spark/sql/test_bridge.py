@@ -97,7 +97,7 @@ def test_each_call_of_java_fits_endpoint():
         ("PaimonTable.java", '"truncate"', '"insert"', "PaimonTable calls insert, which no endpoint of it has"),
         ("PaimonScan.java", "{trees}", "{trees, trees}", "PaimonScan calls source with 2 arguments"),
         ("PaimonScanBuilder.java", "{required, ", "{", "PaimonScanBuilder calls scan with 5 arguments"),
-        ("Catalog.java", "{table, info.columns(), ", "{table, ", "Catalog calls stage_create with 3 arguments"),
+        ("Catalog.java", "{table, info.columns(), ", "{table, ", "Catalog calls stage_create with 4 arguments"),
         ("PaimonRowLevelRule.java", '"merge_rows"', '"merge"', "PaimonRowLevelRule calls merge, which no"),
     ],
 )

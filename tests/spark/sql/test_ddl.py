@@ -174,11 +174,30 @@ def test_table_by_its_path(sql, tmp_path):
         sql(f"CREATE TABLE pm.`{path}x` (a INT)")
 
 
+KEYS = {
+    "(a INT, B INT, p INT, PRIMARY KEY (p, b) NOT ENFORCED) PARTITIONED BY (p)": ("p", "B"),
+    "(a INT, B INT, CONSTRAINT k PRIMARY KEY (b, a)) TBLPROPERTIES ('primary-key' = 'b,A')": ("B", "a"),
+    "(`a.b` INT PRIMARY KEY NOT ENFORCED, B INT)": ("a.b",),
+}
+
+
+@pytest.mark.parametrize("declaration", KEYS)
+def test_primary_key_constraint_is_key_of_table(sql, declaration):
+    sql(f"CREATE TABLE k {declaration}")
+    sql(f"CREATE OR REPLACE TABLE k {declaration}")
+    table = Table.open(described(sql, "DESCRIBE EXTENDED k")["Location"])
+    assert table.schema.primary_keys == KEYS[declaration]
+    sql(f"INSERT INTO k SELECT {', '.join('1' for _ in table.schema.fields)}")
+    sql(f"INSERT INTO k SELECT {', '.join('1' for _ in table.schema.fields)}")
+    assert table.to_arrow().num_rows == 1
+
+
 REFUSED = {
     "CREATE TABLE n (a INT) USING parquet": "'file.format' = 'parquet'",
     "CREATE TABLE n (a INT) STORED AS parquet": "'file.format'",
     "CREATE TABLE n (a INT) LOCATION '/x'": "by its path, pm.`",
-    "CREATE TABLE n (a INT PRIMARY KEY)": "property 'primary-key'",
+    "CREATE TABLE n (a INT PRIMARY KEY, b INT) TBLPROPERTIES ('primary-key' = 'b')": "differ: keep one of them",
+    "CREATE TABLE n (a INT UNIQUE)": "checks only NOT NULL constraints",
     "CREATE TABLE n (a INT CHECK (a > 0))": "checks only NOT NULL constraints",
     "CREATE TABLE n (a TIMESTAMP) PARTITIONED BY (days(a))": r"days\(a\) cannot partition",
     "CREATE TABLE n (a INT) CLUSTERED BY (a) INTO 2 BUCKETS": "properties 'bucket'",
@@ -194,6 +213,7 @@ REFUSED = {
     "ALTER TABLE t SET TBLPROPERTIES ('nonsense' = '1')": "unknown option 'nonsense'",
     "ALTER TABLE t SET LOCATION '/x'": "'location' cannot be set",
     "ALTER TABLE t DROP COLUMN p": "'p' cannot be dropped",
+    "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a)": "create a new table with PRIMARY KEY",
     "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)": "checks only NOT NULL constraints",
     "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 1)": "checks only NOT NULL constraints",  # a row has 1
     "ALTER TABLE t CLUSTER BY (a)": "'clustering.columns'",

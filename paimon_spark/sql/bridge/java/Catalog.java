@@ -95,8 +95,7 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   private Object[] described(Identifier table, TableInfo info) {
-    call("check_constraints", new Object[] {table, info.constraints()});
-    return new Object[] {table, info.columns(), info.partitions(), info.properties()};
+    return new Object[] {table, info.columns(), info.partitions(), info.properties(), info.constraints()};
   }
 
   public Table createTableLike(Identifier table, TableInfo info, Table source) {
