@@ -31,7 +31,7 @@ OTHERS = {
 
 
 WAYS_OUT = (
-    "name the columns in the property 'primary-key'",
+    "create a new table with PRIMARY KEY",
     "set the properties 'bucket' and 'bucket-key'",
     "set the property 'clustering.columns'",
     "add a column with this value",
