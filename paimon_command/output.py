@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
@@ -10,14 +9,11 @@ from typing import Any, TypeAlias
 
 import click
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
+from paimon_command.grid import Cut, Format, render
 from paimon_core.types.human_text import printable
 
 Row: TypeAlias = Mapping[str, object]
-_WIDE = 100_000  # width for a file or a pipe, where nothing is truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +25,16 @@ class Answer:
         text: the text for people instead of the data; `None`: the data.
         problem: True for exit code 1.
         nulls: the text for people instead of NULL, by column.
+        formats: the values for people, by column.
+        cut: the functions that shorten texts on a terminal, by column.
     """
 
     data: Sequence[Row] | Row | None
     text: str | None = None
     problem: bool = False
     nulls: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    cut: Mapping[str, Cut] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,22 @@ class Output:
         elif answer.data is None:
             click.echo("nothing")
         elif isinstance(answer.data, Mapping):
-            width = max(map(len, answer.data), default=0)
-            for name, value in answer.data.items():
-                click.echo(f"{name:{width}}  {shown(value)}".rstrip())
+            click.echo(facts_text(answer.data))
         else:
-            self.grid([_without_nulls(row, answer.nulls) for row in answer.data] if answer.nulls else answer.data)
+            rows = [_without_nulls(row, answer.nulls) for row in answer.data] if answer.nulls else answer.data
+            self.grid(rows, answer.formats, answer.cut)
 
-    def grid(self, rows: Sequence[Row]) -> None:
-        """Print rows as a table; on a terminal long values are wrapped, elsewhere nothing is truncated."""
-        if not rows:
-            click.echo("no rows")
-            return
-        grid = Grid(box=None, pad_edge=False, header_style="bold")
-        for name in rows[0]:
-            grid.add_column(Text(shown(name)), overflow="fold")
-        for row in rows:
-            grid.add_row(*(Text(shown(value)) for value in row.values()))
-        terminal = sys.stdout.isatty()
-        console = Console(width=None if terminal else _WIDE, highlight=False)
-        with console.capture() as captured:
-            console.print(grid)
-        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    def grid(
+        self, rows: Sequence[Row], formats: Mapping[str, Format] | None = None, cut: Mapping[str, Cut] | None = None
+    ) -> None:
+        """Print rows as a table that fits the terminal; elsewhere nothing is truncated.
+
+        Args:
+            rows: the rows, with the same names.
+            formats: the values for people, by column; `None`: the values themselves.
+            cut: the functions that shorten texts, by column; `None`: no text is shortened.
+        """
+        click.echo(render(rows, shown, formats or {}, cut) if rows else "no rows")
 
     def stream_json(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Print the rows of batches as one JSON array, one line for each row, batch by batch."""
@@ -82,6 +77,12 @@ class Output:
             click.echo(("\n" if first else ",\n") + to_json(row), nl=False)
             first = False
         click.echo("\n]" if not first else "]")
+
+
+def facts_text(facts: Row) -> str:
+    """Return a line for each fact, with the values below each other."""
+    width = max(map(len, facts), default=0)
+    return "\n".join(f"{name:{width}}  {shown(value)}".rstrip() for name, value in facts.items())
 
 
 def _without_nulls(row: Row, texts: Mapping[str, str]) -> Row:

@@ -8,6 +8,7 @@ from paimon_command.invocation import Invocation, command
 from paimon_command.output import Answer
 from paimon_core import Tag
 from paimon_core.engine import roll_back, target_of
+from paimon_core.types.human_text import count
 
 _DELETE = click.Option(["--delete"], is_flag=True, help="Delete it.")
 _RENAME = click.Option(["--rename"], metavar="NEW", help="Rename it.")
@@ -95,7 +96,7 @@ def branch(call: Invocation) -> Answer:
             return _changed(call, f"branch {name!r}", f"renamed to {call['rename']!r}", facts)
         case "merge":
             files = branches.merge(name, table.store.branch, dry_run=dry)
-            return _changed(call, f"branch {name!r}", f"merged, {files} files", {**facts, "files": files})
+            return _changed(call, f"branch {name!r}", f"merged, {count(files, 'file')}", {**facts, "files": files})
     branches.fast_forward(name, dry_run=dry)
     return _changed(call, table.path, f"fast-forwarded to branch {name!r}", facts)
 
@@ -128,7 +129,7 @@ def rollback(call: Invocation) -> Answer:
     if not call["dry_run"]:
         roll_back(store, target)
     facts = {"snapshot": target.id, "lost_snapshots": lost, "lost_tags": tags}
-    lose = f"{len(lost)} newer snapshots and {len(tags)} tags"
+    lose = f"{count(len(lost), 'newer snapshot')} and {count(len(tags), 'tag')}"
     return _changed(call, table.path, f"rolled back to snapshot {target.id}, without {lose}", facts)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -10,10 +11,11 @@ import click
 from paimon_command import completions
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, storage_options
-from paimon_command.output import Answer, Output, shown
+from paimon_command.output import Answer, Output, facts_text, shown
 from paimon_core import Snapshot, Table, TableSchema
-from paimon_core.engine import FileIO, shown_options, summary_document, table_summary
-from paimon_core.errors import NotFoundError, hide_secrets
+from paimon_core.engine import SEVERE, FileIO, shown_options, summary_document, table_summary
+from paimon_core.errors import NotFoundError, PaimonError, hide_secrets
+from paimon_core.types.human_text import age, moment, size
 
 _STDOUT = "-"
 _NO_TABLES = "(no tables)"
@@ -71,21 +73,41 @@ def show(call: Invocation) -> Answer | None:
     if call["html"] is not None:
         return _drawn(table, call["html"], call.output)
     schema, snapshot = table.schema, table.snapshot()
-    return Answer(
-        {
-            "path": hide_secrets(str(table.location)),
-            "comment": schema.comment or None,
-            "columns": len(schema.fields),
-            "schema_id": schema.id,
-            "primary_keys": list(schema.primary_keys),
-            "partition_keys": list(schema.partition_keys),
-            "options": shown_options(schema.options),
-            **_newest(table, snapshot),
-            "tags": [tag.name for tag in table.tags.list()],
-            "branches": table.branches.list(),
-            "consumers": table.consumers.list(),
-        }
-    )
+    facts: dict[str, Any] = {
+        "path": hide_secrets(str(table.location)),
+        "comment": schema.comment or None,
+        "columns": len(schema.fields),
+        "schema_id": schema.id,
+        "primary_keys": list(schema.primary_keys),
+        "partition_keys": list(schema.partition_keys),
+        "options": shown_options(schema.options),
+        **_newest(table, snapshot),
+        "tags": [tag.name for tag in table.tags.list()],
+        "branches": table.branches.list(),
+        "consumers": table.consumers.list(),
+    }
+    return Answer(facts) if call.output.as_json else Answer(facts, _for_people(call, table, facts))
+
+
+def _for_people(call: Invocation, table: Table, facts: Mapping[str, Any]) -> str:
+    """Return the facts with readable times and sizes, and a line about severe advice."""
+    texts = {name: value for name, value in facts.items() if name != "comment" or value is not None}
+    names = {"committed_ms": "committed", "bytes": "size"}
+    texts = {names.get(name, name): value for name, value in texts.items()}
+    if "committed" in texts:
+        texts["committed"] = f"{moment(texts['committed'])} ({age(table.store.now() - texts['committed'])})"
+        texts["size"] = size(texts["size"])
+    return "\n".join([facts_text(texts), *_severe(call, table)])
+
+
+def _severe(call: Invocation, table: Table) -> list[str]:
+    """Return a line if a table has severe advice, or if its advice cannot be computed."""
+    see = f"see paimon-spark advice {quote(call['table'])}"
+    try:
+        severe = sum(advice.severity == SEVERE for advice in table.advice())
+    except PaimonError as error:
+        return [f"advice: unknown ({shown(str(error))}), {see}"]
+    return [f"advice: {severe} severe, {see}"] if severe else []
 
 
 def _drawn(table: Table, file: str, output: Output) -> Answer | None:

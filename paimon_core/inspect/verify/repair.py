@@ -28,6 +28,7 @@ from paimon_core.operations.history.purge import remove_missing_files
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.human_text import count
 
 _FROM_ROWS: Final = "measured again from the rows of the file, if everything else agrees with them"
 _MANIFESTS: Final = "the live files are written to new manifests"
@@ -123,7 +124,7 @@ class RepairReport:
 
     def __str__(self) -> str:
         verb = "would be mended" if self.dry_run else "mended"
-        lines = [f"{len(self.mended)} faults {verb}, {len(self.left)} left"]
+        lines = [f"{count(len(self.mended), 'fault')} {verb}, {len(self.left):,} left"]
         lines += [f"{verb}: {fault}" for fault in self.mended]
         return "\n".join([*lines, *(f"left: {remaining}" for remaining in self.left)])
 

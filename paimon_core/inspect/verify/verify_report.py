@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paimon_core.errors import hide_secrets
+from paimon_core.types.human_text import count
 
 KINDS = frozenset(
     {
@@ -106,9 +107,10 @@ class VerifyReport:
         return sorted({fault.kind for fault in self.faults})
 
     def __str__(self) -> str:
-        through = f"{self.branches} branches, {self.snapshots} snapshots, {self.files} files"
-        read = f", {self.rows} rows read" if self.rows else ""
-        return "\n".join([f"{len(self.faults)} faults in {through}{read}", *map(str, self.faults)])
+        branches, snapshots = count(self.branches, "branch", "branches"), count(self.snapshots, "snapshot")
+        read = f", {count(self.rows, 'row')} read" if self.rows else ""
+        through = f"{branches}, {snapshots}, {count(self.files, 'file')}{read}"
+        return "\n".join([f"{count(len(self.faults), 'fault')} in {through}", *map(str, self.faults)])
 
 
 def distinct_faults(faults: Iterable[Fault]) -> tuple[Fault, ...]:
