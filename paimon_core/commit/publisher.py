@@ -144,7 +144,7 @@ class Publisher:
     def deleting_unless_published(self, messages: Sequence[CommitMessage]) -> Iterator[None]:
         """Delete the files of the messages if the block fails and provably published nothing.
 
-        This also applies to an interrupt (Ctrl-C), unless a snapshot may have been published by then. Use it where the
+        An error or an interrupt (Ctrl-C) after a snapshot may have been published leaves the files. Use it where the
         block also writes files, or commits messages whose files must stay; otherwise use `publish_or_delete`.
 
         Args:
@@ -155,9 +155,9 @@ class Publisher:
             yield
         except CommitUnknownError:
             raise  # the snapshot may refer to the files
-        except BaseException as error:
-            if isinstance(error, Exception) or not self.may_exist:
-                with best_effort("deleting the files of a failed write"):  # ``error`` is the one to report
+        except BaseException:
+            if not self.may_exist:
+                with best_effort("deleting the files of a failed write"):  # the first error is the one to report
                     delete_written_files(self.store, messages)
             raise
 

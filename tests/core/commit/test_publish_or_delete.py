@@ -47,6 +47,7 @@ def test_published_files_stay(tmp_path):
     [
         (CommitConflictError("a conflict"), 0, False),
         (CommitUnknownError("no answer"), 1, True),
+        (MemoryError(), 1, True),
         (KeyboardInterrupt(), 0, False),
         (KeyboardInterrupt(), 1, True),
     ],
