@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from paimon_core.errors import OutOfRangeError
+from paimon_core.errors import PaimonError
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
@@ -44,7 +44,8 @@ class RewriteResult:
 
     Args:
         snapshot: the last new snapshot; `None`: there was nothing to do.
-        rewritten: the replaced and the new files; `None`: unknown, because the new snapshots have expired already.
+        rewritten: the replaced and the new files; `None`: unknown, because the metadata of one of several new snapshots
+            could not be read afterwards: it has expired, or the table was renamed or dropped.
         seconds: the time of the operation, with its commits.
     """
 
@@ -65,7 +66,7 @@ class RewriteResult:
 def measure_rewrite(store: FileStore, run: Callable[[], Snapshot | None]) -> RewriteResult:
     """Run an operation in this thread, and return its snapshot with the files that its commits replaced.
 
-    Cost: reads the delta manifests of the operation's own commits.
+    Cost: if the operation commits more than once, reads the delta manifests of its commits.
 
     Args:
         store: the table to rewrite.
@@ -75,17 +76,32 @@ def measure_rewrite(store: FileStore, run: Callable[[], Snapshot | None]) -> Rew
     with collect(only=CommitMetrics) as metrics:
         snapshot = run()
     seconds = time.monotonic() - started
-    ids = [commit.snapshot_id for commit in metrics.commits if commit.snapshot_id is not None]
-    return RewriteResult(snapshot, _rewritten(store, ids), seconds)
+    commits = [commit for commit in metrics.commits if commit.snapshot_id is not None]
+    return RewriteResult(snapshot, _sum(commits) if len(commits) < 2 else _net(store, commits), seconds)
 
 
-def _rewritten(store: FileStore, ids: Sequence[int]) -> RewrittenFiles | None:
-    """Return the net change of consecutive commits; `None` if one of their snapshots has expired."""
+def _sum(commits: Sequence[CommitMetrics]) -> RewrittenFiles:
+    return RewrittenFiles(
+        files_before=sum(commit.files_deleted for commit in commits),
+        bytes_before=sum(commit.bytes_deleted for commit in commits),
+        rows_before=sum(commit.rows_deleted for commit in commits),
+        files_after=sum(commit.files_added for commit in commits),
+        bytes_after=sum(commit.bytes_added for commit in commits),
+        rows_after=sum(commit.rows_added for commit in commits),
+    )
+
+
+def _net(store: FileStore, commits: Sequence[CommitMetrics]) -> RewrittenFiles | None:
+    """Return the net change of consecutive commits; `None` if the metadata of one of them cannot be read.
+
+    No error of this reading may hide that the commits are done.
+    """
     before: dict[tuple[BucketRef, str], DataFileMeta] = {}
     after: dict[tuple[BucketRef, str], DataFileMeta] = {}
     try:
-        for snapshot_id in ids:
-            entries = _entries(store, store.snapshots.get(snapshot_id))
+        for commit in commits:
+            assert commit.snapshot_id is not None
+            entries = _entries(store, store.snapshots.get(commit.snapshot_id))
             added = {(e.bucket_ref, e.file.file_name): e.file for e in entries if e.kind == ADD}
             deleted = {(e.bucket_ref, e.file.file_name): e.file for e in entries if e.kind != ADD}
             moved = added.keys() & deleted.keys()  # to another level
@@ -93,7 +109,7 @@ def _rewritten(store: FileStore, ids: Sequence[int]) -> RewrittenFiles | None:
                 if after.pop(key, None) is None:
                     before[key] = deleted[key]
             after |= {key: added[key] for key in added.keys() - moved}
-    except OutOfRangeError:
+    except (PaimonError, OSError):
         return None
     return RewrittenFiles(*_totals(before.values()), *_totals(after.values()))
 

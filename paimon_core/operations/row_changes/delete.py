@@ -23,7 +23,7 @@ from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitUnknownError, OutOfRangeError, UnsupportedError
+from paimon_core.errors import CommitUnknownError, PaimonError, UnsupportedError
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -228,7 +228,7 @@ def _drop(store: FileStore, predicate: Predicate, *, count_dropped: bool) -> Del
 
 
 def _dropped_rows(store: FileStore, predicate: Predicate, snapshot: Snapshot) -> int | None:
-    """Return the rows that matched just before a snapshot dropped them; `None`: metadata does not determine them."""
+    """Return the rows that matched just before a snapshot dropped them; `None`: the metadata does not determine them."""
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         return None
     try:
@@ -238,7 +238,7 @@ def _dropped_rows(store: FileStore, predicate: Predicate, snapshot: Snapshot) ->
         with raise_if_expired(store, base):
             scan = TableScan(store.with_options(shows_all(store.schema)), base, predicate)
             counted = aggregate(scan, (), [Function("count")])
-    except OutOfRangeError:
+    except (PaimonError, OSError):  # no error of counting may hide that the delete is done
         return None
     return None if counted is None else int(counted[0][0])
 
