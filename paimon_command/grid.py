@@ -90,10 +90,10 @@ def _formatted(value: object, format: Format | None) -> object:
 
 
 def _is_number(name: str, rows: Sequence[Mapping[str, object]], formats: Mapping[str, Format]) -> bool:
-    """Return True if all values of a column are numbers or sizes, or NULL."""
+    """Return True if all values of a column are numbers or sizes, or empty."""
     if formats.get(name, readable_size) is not readable_size:
         return False
-    values = [row[name] for row in rows if row[name] is not None]
+    values = [row[name] for row in rows if row[name] not in (None, "")]
     return bool(values) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in values)
 
 

@@ -20,6 +20,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name, scheme_of
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.format import DESCRIBED_FORMATS, FORMATS
+from paimon_core.inspect.advice.advise import overview
 from paimon_core.inspect.advice.report import SEVERE
 from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
 from paimon_core.inspect.html.render import notebook_html, summary_document, summary_html
@@ -336,6 +337,7 @@ __all__ += [
     "execute",
     "explain",
     "notebook_html",
+    "overview",
     "repr_text",
     "summary_document",
     "summary_html",

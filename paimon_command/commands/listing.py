@@ -1,6 +1,7 @@
 """List a warehouse and describe a table."""
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -9,9 +10,11 @@ from typing import Any
 import click
 
 from paimon_command import completions
+from paimon_command.grid import readable_size
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, storage_options
 from paimon_command.output import Answer, Output, facts_text, shown
+from paimon_command.warehouse import for_people, has_problem, table_states
 from paimon_core import Snapshot, Table, TableSchema
 from paimon_core.engine import SEVERE, FileIO, shown_options, summary_document, table_summary
 from paimon_core.errors import NotFoundError, PaimonError, hide_secrets
@@ -27,9 +30,15 @@ _WITHIN = click.Argument(
 )
 
 
-@command("ls", _WITHIN, table=False)
+_LONG = click.Option(["--long", "-l"], is_flag=True, help="Add rows, size, files, last commit and worst advice.")
+
+
+@command("ls", _WITHIN, _LONG, table=False)
 def ls(call: Invocation) -> Answer:
-    """List the databases of a warehouse with their tables, or the tables of one database."""
+    """List the databases of a warehouse with their tables, or the tables of one database.
+
+    With --long, the exit code is 1 if a table has severe advice or cannot be read.
+    """
     within, database = call["within"], None
     warehouse = call["warehouse"]
     if within is not None and (is_path(within) or warehouse is None):
@@ -40,11 +49,22 @@ def ls(call: Invocation) -> Answer:
     names = catalog.list_databases() if database is None else [database]
     if not names:
         return _no_database(catalog.warehouse, call["option"])
-    rows: list[dict[str, object]] = []
+    pairs: list[tuple[str, str | None]] = []
     for name in names:
-        tables = catalog.list_tables(name)
-        rows += [{"database": name, "table": table} for table in tables] or [{"database": name, "table": None}]
-    return Answer(rows, nulls={"table": _NO_TABLES})
+        pairs += [(name, table) for table in catalog.list_tables(name)] or [(name, None)]
+    if call["long"]:
+        return _long(call, table_states(catalog, pairs))
+    return Answer([{"database": database, "table": table} for database, table in pairs], nulls={"table": _NO_TABLES})
+
+
+def _long(call: Invocation, states: list[dict[str, Any]]) -> Answer:
+    """Return the states of tables: exact numbers for JSON, sizes and ages in words for people."""
+    problem, now = has_problem(states), round(time.time() * 1000)
+    if call.output.as_json:
+        return Answer(states, problem=problem)
+    empty = {"table": _NO_TABLES, **dict.fromkeys(("stored_rows", "size", "files"), "")}
+    rows = [for_people(state, now) for state in states]
+    return Answer(rows, nulls=empty, formats={"size": readable_size}, problem=problem)
 
 
 def _no_database(root: str, options: Mapping[str, str]) -> Answer:

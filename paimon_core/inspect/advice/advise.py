@@ -8,7 +8,7 @@ import numpy as np
 from paimon_core.errors import OutOfRangeError
 from paimon_core.inspect.advice.buckets import bucket_table
 from paimon_core.inspect.advice.check_registry import CHECKS
-from paimon_core.inspect.advice.report import SEVERITIES, Advice, TableHealth
+from paimon_core.inspect.advice.report import SEVERITIES, Advice, TableHealth, TableOverview
 from paimon_core.inspect.advice.table_facts import DEFAULT_LIMITS, Facts, Limits
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -29,6 +29,19 @@ def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
 def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, ...]:
     """Return the advice of `health` without its table of measures, which costs more than the checks."""
     return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
+
+
+def overview(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableOverview:
+    """Return the size of a table and its advice. Cost and errors: see `health`, without its table of measures."""
+    return _attempted(lambda: _overview(_facts(_newest(store), limits)), _ATTEMPTS)
+
+
+def _overview(facts: Facts) -> TableOverview:
+    advice = _advice(facts)
+    with raise_if_expired(facts.store, facts.snapshot):
+        files = facts.files
+    total = int(files.size.sum()) + files.postponed_bytes
+    return TableOverview(facts.snapshot, len(files) + files.postponed_files, total, advice)
 
 
 def _attempted(work: Callable[[], T], attempts: int) -> T:

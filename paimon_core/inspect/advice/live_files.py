@@ -58,6 +58,7 @@ class Files:
     lacks_index: Mask
     postponed_files: int
     postponed_rows: int
+    postponed_bytes: int
 
     def __len__(self) -> int:
         return len(self.bucket)
@@ -76,10 +77,10 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     high: list[bytes] = []
     bucket_numbers: dict[BucketRef, int] = {}
     blob_kind = _blob_kinds(store)
-    postponed: list[int] = []
+    postponed: list[DataFileMeta] = []
     if snapshot is not None:
         for entries in live_in_parts(store, snapshot, with_stats=False):
-            postponed += [entry.file.row_count for entry in entries if entry.bucket == POSTPONE_BUCKET]
+            postponed += [entry.file for entry in entries if entry.bucket == POSTPONE_BUCKET]
             entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
             files = [entry.file for entry in entries]
             numbers.append(_numbers(entries, bucket_numbers, deleted, blob_kind))
@@ -100,7 +101,8 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
         **columns,
         **marks,
         postponed_files=len(postponed),
-        postponed_rows=sum(postponed),
+        postponed_rows=sum(file.row_count for file in postponed),
+        postponed_bytes=sum(file.file_size for file in postponed),
     )
 
 

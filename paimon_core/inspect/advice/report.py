@@ -6,6 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from paimon_core.snapshot.snapshot import Snapshot
+
 SEVERE: Final = "severe"
 """Rows are not visible yet, or the table gets worse with every commit."""
 WARNING: Final = "warning"
@@ -82,6 +84,23 @@ class Advice:
         first = self.command or self.sql or self.python
         line = f"{self.severity} {self.kind} ({self.scope}): {self.text}"
         return line if first is None else f"{line}\n    {first}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableOverview:
+    """The size of a table at one snapshot, and the advice on the table, most urgent first.
+
+    Args:
+        snapshot: the newest snapshot; `None` if the table has no snapshot.
+        files: the number of live data files, also of files that reads do not show yet.
+        bytes: the bytes of these files.
+        advice: see `TableHealth`.
+    """
+
+    snapshot: Snapshot | None
+    files: int
+    bytes: int
+    advice: tuple[Advice, ...]
 
 
 @dataclass(frozen=True, slots=True)
