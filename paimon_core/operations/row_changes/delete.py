@@ -228,7 +228,7 @@ def _drop(store: FileStore, predicate: Predicate, *, count_dropped: bool) -> Del
 
 
 def _dropped_rows(store: FileStore, predicate: Predicate, snapshot: Snapshot) -> int | None:
-    """Return the rows that matched just before a snapshot dropped them; `None`: the metadata does not determine them."""
+    """Return the rows that matched just before a snapshot dropped them; `None`: metadata does not determine them."""
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         return None
     try:
