@@ -222,7 +222,7 @@ class Table(StoredTable):
     def delete_counted(
         self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
     ) -> DeletedRows:
-        """Delete the rows that match as `delete` does, and return their number with the snapshot."""
+        """Delete the rows that match; return their number and the snapshot. Arguments and errors as for `delete`."""
         return self._delete(filter, progress, runner, count_dropped=True)
 
     def _delete(

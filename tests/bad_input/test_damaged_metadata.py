@@ -182,7 +182,7 @@ def test_manifest_does_not_decompress_without_bound(codec, monkeypatch):
     monkeypatch.setattr(decode, "_MIN_SIZE_BOUND", 1 << 16)
     monkeypatch.setattr(decode, "_MAX_COMPRESSION", 0 if codec == "none" else 1)
     data = manifest_of(MANIFEST_SCHEMA, 1, b"\0" * (1 << 22), codec)
-    with pytest.raises(CorruptedError, match=r"manifest-0.*more than the \d+ bytes"):
+    with pytest.raises(CorruptedError, match=r"manifest-0.*more than the allowed \d+ bytes"):
         decode_entries(data, "manifest-0")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 NAMED = {"self", "cls", "name", "identifier"}  # the summary says what is named
 REFERENCES = (
-    r"(?:Arguments(?:\s+and\s+errors)?(?:\s+as\s+for|\s+are\s+those\s+of|:\s+see)|Raises\s+the\s+errors\s+of)\s+`([\w.]+)`"
+    r"(?:[Aa]rguments(?:\s+and\s+errors)?(?:\s+as\s+for|\s+are\s+those\s+of|\s+are\s+the\s+same\s+as\s+for|:\s+see)|Raises\s+the\s+errors\s+of)\s+`([\w.]+)`"
     r"|`paimon_core\.([\w.]+)`"
 )
 
