@@ -155,6 +155,7 @@ def test_small_partitions_get_one_bucket_each(spark, path):
     assert table.to_arrow().num_rows == 500
 
 
+@pytest.mark.more
 def test_clustered_fills_buckets_to_their_target(spark, path):
     target = {"dynamic-bucket.target-row-num": "30"}
     save(daily(spark, 0, 20), path, **DAILY, **target)

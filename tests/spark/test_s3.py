@@ -26,6 +26,7 @@ def store():
         yield root, options
 
 
+@pytest.mark.more
 def test_spark_writes_upserts_and_reads_on_s3(spark, store):
     root, options = store
     path = f"{root}/warehouse/db.db/orders"

@@ -70,6 +70,7 @@ def test_column_that_hides_added_column_is_refused(sql, name):
             sql(statement)
 
 
+@pytest.mark.more
 def test_replaced_rows_keep_columns_with_prefix_of_shuffle_column(sql):
     sql("""CREATE TABLE t (id INT NOT NULL, `__paimon_taskforce` STRING)
         TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""")

@@ -339,7 +339,7 @@ def test_filters_leave_out_files_of_target(sql, monkeypatch):
     assert sql("SELECT * FROM t ORDER BY id") == [(0, "a"), (1, "b"), (2, "a")]
 
 
-@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("native", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_path_of_file_is_condition(sql, native):
     """In the fluent form; in SQL see `test_metadata_columns_are_conditions`."""
     sql("CREATE TABLE t (id INT, `p %+ä` STRING) PARTITIONED BY (`p %+ä`)")
@@ -556,7 +556,7 @@ def statements(sql, name, source):
 
 
 CALLS = [
-    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "", id="keys"),
+    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "", id="keys", marks=pytest.mark.more),
     pytest.param("'bucket' = '-1'", "", id="append", marks=pytest.mark.more),
     pytest.param("'primary-key' = 'id', 'bucket' = '1'", "tasks", id="keys, tasks", marks=pytest.mark.more),
     pytest.param("'deletion-vectors.enabled' = 'true'", "tasks", id="vectors, tasks", marks=pytest.mark.more),
