@@ -199,7 +199,7 @@ MUTANTS = [
             Edit(
                 "paimon_core.operations.history.expire_snapshots:expire_snapshots",
                 "removed = _remove(store, expiring, after)",
-                "delete_files(store, plan.paths(store, names)); removed = _remove(store, expiring, after)",
+                "delete_files(store, plan.paths(store, names)[0]); removed = _remove(store, expiring, after)",
             )
         ],
         _profile({"write": 1, "overwrite": 2, "expire": 2, "read": 2}, _APPEND, faults=MANY_FAULTS),
@@ -480,6 +480,10 @@ class Catch:
 HEADER = f"{'without':44} {'seed':>6} {'steps':>8}  found by"
 
 
+_BROKEN = ("AttributeError", "NameError", "TypeError")
+"""Errors of an edit that does not fit the code any more."""
+
+
 def catch(mutant: Mutant, first_seed: int = 0) -> Catch:
     """Search for a history that fails with the mutant, and does not fail without it."""
     steps, seed = 0, first_seed
@@ -487,6 +491,8 @@ def catch(mutant: Mutant, first_seed: int = 0) -> Catch:
         with mutant.applied():
             outcome = run_seed(seed, mutant.profile)
         steps += outcome.steps
+        kind = (outcome.violation or "").partition(":")[0]
+        assert kind not in _BROKEN, f"{mutant.name} is no engine any more: {outcome.violation}"
         if outcome.violation is not None and run_seed(seed, mutant.profile).violation is None:
             return Catch(mutant.name, steps, outcome)
         seed += 1
