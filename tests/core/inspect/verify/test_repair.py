@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core import CorruptedError, Table
+from paimon_core import CorruptedError, OutOfRangeError, Table
 from paimon_core.inspect.verify import correction
 from paimon_core.inspect.verify.repair import ADVICE, MENDS
 from paimon_core.inspect.verify.verify_report import KINDS
@@ -98,6 +98,18 @@ def test_fault_without_repair_does_not_change_table(tmp_path, name):
     assert (report.mended, report.sound) == ((), False)
     assert bytes_below(table.path) == before
     assert f"left: {kind}: " in str(report)
+
+
+def test_table_whose_snapshots_are_all_missing_is_not_repaired(tmp_path):
+    """An expiry that was killed while a rollback ran leaves the hint LATEST, and no snapshot."""
+    table = history(tmp_path, "append")
+    for path in Path(table.path, "snapshot").glob("snapshot-*"):
+        path.unlink()
+    before = bytes_below(table.path)
+    assert {fault.kind for fault in table.verify().faults} >= {"missing-snapshot"}
+    with pytest.raises(OutOfRangeError, match="hint LATEST names snapshot"):
+        table.repair()
+    assert bytes_below(table.path) == before
 
 
 def test_every_fault_is_repaired_or_has_advice():

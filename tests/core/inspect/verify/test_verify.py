@@ -223,12 +223,6 @@ FAULTS = {
         False,
         lambda t: (t.write(rows(400)), t.write(rows(500)), Path(t.store.snapshots.path(t.snapshot().id - 1)).unlink()),
     ),
-    "every snapshot deleted": (
-        "missing-snapshot",
-        "append",
-        False,
-        lambda t: [f.unlink() for f in Path(t.path, "snapshot").glob("snapshot-*")],
-    ),
     "snapshot of a dead commit": ("wrong-parent", "append", False, lambda t: put_orphan(t)),
     "hint garbled": ("wrong-hint", "append", False, lambda t: Path(t.path, "snapshot", "LATEST").write_text("x")),
     "hint too large": ("wrong-hint", "append", False, lambda t: Path(t.path, "snapshot", "LATEST").write_text("99")),
