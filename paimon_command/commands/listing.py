@@ -125,8 +125,8 @@ def _severe(call: Invocation, table: Table) -> list[str]:
     see = f"see paimon-spark advice {quote(call['table'])}"
     try:
         severe = sum(advice.severity == SEVERE for advice in table.advice())
-    except PaimonError as error:
-        return [f"advice: unknown ({shown(str(error))}), {see}"]
+    except (PaimonError, OSError) as error:
+        return [f"advice: unknown ({shown(hide_secrets(str(error)))}), {see}"]
     return [f"advice: {severe} severe, {see}"] if severe else []
 
 
