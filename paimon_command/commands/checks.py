@@ -50,9 +50,9 @@ def repair(call: Invocation) -> Answer:
     given = {name: call[name] for name in ("deep", "missing_files", "dry_run")}
     with call.progress() as progress:
         report = table.repair(progress=progress, **given)
-    mended = [_row(fault) for fault in report.mended]
+    repaired = [_row(fault) for fault in report.repaired]
     remaining = [{**_row(one.fault), "advice": one.advice} for one in report.left]
-    found = {"dry_run": report.dry_run, "mended": mended, "left": remaining}
+    found = {"dry_run": report.dry_run, "repaired": repaired, "left": remaining}
     return Answer(found, str(report), problem=not report.sound)
 
 

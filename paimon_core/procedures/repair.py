@@ -12,7 +12,7 @@ def verify_table(call: Call) -> Rows:
 
 @procedure(
     "repair_table(table STRING, [deep BOOLEAN], [missing_files BOOLEAN], [dry_run BOOLEAN])",
-    "kind STRING, path STRING, message STRING, mended BOOLEAN, advice STRING",
+    "kind STRING, path STRING, message STRING, repaired BOOLEAN, advice STRING",
 )
 def repair_table(call: Call) -> Rows:
     """Repair the faults of verify_table that need no guess; missing_files removes data files that do not exist.
@@ -24,9 +24,9 @@ def repair_table(call: Call) -> Rows:
         deep=bool(call["deep"]), missing_files=bool(call["missing_files"]), dry_run=bool(call["dry_run"])
     )
     call.refresh()
-    mended = [(fault.kind, fault.path, fault.message, True, None) for fault in report.mended]
+    repaired = [(fault.kind, fault.path, fault.message, True, None) for fault in report.repaired]
     remaining = [(left.fault.kind, left.fault.path, left.fault.message, False, left.advice) for left in report.left]
-    return [*mended, *remaining]
+    return [*repaired, *remaining]
 
 
 @procedure(

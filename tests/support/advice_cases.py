@@ -226,4 +226,4 @@ CASES = {
     "useless-option": useless,
 }
 BY_COPYING = {"skewed-buckets", "tiny-partitions"}
-"""Kinds that only another table mends."""
+"""Kinds that only another table repairs."""

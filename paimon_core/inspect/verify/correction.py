@@ -74,12 +74,12 @@ _Vectors = Mapping[BucketRef, Mapping[str, DeletionVector]]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A correction of one snapshot. ``mended``: the faults that the corrected snapshot no longer has.
+    """A correction of one snapshot. ``repaired``: the faults that the corrected snapshot no longer has.
 
     ``indexes``: the index files to keep; `None`: all. ``hashes`` and ``vectors``: the content of new index files.
     """
 
-    mended: tuple[Fault, ...]
+    repaired: tuple[Fault, ...]
     live: tuple[ManifestEntry, ...]
     indexes: tuple[IndexManifestEntry, ...] | None
     hashes: _Hashes
@@ -111,15 +111,15 @@ def publish_correction(store: FileStore, faults: Sequence[Fault]) -> tuple[Snaps
     The snapshot is `None` if no fault can be corrected. ``faults``: the faults that a verification found in the branch;
     faults that only rows reveal are corrected only if they are among these.
     """
-    mended: tuple[Fault, ...] = ()
+    repaired: tuple[Fault, ...] = ()
 
     def corrected(base: Snapshot) -> Changes | None:
-        nonlocal mended
+        nonlocal repaired
         correction = find_correction(store, base, faults)
-        mended = () if correction is None else correction.mended
+        repaired = () if correction is None else correction.repaired
         return None if correction is None else correction.changes(store)
 
-    return publish_corrected(store, corrected), mended
+    return publish_corrected(store, corrected), repaired
 
 
 def find_correction(store: FileStore, snapshot: Snapshot, known_faults: Sequence[Fault]) -> Correction | None:
@@ -153,7 +153,7 @@ def find_correction(store: FileStore, snapshot: Snapshot, known_faults: Sequence
     wrong = {entry.file.file_name for entry in corrected if wrong_numbers(entry) is not None}
     replaced = {store.index_path(entry) for entry in indexes if entry not in remaining}
 
-    def is_mended(fault: Fault) -> bool:
+    def is_repaired(fault: Fault) -> bool:
         if fault.kind in INDEXES:
             return lost if fault.kind.endswith("-index-manifest") else fault.path in replaced
         if fault.kind == "wrong-file-metadata":
@@ -162,11 +162,11 @@ def find_correction(store: FileStore, snapshot: Snapshot, known_faults: Sequence
             return False
         return fault.kind in CORRECTED and fault not in remaining_faults
 
-    mended = tuple(filter(is_mended, faults))
-    if not mended:
+    repaired = tuple(filter(is_repaired, faults))
+    if not repaired:
         return None
     same = not lost and not replaced
-    return Correction(mended, tuple(corrected), None if same else tuple(remaining), hashes, vectors, needed)
+    return Correction(repaired, tuple(corrected), None if same else tuple(remaining), hashes, vectors, needed)
 
 
 def newest_faults(

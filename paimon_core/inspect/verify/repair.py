@@ -109,13 +109,13 @@ class Left:
 class RepairReport:
     """The faults that were repaired (with ``dry_run``: would be repaired), and the faults that remain."""
 
-    mended: tuple[Fault, ...]
+    repaired: tuple[Fault, ...]
     left: tuple[Left, ...]
     dry_run: bool = False
 
     def __repr__(self) -> str:
         dry = ", dry run" if self.dry_run else ""
-        return f"RepairReport(mended: {len(self.mended)}, left: {len(self.left)}{dry})"
+        return f"RepairReport(repaired: {len(self.repaired)}, left: {len(self.left)}{dry})"
 
     @property
     def sound(self) -> bool:
@@ -123,9 +123,9 @@ class RepairReport:
         return not self.left
 
     def __str__(self) -> str:
-        verb = "would be mended" if self.dry_run else "mended"
-        lines = [f"{count(len(self.mended), 'fault')} {verb}, {len(self.left):,} left"]
-        lines += [f"{verb}: {fault}" for fault in self.mended]
+        verb = "would be repaired" if self.dry_run else "repaired"
+        lines = [f"{count(len(self.repaired), 'fault')} {verb}, {len(self.left):,} left"]
+        lines += [f"{verb}: {fault}" for fault in self.repaired]
         return "\n".join([*lines, *(f"left: {remaining}" for remaining in self.left)])
 
 
@@ -153,21 +153,21 @@ def repair(
     """
     store.io.check_can_commit()
     check_writable(store.schema)
-    mended: dict[Fault, None] = {}
+    repaired: dict[Fault, None] = {}
     left: dict[Fault, str] = {}
     for name in branch_names(store):
         branch = check_branch(store, name, deep=deep, progress=progress)
         faults = dict.fromkeys(branch.faults)
         if branch.store is not None and branch.metadata is not None and faults:
             work = _BranchRepair(branch.store, branch.metadata, branch.faults, dry_run)
-            mended_here = dict.fromkeys(work.run(missing_files=missing_files))
-            mended |= mended_here
-            faults = {fault: None for fault in faults if fault not in mended_here}
+            repaired_here = dict.fromkeys(work.run(missing_files=missing_files))
+            repaired |= repaired_here
+            faults = {fault: None for fault in faults if fault not in repaired_here}
             older = work.only_in_older(faults)
         else:
             older = set()
         left |= {fault: _advice(fault, older=fault in older) for fault in faults}
-    return RepairReport(tuple(mended), tuple(Left(*item) for item in left.items() if item[0] not in mended), dry_run)
+    return RepairReport(tuple(repaired), tuple(Left(*item) for item in left.items() if item[0] not in repaired), dry_run)
 
 
 def _advice(fault: Fault, *, older: bool) -> str:
@@ -281,10 +281,10 @@ class _BranchRepair:
             return
         if self.dry_run:
             correction = find_correction(self.store, snapshot, self.faults)
-            mended = () if correction is None else correction.mended
+            repaired = () if correction is None else correction.repaired
         else:
-            _, mended = publish_correction(self.store, self.faults)
-        old_positions, positions = set(map(_position, self.faults)), set(map(_position, mended))
+            _, repaired = publish_correction(self.store, self.faults)
+        old_positions, positions = set(map(_position, self.faults)), set(map(_position, repaired))
         inherited = {kind for kind, path in positions if (kind, path) not in old_positions}  # by a concurrent snapshot
         yield from (fault for fault in self.faults if _position(fault) in positions or fault.kind in inherited)
 

@@ -96,7 +96,7 @@ def test_repr_of_results_has_numbers(table, tmp_path):
     assert repr(VerifyReport((fault, fault), 1, 2, 3)) == (
         "VerifyReport(faults: 2 (missing-manifest), branches: 1, snapshots: 2, files: 3, rows read: 0)"
     )
-    assert repr(RepairReport((fault,), (), True)) == "RepairReport(mended: 1, left: 0, dry run)"
+    assert repr(RepairReport((fault,), (), True)) == "RepairReport(repaired: 1, left: 0, dry run)"
     assert repr(table.health()).startswith("TableHealth(snapshot 2, buckets: 1, advice: ")
     assert repr(TableHealth(None, pa.table({"a": []}), ())) == "TableHealth(no snapshot, buckets: 0, advice: none)"
     pq.write_table(pa.table({"id": [1]}), tmp_path / "one.parquet")

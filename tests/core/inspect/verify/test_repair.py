@@ -1,4 +1,4 @@
-"""Table.repair: of every seeded fault, it is mended, or it stays with advice; no row is lost."""
+"""Table.repair: of every seeded fault, it is repaired, or it stays with advice; no row is lost."""
 
 import re
 from pathlib import Path
@@ -73,21 +73,21 @@ def test_fault_is_repaired_or_has_advice(tmp_path, name):
     dry = table.repair(deep=deep, dry_run=True)
     assert bytes_below(table.path) == before
     report = table.repair(deep=deep)
-    assert report.mended == dry.mended
-    assert {*report.mended, *(one.fault for one in report.left)} == set(found.faults)
+    assert report.repaired == dry.repaired
+    assert {*report.repaired, *(one.fault for one in report.left)} == set(found.faults)
     assert all(one.advice for one in report.left)
     table = Table.open(table.path)
     assert keys_of(table) >= shown
     if name in STAY:
         assert kind in {one.fault.kind for one in report.left}
         return
-    assert kind in {fault.kind for fault in report.mended}
+    assert kind in {fault.kind for fault in report.repaired}
     assert kind in MENDS
     only_newest(table)
     after = table.verify(deep=deep)
     assert after.sound, str(after)
     again = table.repair(deep=deep)
-    assert (again.mended, again.left) == ((), ())
+    assert (again.repaired, again.left) == ((), ())
 
 
 @pytest.mark.parametrize("name", ["data file deleted", "schema garbled", "manifest garbled", "tag garbled"])
@@ -95,7 +95,7 @@ def test_fault_without_repair_does_not_change_table(tmp_path, name):
     table, kind, deep = seeded(tmp_path, name)
     before = bytes_below(table.path)
     report = table.repair(deep=deep)
-    assert (report.mended, report.sound) == ((), False)
+    assert (report.repaired, report.sound) == ((), False)
     assert bytes_below(table.path) == before
     assert f"left: {kind}: " in str(report)
 
@@ -128,8 +128,8 @@ def test_sound_table_is_left_alone(tmp_path):
     table = history(tmp_path, "deduplicate")
     before = bytes_below(table.path)
     report = table.repair(deep=True)
-    assert (report.mended, report.left, report.sound) == ((), (), True)
-    assert str(report) == "0 faults mended, 0 left"
+    assert (report.repaired, report.left, report.sound) == ((), (), True)
+    assert str(report) == "0 faults repaired, 0 left"
     assert bytes_below(table.path) == before
 
 
@@ -151,7 +151,7 @@ def test_repair_in_branch(tmp_path):
     branch = Table.open(table.path, options={"branch": "b"})
     set_in_snapshot(branch, totalRecordCount=1)
     report = Table.open(table.path).repair()
-    assert [fault.kind for fault in report.mended] == ["wrong-record-count"]
+    assert [fault.kind for fault in report.repaired] == ["wrong-record-count"]
     assert Table.open(table.path, options={"branch": "b"}).snapshot().total_record_count == 83
     assert Table.open(table.path).snapshot().id == table.snapshot().id
 
@@ -164,8 +164,8 @@ def test_missing_files_go_if_asked(tmp_path):
     data_file(table).unlink()
     lost = table.verify().faults
     assert [fault.kind for fault in lost] == ["missing-data-file"]
-    assert table.repair(missing_files=True, dry_run=True).mended == lost
-    assert table.repair(missing_files=True).mended == lost
+    assert table.repair(missing_files=True, dry_run=True).repaired == lost
+    assert table.repair(missing_files=True).repaired == lost
     assert 0 < table.to_arrow().num_rows < 120
     only_newest(table)
     kinds = table.verify(deep=True).kinds
@@ -248,7 +248,7 @@ def test_index_file_is_made_again_under_its_name(tmp_path, kind, damage):
     assert kinds == (["missing-data-file"] if damage == "missing" else ["unreadable-file-index"])
     newest = table.snapshot().id
     report = table.repair(deep=damage == "unreadable")
-    assert ([fault.path for fault in report.mended], report.sound) == ([str(names[0])], True)
+    assert ([fault.path for fault in report.repaired], report.sound) == ([str(names[0])], True)
     assert names[0].read_bytes() == before
     assert table.snapshot().id == newest
     assert table.verify(deep=True).sound
@@ -275,7 +275,7 @@ def test_index_that_loses_rows_is_named_and_made_again(tmp_path):
     assert found
     assert found <= {"wrong-file-index", "unreadable-file-index"}
     assert not found & set(table.verify().kinds)
-    assert {fault.kind for fault in table.repair(deep=True).mended} == found
+    assert {fault.kind for fault in table.repair(deep=True).repaired} == found
     only_newest(table)
     assert table.verify(deep=True).sound
     assert table.to_arrow(filter="k = 7").num_rows == 1
@@ -294,7 +294,7 @@ def test_hash_indexes_are_made_again(tmp_path, way):
     else:
         set_in_snapshot(table, indexManifest="index-manifest-x")
     report = table.repair()
-    assert report.mended
+    assert report.repaired
     assert report.sound, str(report)
     table = Table.open(table.path)
     table.write(rows(0))
@@ -317,7 +317,7 @@ def test_repair_keeps_rows_of_concurrent_writer(tmp_path, monkeypatch):
 
     raced = []
     monkeypatch.setattr(correction, "find_correction", late)
-    assert table.repair().mended
+    assert table.repair().repaired
     assert Table.open(table.path).to_arrow().num_rows == shown + 5
     only_newest(table)
     assert table.verify(deep=True).sound
@@ -330,7 +330,7 @@ def test_old_schemas_and_columns_of_now(tmp_path):
     shown = table.to_arrow().sort_by("k")
     edited(table, lambda e: [*first_with(e, delete_row_count=1)[:1], *e[1:]])
     report = Table.open(table.path).repair(deep=True)
-    assert {fault.kind for fault in report.mended} == {"wrong-delete-count"}
+    assert {fault.kind for fault in report.repaired} == {"wrong-delete-count"}
     table = Table.open(table.path)
     assert str(table.to_arrow().sort_by("k").to_pylist()) == str(shown.to_pylist())
     only_newest(table)
