@@ -32,15 +32,22 @@ def _proposals(function: Callable[[click.Context, str], Iterable[str]]) -> Compl
     return complete
 
 
-def tables(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a table in the warehouse, or a directory."""
-    if is_path(incomplete):
-        return [CompletionItem(incomplete, type="dir")]
-    return _table_names(ctx, parameter, incomplete)
+def _or_directory(names: Complete) -> Complete:
+    """Complete a directory where the text is a path, else a name."""
+
+    @wraps(names)
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if is_path(incomplete):
+            return [CompletionItem(incomplete, type="dir")]
+        return names(ctx, parameter, incomplete)
+
+    return complete
 
 
+@_or_directory
 @_proposals
-def _table_names(ctx: click.Context, incomplete: str) -> Iterator[str]:
+def tables(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Complete the name of a table in the warehouse, or a directory."""
     catalog = catalog_of(ctx.params.get("warehouse"), ctx.params.get("option") or {})
     database, dot, _ = incomplete.partition(".")
     for name in catalog.list_databases():
@@ -48,15 +55,10 @@ def _table_names(ctx: click.Context, incomplete: str) -> Iterator[str]:
             yield from (f"{name}.{table}" for table in catalog.list_tables(name))
 
 
-def databases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a database in the warehouse, or a directory."""
-    if is_path(incomplete):
-        return [CompletionItem(incomplete, type="dir")]
-    return _database_names(ctx, parameter, incomplete)
-
-
+@_or_directory
 @_proposals
-def _database_names(ctx: click.Context, incomplete: str) -> list[str]:
+def databases(ctx: click.Context, incomplete: str) -> list[str]:
+    """Complete the name of a database in the warehouse, or a directory."""
     return catalog_of(ctx.params.get("warehouse"), ctx.params.get("option") or {}).list_databases()
 
 

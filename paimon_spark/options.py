@@ -343,13 +343,14 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
     dynamic, read_at = _pop_overwrite_mode(named), pop(named, "write.unchanged-since", integer_from(1), None)
     if read_at is not None and version is not None:
         raise InvalidInputError(
-            "options 'write.unchanged-since' and 'txnVersion' exclude each other: a repeated write would start from "
-            "another snapshot; leave one out"
+            "options 'write.unchanged-since' and 'txnVersion' are mutually exclusive: a repeated write would start "
+            "from another snapshot; leave one out"
         )
     partition, properties = pop(named, "overwrite-partition", partition_spec, None), _pop_properties(named)
     if partition is not None and dynamic:
         raise InvalidInputError(
-            "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' exclude each other: set only one"
+            "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' are mutually "
+            "exclusive: set only one"
         )
     if properties and version is not None:
         raise UnsupportedError(

@@ -243,17 +243,17 @@ def test_pointers_lead_to_headings_of_specification():
     """Of pages that are there; every pointer has the one form that CONTRIBUTING.md names."""
     known = {page: headings(path) for page, path in SPECIFICATIONS.items()}
     assert {"7.4", "11", "9.5"} <= known["format"]
-    found, wrong = 0, []
+    actual, wrong = 0, []
     for path in pages_with_pointers():
         text = path.read_text()
         pointers = list(POINTER.finditer(text))
-        found += len(pointers)
+        actual += len(pointers)
         for pointer in pointers:
             numbers = set(re.findall(NUMBER, pointer["numbers"]))
             wrong += [f"{path}: {pointer[0]}"] if numbers - known.get(pointer["page"], numbers) else []
         starts = {pointer.start("page") for pointer in pointers}
         wrong += [f"{path}: {loose[0]!r}" for loose in LOOSE.finditer(text) if loose.start() not in starts]
-    assert found > 50
+    assert actual > 50
     assert not wrong
 
 

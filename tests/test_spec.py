@@ -192,19 +192,19 @@ def test_types_are_written_and_read_as_table_has_it():
 def test_ids_are_given_as_in_example():
     (row,) = tables("3.3")[1]
     (columns,) = quoted(row["Columns"])
-    wanted = {name: int(number) for name, number in re.findall(r"`(\w+)` (\d+)", row["Ids"])}
+    expected = {name: int(number) for name, number in re.findall(r"`(\w+)` (\d+)", row["Ids"])}
     whole = parse_type(f"ROW<{columns}>")
-    made = create(Schema(whole.fields), 0)
-    found = {}
+    table = create(Schema(whole.fields), 0)
+    actual = {}
 
     def walk(parts):
         for field in parts:
-            found[field.name] = field.id
+            actual[field.name] = field.id
             walk(getattr(field.type, "fields", ()))
 
-    walk(made.fields)
-    assert found == wanted
-    assert made.highest_field_id == max(wanted.values())
+    walk(table.fields)
+    assert actual == expected
+    assert table.highest_field_id == max(expected.values())
 
 
 # ---- options
@@ -285,7 +285,7 @@ def test_parquet_types_agree_with_table(row):
 
 @pytest.mark.parametrize("row", tables("7.5")[0][:8], ids=lambda row: row["Type"])
 def test_orc_types_agree_with_table(row):
-    kinds, wanted = row["Type"].split(", "), row["ORC type"].split(", ")
+    kinds, expected = row["Type"].split(", "), row["ORC type"].split(", ")
     columns = [
         DataField(i, f"c{i}", parse_type("DECIMAL(20, 2)" if t == "DECIMAL" else t)) for i, t in enumerate(kinds)
     ]
@@ -294,7 +294,7 @@ def test_orc_types_agree_with_table(row):
     writer.close()
     stored = pyorc.Reader(io.BytesIO(sink.getvalue().to_pybytes())).schema
     for i in range(len(kinds)):
-        assert str(stored.fields[f"c{i}"]).partition("(")[0] == wanted[i % len(wanted)]
+        assert str(stored.fields[f"c{i}"]).partition("(")[0] == expected[i % len(expected)]
 
 
 AVRO = {

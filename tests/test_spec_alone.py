@@ -101,8 +101,8 @@ def column_of(kind, seed, rows=3000):
     drawn = np.random.default_rng(seed)
     width, known = KINDS[kind]
     more = [b"%d" % n for n in drawn.integers(0, 500, 300)] if width is None else drawn.integers(-99, 99, 300).tolist()
-    wanted = [None, *known, *more]
-    values = [wanted[i] for i in drawn.integers(0, len(wanted), rows)]
+    expected = [None, *known, *more]
+    values = [expected[i] for i in drawn.integers(0, len(expected), rows)]
     column = pa.array(values, pa.binary()).cast(pa.string()) if width is None else pa.array(values, f"int{8 * width}")
     return column, values
 

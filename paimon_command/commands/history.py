@@ -19,7 +19,7 @@ def _one_of(call: Invocation, *names: str) -> str | None:
     options = [name for name in names if call[name] not in (None, False)]
     if len(options) > 1:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in options)
-        raise click.UsageError(f"{flags} exclude each other: give one of them")
+        raise click.UsageError(f"{flags} are mutually exclusive: give one of them")
     return options[0] if options else None
 
 

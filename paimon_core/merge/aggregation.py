@@ -89,7 +89,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
         if remove and field.ignore_retract:
             raise InvalidInputError(
                 f"options 'aggregation.remove-record-on-delete' and {field_option(column.name, 'ignore-retract')!r} "
-                "exclude each other: set only one of them"
+                "are mutually exclusive: set only one of them"
             )
         if not field.ignore_retract and name not in TAKES_BACK:
             reason = (

@@ -356,7 +356,7 @@ class _Needs:
 def _check_exclusive(switches: Mapping[str, bool]) -> None:
     on = [option for option, value in switches.items() if value]
     if "ignore-delete" in on and len(on) > 1:
-        raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} exclude each other: set only one of them")
+        raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} are mutually exclusive: set only one of them")
 
 
 PARTIAL_UPDATE = EngineType(

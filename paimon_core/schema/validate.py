@@ -272,7 +272,7 @@ def _check_scan(schema: TableSchema) -> None:
     options = schema.options
     positions = [key for key in dict.fromkeys(key for keys in _POSITIONS.values() for key in keys) if key in options]
     if len(positions) > 1:
-        raise InvalidInputError(f"options {' and '.join(map(repr, positions))} exclude each other: remove one")
+        raise InvalidInputError(f"options {' and '.join(map(repr, positions))} are mutually exclusive: remove one")
     mode = options.get("scan.mode", "default").strip().lower().replace("_", "-")
     needed = _POSITIONS.get(mode)
     if needed is not None and (not positions or positions[0] not in needed):
@@ -282,7 +282,7 @@ def _check_scan(schema: TableSchema) -> None:
     if "scan.bucket" in options and not (schema.primary_keys and schema.bucket > 0):
         raise InvalidInputError("option 'scan.bucket' needs a primary key and a fixed number of buckets")
     if "scan.fallback-branch" in options and "scan.primary-branch" in options:
-        raise InvalidInputError("options 'scan.fallback-branch' and 'scan.primary-branch' exclude each other")
+        raise InvalidInputError("options 'scan.fallback-branch' and 'scan.primary-branch' are mutually exclusive")
 
 
 def _check_retention(schema: TableSchema) -> None:
@@ -365,7 +365,9 @@ def _check_features(schema: TableSchema) -> None:
     if _flag(options, "data-evolution.enabled") and not tracking:
         raise InvalidInputError("option 'data-evolution.enabled' needs 'row-tracking.enabled'")
     if _flag(options, "data-evolution.enabled") and _flag(options, "deletion-vectors.enabled"):
-        raise InvalidInputError("options 'data-evolution.enabled' and 'deletion-vectors.enabled' exclude each other")
+        raise InvalidInputError(
+            "options 'data-evolution.enabled' and 'deletion-vectors.enabled' are mutually exclusive"
+        )
     if _flag(options, "clustering.incremental"):
         if schema.primary_keys:
             raise InvalidInputError("option 'clustering.incremental' needs a table without a primary key")

@@ -37,8 +37,8 @@ def test_table_of_thousand_columns_is_written_and_read(tmp_path, format_):
         rows = pa.table([pa.array([id_, 3])] + [pa.array([f"{id_}-{n}", None]) for n in names], schema=schema)
         table.write(rows)
     assert table.to_arrow().num_rows == 3
-    found = table.to_arrow(columns=["column_999", "id"], filter="column_500 = '2-column_500'")
-    assert found.to_pylist() == [{"column_999": "2-column_999", "id": 2}]
+    actual = table.to_arrow(columns=["column_999", "id"], filter="column_500 = '2-column_500'")
+    assert actual.to_pylist() == [{"column_999": "2-column_999", "id": 2}]
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
@@ -47,8 +47,8 @@ def test_strings_of_megabyte(tmp_path, format_):
     big = {i: chr(ord("a") + i) * (1 << 20) for i in range(12)}
     table.write(orders(*((i, value, i) for i, value in big.items())))
     table.write(orders((3, "small", 3)))
-    found = {row["id"]: row["v"] for row in table.to_arrow().to_pylist()}
-    assert found == {**big, 3: "small"}
+    actual = {row["id"]: row["v"] for row in table.to_arrow().to_pylist()}
+    assert actual == {**big, 3: "small"}
     assert table.to_arrow(columns=["id"], filter=f"v = '{big[5]}'").to_pylist() == [{"id": 5}]
     for split in table.scan().plan().splits:
         assert all(f.file_size < 10 << 20 for f in split.files)
@@ -91,7 +91,7 @@ def test_partitions_of_other_types(tmp_path, kind, values):
     table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("id", pa.int64()), ("p", kind)]), [], ["p"]))
     table.write(pa.table([pa.array(range(len(values))), column], names=["id", "p"]))
     table.write(pa.table([pa.array([99]), pa.nulls(1, kind)], names=["id", "p"]))
-    found = Table.open(table.path).to_arrow().sort_by("id")
-    assert found.column("p").combine_chunks().slice(0, len(values)).equals(column)
-    assert found.column("p").null_count == 1
+    actual = Table.open(table.path).to_arrow().sort_by("id")
+    assert actual.column("p").combine_chunks().slice(0, len(values)).equals(column)
+    assert actual.column("p").null_count == 1
     assert table.to_arrow(filter="p IS NULL").num_rows == 1

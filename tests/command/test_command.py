@@ -123,8 +123,8 @@ def test_ls_reports_missing_directory_and_directory_without_database(tmp_path):
     assert (run("ls", tmp_path).exit_code, answer("ls", tmp_path)) == (0, [])
     (tmp_path / "notes.txt").write_text("x")
     other = run("ls", tmp_path)
-    wanted = "no database here; a warehouse holds directories such as shop.db\n"
-    assert (other.exit_code, other.stdout) == (1, wanted)
+    expected = "no database here; a warehouse holds directories such as shop.db\n"
+    assert (other.exit_code, other.stdout) == (1, expected)
     assert answer("ls", tmp_path, code=1) == []
 
 
@@ -150,9 +150,9 @@ def test_table_by_name_and_its_branch_and_system_table(warehouse):
 
 
 def test_show_hides_secrets_and_counts(tmp_path):
-    made = keyed_table(tmp_path / "t")
-    made.write(orders((1, "a", 1)))
-    told = answer("show", made.path, "--option", "file.compression=zstd")
+    table = keyed_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    told = answer("show", table.path, "--option", "file.compression=zstd")
     assert (told["snapshot"], told["stored_rows"], told["files"], told["primary_keys"]) == (1, 1, 1, ["id"])
     assert told["options"]["file.compression"] == "zstd"
     empty = keyed_table(tmp_path / "empty")
@@ -197,12 +197,12 @@ def test_rows_of_moment_some_columns_and_limit(table):
 
 
 def test_twenty_rows_are_shown_and_all_are_printed_as_json(tmp_path):
-    made = append_table(tmp_path / "t")
-    made.write(orders(*((number, "v", number) for number in range(30))))
-    result = run("read", made.path)
+    table = append_table(tmp_path / "t")
+    table.write(orders(*((number, "v", number) for number in range(30))))
+    result = run("read", table.path)
     assert (len(result.stdout.splitlines()), "--limit" in result.stderr) == (21, True)
-    assert len(answer("read", made.path)) == 30
-    assert len(run("read", made.path, "--limit", "25").stdout.splitlines()) == 26
+    assert len(answer("read", table.path)) == 30
+    assert len(run("read", table.path, "--limit", "25").stdout.splitlines()) == 26
 
 
 def test_values_of_every_kind_are_json(tmp_path):
@@ -217,9 +217,9 @@ def test_values_of_every_kind_are_json(tmp_path):
         "s": pa.array([{"x": "a\x1b[31m"}, None], pa.struct([("x", pa.string())])),
     }
     data = pa.table(columns)
-    made = Table.create(str(tmp_path / "t"), Schema(data.schema))
-    made.write(data)
-    first, second = answer("read", made.path)
+    table = Table.create(str(tmp_path / "t"), Schema(data.schema))
+    table.write(data)
+    first, second = answer("read", table.path)
     assert first == {
         "f": "NaN",
         "d": "1.50",
@@ -231,7 +231,7 @@ def test_values_of_every_kind_are_json(tmp_path):
         "s": {"x": "a\x1b[31m"},
     }
     assert second == {**dict.fromkeys(columns), "f": "-Infinity"}
-    assert "\x1b" not in run("read", made.path).stdout
+    assert "\x1b" not in run("read", table.path).stdout
 
 
 def test_key_is_looked_up_by_types_of_its_columns(table):
@@ -377,20 +377,20 @@ def test_procedures_have_their_arguments_types_and_rows(table, warehouse):
     assert answer("call", "delete_tag", path, "tag=x") == [{"result": True}]
     done = answer("call", "rollback", path, "version=v2")
     assert done == [{"previous_snapshot_id": 3, "current_snapshot_id": 2}]
-    found = answer("call", "remove_orphan_files", "table=db.*", "dry_run=true", "older_than=1", "-w", warehouse)
-    assert found == [{"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}]
+    actual = answer("call", "remove_orphan_files", "table=db.*", "dry_run=true", "older_than=1", "-w", warehouse)
+    assert actual == [{"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}]
     told = answer("call", "compact_database", "including_databases=db", "-w", warehouse)
     assert told == [{"result": "Compact database finished. Success: 1, Failed: 0"}]
     assert answer("call", "purge_files", path) == [{"result": "Success"}]
 
 
 def test_branch_is_merged(tmp_path):
-    made = append_table(tmp_path / "t")
-    made.branches.create("b")
-    Table.open(made.path, branch="b").write(orders((1, "v", 1)))
-    planned = answer("branch", made.path, "b", "--merge", "--dry-run")
-    assert planned == {"dry_run": True, **answer("branch", made.path, "b", "--merge")}
-    assert [row["id"] for row in answer("read", made.path)] == [1]
+    table = append_table(tmp_path / "t")
+    table.branches.create("b")
+    Table.open(table.path, branch="b").write(orders((1, "v", 1)))
+    planned = answer("branch", table.path, "b", "--merge", "--dry-run")
+    assert planned == {"dry_run": True, **answer("branch", table.path, "b", "--merge")}
+    assert [row["id"] for row in answer("read", table.path)] == [1]
 
 
 # ---- wrong names and wrong usage
@@ -418,10 +418,10 @@ WRONG = [
     (["rollback", "{t}", "9"], 1, "snapshot 9 .* does not exist; available: 1 to 3"),
     (["rollback", "{t}", "nope"], 1, "nope"),
     (["rollback", "{t}"], 2, "rollback needs a target"),
-    (["rollback", "{t}", "1", "--watermark", "1"], 2, "exclude each other"),
+    (["rollback", "{t}", "1", "--watermark", "1"], 2, "are mutually exclusive"),
     (["tag", "{t}", "v2", "--snapshot", "1"], 1, "already exists"),
     (["tag", "{t}", "nope", "--delete"], 1, "nope.*v2"),
-    (["tag", "{t}", "v2", "--delete", "--replace"], 2, "exclude each other"),
+    (["tag", "{t}", "v2", "--delete", "--replace"], 2, "are mutually exclusive"),
     (["tag", "{t}", "v2", "--delete", "--snapshot", "1"], 2, "does not go with"),
     (["branch", "{t}", "nope", "--delete"], 1, "nope"),
     (["branch", "{t}", "c", "--tag", "nope"], 1, "tag 'nope'"),

@@ -44,11 +44,11 @@ def test_doctor_finds_store_that_replaces_files(monkeypatch, tmp_path):
 
 
 def test_doctor_finds_table_that_cannot_be_written(tmp_path):
-    made = append_table(tmp_path / "t")
-    path = Path(made.path) / "schema" / "schema-0"
+    table = append_table(tmp_path / "t")
+    path = Path(table.path) / "schema" / "schema-0"
     stored = json.loads(path.read_text())
     path.write_text(json.dumps({**stored, "options": {**stored["options"], "type": "format-table"}}))
-    told = answer("doctor", made.path, code=1)
+    told = answer("doctor", table.path, code=1)
     assert (told[-1]["check"], told[-1]["fine"], "format-table" in told[-1]["found"]) == ("table", False, True)
 
 
@@ -76,12 +76,12 @@ def test_table_on_s3():
         keys = {"AWS_ACCESS_KEY_ID": options["s3.access-key"], "AWS_SECRET_ACCESS_KEY": options["s3.secret-key"]}
         catalog = FileSystemCatalog(f"{root}/w", options)
         catalog.create_database("db")
-        made = catalog.create_table("db.t", Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"}))
-        made.write(orders((1, "a", 1)))
-        for arguments in (["doctor", f"{root}/w"], ["doctor", made.path], ["read", "db.t", "-w", f"{root}/w"]):
+        table = catalog.create_table("db.t", Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"}))
+        table.write(orders((1, "a", 1)))
+        for arguments in (["doctor", f"{root}/w"], ["doctor", table.path], ["read", "db.t", "-w", f"{root}/w"]):
             result = run(*arguments, *s3_options(given), "--json", **keys)
             assert result.exit_code == 0, result.output
-        assert not [name for name in made.store.io.list(f"{root}/w") if "doctor" in name.name]
+        assert not [name for name in table.store.io.list(f"{root}/w") if "doctor" in name.name]
 
 
 @pytest.mark.more

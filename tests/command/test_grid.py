@@ -48,10 +48,10 @@ def _read(leader: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    made = keyed_table(tmp_path_factory.mktemp("grid") / "t", bucket="1")
+    table = keyed_table(tmp_path_factory.mktemp("grid") / "t", bucket="1")
     for number in range(3):
-        made.write(orders((number, "v", number), (9, "w", number)))
-    return made.path
+        table.write(orders((number, "v", number), (9, "w", number)))
+    return table.path
 
 
 @pytest.mark.parametrize("name", ["files", "snapshots"])
@@ -92,11 +92,11 @@ def test_show_has_readable_time_and_size(path):
 
 def test_show_ends_with_severe_advice(tmp_path):
     options = {"deletion-vectors.enabled": "true", "write-only": "true"}
-    made = keyed_table(tmp_path / "t", bucket="1", **options)
-    made.write(orders((1, "v", 1)))
-    severe = sum(row["severity"] == "severe" for row in answer("advice", made.path, code=1))
-    last = run("show", made.path).stdout.splitlines()[-1]
-    assert last == f"advice: {severe} severe, see paimon-spark advice {made.path}"
+    table = keyed_table(tmp_path / "t", bucket="1", **options)
+    table.write(orders((1, "v", 1)))
+    severe = sum(row["severity"] == "severe" for row in answer("advice", table.path, code=1))
+    last = run("show", table.path).stdout.splitlines()[-1]
+    assert last == f"advice: {severe} severe, see paimon-spark advice {table.path}"
 
 
 def test_numbers_are_right_and_texts_left():
@@ -152,9 +152,9 @@ def test_json_is_exact(path):
 
 
 def test_counts_have_their_plural(tmp_path):
-    made = append_table(tmp_path / "t")
-    made.write(orders((1, "v", 1)))
-    assert run("verify", made.path).stdout == "0 faults in 1 branch, 1 snapshot, 1 file\n"
-    made.write(orders((2, "v", 1)))
-    told = run("rollback", made.path, "1", "--dry-run").stdout
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "v", 1)))
+    assert run("verify", table.path).stdout == "0 faults in 1 branch, 1 snapshot, 1 file\n"
+    table.write(orders((2, "v", 1)))
+    told = run("rollback", table.path, "1", "--dry-run").stdout
     assert "without 1 newer snapshot and 0 tags" in told

@@ -28,17 +28,17 @@ def test_partitions_of_a_second_branch(judge, name, rng, kind):
     own = kind.rows(rng, 30)
     table.java("write", rows=own[:3])
     branch.java("write", rows=kind.rows(rng, 30))
-    found = table.agree()
-    assert len(found) > 3 or kind.name == "fallback-whole"
+    actual = table.agree()
+    assert len(actual) > 3 or kind.name == "fallback-whole"
     table.java("compact", kind="full")
-    same(table.agree(), found, "compacted")
+    same(table.agree(), actual, "compacted")
     fields = table.fields_at()
     if kind.partition_keys:
-        chosen = [row for row in found if row[[f.name for f in fields].index("p")] is None]
+        chosen = [row for row in actual if row[[f.name for f in fields].index("p")] is None]
         same(rows(table.ours().to_arrow(filter="p IS NULL"), fields), chosen, "filtered")
     source = PaimonDataSource({"path": table.path})
     reader = source.reader(source.schema())
-    assert sum(b.num_rows for task in reader.partitions() for b in reader.read(task)) == len(found)
+    assert sum(b.num_rows for task in reader.partitions() for b in reader.read(task)) == len(actual)
     branch.agree()
 
 

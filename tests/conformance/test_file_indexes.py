@@ -183,10 +183,10 @@ def test_each_reads_by_the_indexes_of_the_other(judge, name, rng, index, keys, t
 )
 @pytest.mark.cases(1)
 def test_java_reads_by_the_indexes_that_old_files_were_given(judge, name, rng, index, keys, threshold):
-    table, wanted = SharedTable(judge, name), kind_of(index, keyed_table=keys, threshold=threshold)
-    asked = {key: value for key, value in wanted["options"].items() if key.startswith("file-index.")}
-    rest = {key: value for key, value in wanted["options"].items() if key not in asked}
-    table.java("create_table", **{**wanted, "options": {**rest, "write-only": "true"}})
+    table, expected = SharedTable(judge, name), kind_of(index, keyed_table=keys, threshold=threshold)
+    requested = {key: value for key, value in expected["options"].items() if key.startswith("file-index.")}
+    rest = {key: value for key, value in expected["options"].items() if key not in requested}
+    table.java("create_table", **{**expected, "options": {**rest, "write-only": "true"}})
     for turn in range(4):
         changes = [["+I", row] for row in random_rows(rng, index, 40)]
         if turn % 2:
@@ -194,14 +194,14 @@ def test_java_reads_by_the_indexes_that_old_files_were_given(judge, name, rng, i
         else:
             table.java("write", rows=changes)
     before = table.agree()
-    table.ours().alter([SetOption(key, value) for key, value in asked.items()])
+    table.ours().alter([SetOption(key, value) for key, value in requested.items()])
     assert table.ours().maintenance.rewrite_file_index().commit_kind == "COMPACT"
-    found = stored_indexes(table.ours())
-    assert len(found) == len(live(table.ours())) >= 4
+    actual = stored_indexes(table.ours())
+    assert len(actual) == len(live(table.ours())) >= 4
     for file, rows in rows_of_files(table.ours()):
         made = FileIndexes(indexed_columns(table.ours().schema.options, table.ours().schema.fields))
         made.add(rows)
-        assert made.finish() == found[file]
+        assert made.finish() == actual[file]
     same(table.agree(), before, f"{name}: new indexes change no row")
     check_questions(table, before, rng, filters=8, projections=0)
     asked_of_java(table, before, rng)

@@ -20,9 +20,9 @@ def test_zeros_and_nan_that_java_wrote_are_read_and_found(judge, name, kind):
     expected = {repr(float(key)): f"new {key}" for key in keys}
     table = shared.ours()
     for _ in range(2):
-        found = table.to_arrow()
-        assert dict(zip(map(repr, found["k"].to_pylist()), found["v"].to_pylist(), strict=True)) == expected
-        assert found.num_rows == len(keys)
+        actual = table.to_arrow()
+        assert dict(zip(map(repr, actual["k"].to_pylist()), actual["v"].to_pylist(), strict=True)) == expected
+        assert actual.num_rows == len(keys)
         for key in keys:
             assert table.get({"k": float(key)})["v"] == f"new {key}"
         table.compact(full=True)

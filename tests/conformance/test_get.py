@@ -29,8 +29,8 @@ def test_rows_equal_rows_that_java_reads(judge, name, rng, kind):
     at = [f.name for f in fields].index("k")
     everything = {row[at]: row for row in table.java_rows(fields)}
     ours = table.ours()
-    asked = [rng.randrange(50) for _ in range(40)]
-    found = ours.get([{"k": k} for k in asked])
-    assert found["k"].to_pylist() == [k for k in asked if k in everything]
-    same(written(found, fields), [everything[k] for k in asked if k in everything], f"{name}: get")
-    assert all((ours.get({"k": k}) is None) == (k not in everything) for k in asked[:5])
+    requested = [rng.randrange(50) for _ in range(40)]
+    actual = ours.get([{"k": k} for k in requested])
+    assert actual["k"].to_pylist() == [k for k in requested if k in everything]
+    same(written(actual, fields), [everything[k] for k in requested if k in everything], f"{name}: get")
+    assert all((ours.get({"k": k}) is None) == (k not in everything) for k in requested[:5])

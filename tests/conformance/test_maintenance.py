@@ -30,9 +30,9 @@ def stamped(judge, name: str, **options: str) -> SharedTable:
 def partitions(table: SharedTable) -> list[tuple[object, object]]:
     rows = Table.open(table.path).to_arrow(columns=["dt", "n"]).to_pylist()
     java = table.java("read")["rows"]
-    found = sorted(((row["dt"], row["n"]) for row in rows), key=str)
-    assert sorted(((row[1], row[2]) for row in java), key=str) == found
-    return found
+    actual = sorted(((row["dt"], row["n"]) for row in rows), key=str)
+    assert sorted(((row[1], row[2]) for row in java), key=str) == actual
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_neither_finds_orphans_after_other(judge):
         now = int(time.time() * 1000) - 5
         if ours_first:
             assert Table.open(table.path).maintenance.remove_orphan_files(older_than=now).count == 3
-        found = table.java("remove_orphan_files", older_than_ms=now)["deleted"]
-        assert found == (0 if ours_first else 3)
+        actual = table.java("remove_orphan_files", older_than_ms=now)["deleted"]
+        assert actual == (0 if ours_first else 3)
         assert Table.open(table.path).maintenance.remove_orphan_files(older_than=now).count == 0
         assert table.java("read")["rows"] == rows
         assert Table.open(table.path).to_arrow(tag="v1").num_rows == tagged
@@ -142,9 +142,9 @@ def test_java_reads_tables_after_our_maintenance(judge):
         return len(java)
 
     before = same_rows()
-    made = ours.maintenance.compact_manifests()
-    assert made is not None
-    assert made.commit_kind == "COMPACT"
+    result = ours.maintenance.compact_manifests()
+    assert result is not None
+    assert result.commit_kind == "COMPACT"
     assert same_rows() == before
     table.java("compact_manifests")
     assert ours.maintenance.compact_manifests() is None, "nothing is left to do after Java"

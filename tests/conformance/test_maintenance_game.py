@@ -78,13 +78,13 @@ class Line(Game):
         """Record the new snapshots; forget snapshots that no longer exist."""
         fields = self.fields
         rows = [{f.id: row[f.name] for f in fields} for row in self.rows]
-        found = self.table.ours().snapshots()
-        for one in found:
+        actual = self.table.ours().snapshots()
+        for one in actual:
             known = self.moments.get(one.id)
             if known is None or known.snapshot.fingerprint != one.fingerprint:
                 assert known is None, f"snapshot {one.id} is another one"
                 self.moments[one.id] = Moment(one, rows)
-        assert [one.id for one in found] == sorted(self.moments)
+        assert [one.id for one in actual] == sorted(self.moments)
         assert {tag.name: tag.snapshot.id for tag in self.table.ours().tags.list()} == {
             name: moment.snapshot.id for name, moment in self.tags.items()
         }

@@ -96,14 +96,14 @@ def matrix():
     """Cases by formats; what a format hardly bears on is left to the long run."""
     return [
         pytest.param(
-            made,
+            table,
             file_format,
-            id=f"{made.name.replace(' ', '-')}-{file_format}",
+            id=f"{table.name.replace(' ', '-')}-{file_format}",
             marks=()
-            if made.name in _EVERY_FORMAT or (file_format, made.name in _LONG) == ("parquet", False)
+            if table.name in _EVERY_FORMAT or (file_format, table.name in _LONG) == ("parquet", False)
             else pytest.mark.slow,
         )
-        for made in CASES
+        for table in CASES
         for file_format in ("parquet", "orc", "avro")
     ]
 

@@ -301,8 +301,8 @@ def test_buckets_are_rescaled(judge, name, rng):
     table.java("write", rows=only_a, overwrite={"p": "a"}, options={"dynamic-partition-overwrite": "false"})
     rows = table.agree_everywhere()
     for k in range(9):
-        found = table.our_rows(table.fields_at(), filter=f"k = {k}")
-        assert sorted(map(str, found)) == sorted(str(row) for row in rows if row[0] == k)
+        actual = table.our_rows(table.fields_at(), filter=f"k = {k}")
+        assert sorted(map(str, actual)) == sorted(str(row) for row in rows if row[0] == k)
     table.we_write(only_a)
     table.agree_everywhere()
     others = [row for _, row in only_a]

@@ -90,9 +90,9 @@ def test_odd_partition_names(judge, name, default):
     table.agree_everywhere()
     for p in ODD[2:]:
         quoted = p.replace("'", "''")
-        found = table.our_rows(table.fields_at(), filter=f"p = '{quoted}'")
-        assert len(found) == 2, p
-        same(found, [row for row in table.agree() if row[1] == p], f"{name} p = {p!r}")
+        actual = table.our_rows(table.fields_at(), filter=f"p = '{quoted}'")
+        assert len(actual) == 2, p
+        same(actual, [row for row in table.agree() if row[1] == p], f"{name} p = {p!r}")
 
 
 @pytest.mark.parametrize("text", [t for t in ATOMIC if t != "BOOLEAN"])

@@ -77,10 +77,10 @@ def test_changed_rows_keep_their_ids(judge, name, marked):
     with TableWrite(ours.store, keeps_row_ids=True) as writer:
         writer.write(pa.concat_tables([changed, new]))
         messages = [*writer.prepare_commit(), *remove_rows(ours.store, snapshot, positions)]
-    made = committer.commit(messages, started_from=StartedFrom.of(snapshot, Guard.STATEMENT))
+    result = committer.commit(messages, started_from=StartedFrom.of(snapshot, Guard.STATEMENT))
     after = agree_on_ids(table)
     for k in range(20):
-        assert after[k] == ((before[k][0], made.id) if 3 < k < 15 else before[k])
+        assert after[k] == ((before[k][0], result.id) if 3 < k < 15 else before[k])
     fresh = {after[k][0] for k in range(20, 30)}
     assert len(fresh) == 10
     assert min(fresh) > max(row[0] for row in before.values())

@@ -21,12 +21,12 @@ def test_java_reads_and_extends_table_of_specification(judge, name):
     append(table.path, 3, [*numbered(range(10), "", kind=3), *numbered(range(10, 40), "two ", kind=2)], 60)
     assert len(table.agree()) == 50
     table.java("write", rows=[["+I", {"p": "a", "k": 2, "v": "back"}], ["-D", {"p": "b" * 9, "k": 11}]])
-    found = sorted((row[1:] for row in table.java("read")["rows"]), key=repr)
-    assert len(found) == 50
-    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == found
+    actual = sorted((row[1:] for row in table.java("read")["rows"]), key=repr)
+    assert len(actual) == 50
+    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == actual
     table.java("compact", kind="full")
-    assert sorted((row[1:] for row in table.java("read")["rows"]), key=repr) == found
-    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == found
+    assert sorted((row[1:] for row in table.java("read")["rows"]), key=repr) == actual
+    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == actual
 
 
 @pytest.mark.parametrize("bitmap64", ["false", "true"])
@@ -39,6 +39,6 @@ def test_deletes_that_java_marks_are_read_by_the_page(judge, name, bitmap64):
         table.java("write", rows=[["+I", {"k": k, "v": VALUES[k % 4]}] for k in range(first, first + 40)])
     for k in (3, 4, 5, 60):
         table.java("append_delete", where={"k": k})
-    found = sorted((row[1:] for row in table.java("read")["rows"]), key=repr)
-    assert len(found) == 76
-    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == found
+    actual = sorted((row[1:] for row in table.java("read")["rows"]), key=repr)
+    assert len(actual) == 76
+    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == actual

@@ -106,8 +106,8 @@ def test_of_every_kind(judge, name, rng, kind):
     for one in ("files", "manifests", "audit_log"):  # Java's other tables do not travel
         agree(table, one, snapshot_id=1)
     for level in (0, 5):
-        found = table.ours().system_table("files").to_arrow(filter=f"level = {level}").num_rows
-        assert found == sum(row[5] == level for row in agree(table, "files"))
+        actual = table.ours().system_table("files").to_arrow(filter=f"level = {level}").num_rows
+        assert actual == sum(row[5] == level for row in agree(table, "files"))
     table.java("compact", kind="full")
     agree_on_all(table, leave_out=leave_out)
 

@@ -122,10 +122,10 @@ def test_java_reads_our_statistics(judge, name, rng):
     columns = {field.name: ColumnStatistics(field.id, 5, to_text(1, field.type), to_text(9, field.type), 0, 8, 8)}
     commit_statistics(ours.store, TableStatistics(ours.snapshot().id, ours.schema.id, 5, 100, columns))
     answer = table.judge.call("read", table=f"{name}$statistics")
-    found = dict(zip(answer["columns"], answer["rows"][0][1:], strict=True))
-    assert (found["snapshot_id"], found["mergedRecordCount"], found["mergedRecordSize"]) == (1, 5, 100)
+    actual = dict(zip(answer["columns"], answer["rows"][0][1:], strict=True))
+    assert (actual["snapshot_id"], actual["mergedRecordCount"], actual["mergedRecordSize"]) == (1, 5, 100)
     expected = {"colId": field.id, "distinctCount": 5, "min": "1", "max": "9", "nullCount": 0, "avgLen": 8, "maxLen": 8}
-    assert json.loads(found["colstat"]) == {field.name: expected}
+    assert json.loads(actual["colstat"]) == {field.name: expected}
     table.java("write", rows=KIND.rows(rng, 5))
     table.agree_everywhere()
 

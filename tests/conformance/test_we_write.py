@@ -241,8 +241,8 @@ def test_bounds_let_java_skip_no_nan(judge, name, monkeypatch):
         ("c", ">", 5.0, 1),
         ("c", ">=", "NaN", 1),
     ):
-        found = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
-        assert len(found) == expected, (column, test, value)
+        actual = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
+        assert len(actual) == expected, (column, test, value)
 
 
 @pytest.mark.parametrize("index", ["bloom-filter", "bitmap", "range-bitmap"])
@@ -261,5 +261,5 @@ def test_file_indexes_let_java_find_nan(judge, name, index):
         ("!=", 1.5, [0, 2, 3, 4]),
     ):
         for column in "vf":
-            found = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
-            assert [row[1] for row in found] == expected, (column, test, value)
+            actual = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
+            assert [row[1] for row in actual] == expected, (column, test, value)

@@ -124,8 +124,8 @@ def test_input_changelog_has_every_row(make):
 def test_bounds_of_statistics_modes(row):
     collector = StatsCollector([DataField(0, "v", STRING)], [parse_mode(row["mode"].strip("`"))])
     collector.update(pa.table({"v": re.findall(r"`([^`]*)`", row["values"])}))
-    (found,) = collector.result()
-    assert (f"`{found.min}`", f"`{found.max}`") == (row["min"], row["max"])
+    (actual,) = collector.result()
+    assert (f"`{actual.min}`", f"`{actual.max}`") == (row["min"], row["max"])
 
 
 # ---- 3 compaction
@@ -134,8 +134,8 @@ def test_bounds_of_statistics_modes(row):
 @examples("3.2", "files [min, max]", "sections", "runs")
 def test_sections_of_overlapping_files(row):
     bounds = [numbers(pair) for pair in re.findall(r"\[[^]]*\]", row["files [min, max]"])]
-    found = sections([data_file(f"f{i}", *pair) for i, pair in enumerate(bounds)], KEY)
-    assert (len(found), [len(section) for section in found]) == (int(row["sections"]), numbers(row["runs"]))
+    actual = sections([data_file(f"f{i}", *pair) for i, pair in enumerate(bounds)], KEY)
+    assert (len(actual), [len(section) for section in actual]) == (int(row["sections"]), numbers(row["runs"]))
 
 
 @examples("3.5", "#", "runs", "decided by", "unit")
@@ -228,9 +228,9 @@ def test_results_of_aggregate_functions(make, row):
             commit(table, rows)
         return
     commit(table, [(kind, key, list(v.items()) if isinstance(v, dict) else v) for kind, key, v in rows])
-    ((_, found),) = values_of(table)
+    ((_, actual),) = values_of(table)
     expected = ast.literal_eval(row["result"].strip("`"))
-    assert (dict(found) if isinstance(expected, dict) else found) == expected
+    assert (dict(actual) if isinstance(expected, dict) else actual) == expected
 
 
 # ---- 5 changelogs
@@ -244,8 +244,8 @@ def test_changelogs_of_producers(make, producer):
     table, seen = make({"k": "INT NOT NULL", "v": "STRING"}, options), 0
     for number, row in enumerate(rows_of("5.1", "commit", "none", "input", "lookup"), 1):
         newest = commit(table, changes_in(row["commit"]), number).id
-        found = [tuple(r.values()) for r in table.changes(seen, newest).to_pylist()]
-        assert found == sorted(changes_in(row[producer]), key=lambda change: change[1]), row
+        actual = [tuple(r.values()) for r in table.changes(seen, newest).to_pylist()]
+        assert actual == sorted(changes_in(row[producer]), key=lambda change: change[1]), row
         seen = newest
 
 
@@ -269,8 +269,8 @@ def test_full_compaction_emits_changes(make):
     old = dict(re.findall(r"k(\d)=(\w)", top))
     commit(table, [(kind, int(k), v or old[k]) for k, kind, v in re.findall(r"k(\d) ([+-]\w)(?: (\w))?", new)])
     table.compact(full=True)
-    found = [tuple(row.values()) for row in table.changes(before).to_pylist()]
-    assert found == [(kind, int(k), v) for kind, k, v in re.findall(r"([+-]\w)\(k(\d),(\w)\)", expected)]
+    actual = [tuple(row.values()) for row in table.changes(before).to_pylist()]
+    assert actual == [(kind, int(k), v) for kind, k, v in re.findall(r"([+-]\w)\(k(\d),(\w)\)", expected)]
 
 
 def test_deletion_vectors_mark_rows_that_compaction_replaces(make):
@@ -342,9 +342,9 @@ def test_counts_of_rows(tmp_path):
     table.write(pa.table({"p": [1, 2], "k": [1, 1], "v": [1, 1]}))
     table.write(pa.table({"p": [1], "k": [1], "v": [2]}))
     table.overwrite(pa.table({"p": [1], "k": [1], "v": [3]}), "dynamic")
-    found = [(s.commit_kind, s.total_record_count, s.delta_record_count) for s in table.snapshots()]
+    actual = [(s.commit_kind, s.total_record_count, s.delta_record_count) for s in table.snapshots()]
     expected = rows_of("7.3", "history of a partitioned PK table")
-    assert found == [(row["kind"], int(row["total"]), int(row["delta"])) for row in expected]
+    assert actual == [(row["kind"], int(row["total"]), int(row["delta"])) for row in expected]
 
 
 @examples("7.10", "parameters", "kept")
@@ -387,10 +387,10 @@ def append_and_rescale(table, prepared):
 def append_and_alter(table, prepared):
     finish = prepared([("+I", 1, "first")], later=True)
     table.alter([AddColumn("n", "INT")])
-    made = finish()
-    assert made.schema_id == 1
+    result = finish()
+    assert result.schema_id == 1
     assert {file.schema_id for split in table.scan().plan().splits for file in split.files} == {0}
-    return made, [(0, "zero"), (1, "first")]
+    return result, [(0, "zero"), (1, "first")]
 
 
 @pytest.mark.parametrize(
@@ -546,7 +546,7 @@ def test_row_ids_of_commits(tmp_path):
         str(tmp_path / "t"), Schema(pa.schema([("v", pa.int32())]), options={"row-tracking.enabled": "true"})
     )
     for row in rows_of("14.1", "snapshot", "new rows", "first row id"):
-        made = table.write(pa.table({"v": pa.array([0] * int(row["new rows"]), pa.int32())}))
-        assert (made.id, made.next_row_id) == (int(row["snapshot"]), int(row["next row id"]))
+        result = table.write(pa.table({"v": pa.array([0] * int(row["new rows"]), pa.int32())}))
+        assert (result.id, result.next_row_id) == (int(row["snapshot"]), int(row["next row id"]))
         added = table.to_arrow(["_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()[-int(row["new rows"]) :]
         assert added[0] == {"_ROW_ID": int(row["first row id"]), "_SEQUENCE_NUMBER": int(row["seq"])}

@@ -199,8 +199,8 @@ def test_commits_lose_no_row_if_their_base_snapshots_expire(drawn, options):
     assert one != other
     rows = {row["id"]: row["v"] for row in rows_of(table.to_arrow())}
     assert rows in [{1: "old", 2: "old", 3: "a", 4: last, 5: "b"} for last in "ab"]
-    for _, found in seen:
-        assert found is None or {row["id"]: row["v"] for row in found}.items() >= {1: "old", 2: "old"}.items()
+    for _, actual in seen:
+        assert actual is None or {row["id"]: row["v"] for row in actual}.items() >= {1: "old", 2: "old"}.items()
 
 
 class Overtaken(MemoryIO):
@@ -229,9 +229,9 @@ def test_id_of_expired_snapshot_is_not_used_again(commits, kept, first):
     if not first:
         open_table(io).write(orders((1, "old", 1)))
     io = Overtaken(io.files, commits, kept)
-    made = open_table(io).write(orders((2, "a", 2)))
+    result = open_table(io).write(orders((2, "a", 2)))
     table = open_table(io)
-    assert [s.id for s in table.snapshots()][-1] == made.id
+    assert [s.id for s in table.snapshots()][-1] == result.id
     rows = [row["id"] for row in rows_of(table.to_arrow())]
     assert rows == [*([] if first else [1]), 2, *range(10, 10 + commits)]
     assert {path for path in io.files if "/manifest/" in path} == {f for f in needed_files(table.store) if "/man" in f}
@@ -283,6 +283,6 @@ def test_compaction_during_expiry_loses_no_row(drawn):
 
     (_, _, seen), table = met(base, [compact, expire, look], drawn)
     assert rows_of(table.to_arrow()) == rows
-    assert all(found in (rows, None) for _, found in seen)
+    assert all(actual in (rows, None) for _, actual in seen)
     table.maintenance.expire_snapshots(retain_max=1)
     assert stored(base) == needed_files(table.store)

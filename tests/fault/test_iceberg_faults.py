@@ -66,15 +66,15 @@ def _is_right(io: FileIO) -> bool:
     """The metadata describes the newest snapshot, by files that all exist."""
     table = _open(io)
     snapshot = table.snapshot()
-    found = described(io, f"{ROOT}/metadata")
-    assert found.document["current-snapshot-id"] == found.version
-    for number, files in found.files.items():
+    actual = described(io, f"{ROOT}/metadata")
+    assert actual.document["current-snapshot-id"] == actual.version
+    for number, files in actual.files.items():
         then = table.store.snapshots.find(number)
         if then is not None and then.id <= snapshot.id:
             live = {entry.file.file_name for entry in live_entries(table.store, then).live}
-            rolled_back = then.fingerprint != _fingerprint(found.document, number)
+            rolled_back = then.fingerprint != _fingerprint(actual.document, number)
             assert rolled_back or set(files) == live, number
-    return found.version == snapshot.id and snapshot.fingerprint == _fingerprint(found.document, snapshot.id)
+    return actual.version == snapshot.id and snapshot.fingerprint == _fingerprint(actual.document, snapshot.id)
 
 
 def _fingerprint(document: dict, number: int) -> str:

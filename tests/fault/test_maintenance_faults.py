@@ -286,8 +286,8 @@ def test_ends_as_a_run_without_fault(name: str, mode: Mode):
         with suppress(*DONE):
             act(io)
         assert state(io, numbered=numbered) == after, where
-        found = verify(open_table(io).store, deep=True).faults
-        assert [fault for fault in found if fault.path.rpartition("/")[2] not in STALE.get(name, ())] == [], where
+        actual = verify(open_table(io).store, deep=True).faults
+        assert [fault for fault in actual if fault.path.rpartition("/")[2] not in STALE.get(name, ())] == [], where
         open_table(io).maintenance.remove_orphan_files(older_than=open_table(io).store.now())
         assert state(io, numbered=numbered) == after, where
         assert {path for path in stored(io) if not path.endswith("/_SUCCESS")} == needed_files(open_table(io).store)

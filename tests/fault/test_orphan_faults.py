@@ -218,6 +218,6 @@ def test_readers_and_writers_of_other_processes(tmp_path):
     reads = [list(map(int, (tmp_path / "t" / f"read-{n}").read_text().split())) for n in (1, 2, 3, 4)]
     assert min(done for done, _ in reads) > 0
     expected = {n * 100_000 + i for n, count in enumerate(counts, 1) for i in range(count)} | {1, 2, 3, 4}
-    found = {row["id"] for row in rows_of(Table.open(table.path).to_arrow())}
-    assert found == expected - {n for n, count in enumerate(counts, 1) if not count and n > 2}
+    actual = {row["id"] for row in rows_of(Table.open(table.path).to_arrow())}
+    assert actual == expected - {n for n, count in enumerate(counts, 1) if not count and n > 2}
     assert Table.open(table.path).verify(deep=True).sound

@@ -236,8 +236,8 @@ class KeyedTable(RuleBasedStateMachine):
 
     def remember(self, snapshot_id: int) -> None:
         """Rows are there with the first snapshot of a commit; what is compacted is a second one."""
-        for made in range(max(self.history, default=0) + 1, snapshot_id + 1):
-            self.history[made] = self.expected()
+        for table in range(max(self.history, default=0) + 1, snapshot_id + 1):
+            self.history[table] = self.expected()
 
     # ---- changing
 
@@ -311,16 +311,18 @@ class KeyedTable(RuleBasedStateMachine):
     @rule(data=st.data())
     def read_projected_and_filtered(self, data):
         rows = self.expected()
-        wanted = data.draw(st.lists(st.sampled_from([c.name for c in self.columns]), unique=True))
+        expected = data.draw(st.lists(st.sampled_from([c.name for c in self.columns]), unique=True))
         first, one = self.condition(data)
         second, two = self.condition(data)
         join, both = data.draw(
             st.sampled_from([("AND", lambda r: one(r) and two(r)), ("OR", lambda r: one(r) or two(r))])
         )
         text = f"({first}) {join} ({second})"
-        found = self.table.to_arrow(columns=wanted, filter=text)
-        assert found.schema.names == wanted
-        assert same(found.to_pylist() if wanted else [{}] * found.num_rows, [pick(r, wanted) for r in rows if both(r)])
+        actual = self.table.to_arrow(columns=expected, filter=text)
+        assert actual.schema.names == expected
+        assert same(
+            actual.to_pylist() if expected else [{}] * actual.num_rows, [pick(r, expected) for r in rows if both(r)]
+        )
 
     def condition(self, data):
         column = data.draw(st.sampled_from(self.columns))
@@ -342,9 +344,9 @@ class KeyedTable(RuleBasedStateMachine):
 
     @invariant()
     def the_newest_snapshot_equals_the_model(self):
-        found = self.table.to_arrow()
-        assert found.schema.names == [c.name for c in self.columns]
-        assert same(found.to_pylist(), self.expected())
+        actual = self.table.to_arrow()
+        assert actual.schema.names == [c.name for c in self.columns]
+        assert same(actual.to_pylist(), self.expected())
 
     @precondition(lambda self: self.history)
     @rule(data=st.data())

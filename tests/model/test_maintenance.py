@@ -128,15 +128,15 @@ class Maintenance(RuleBasedStateMachine):
         before = line.moments[max(line.moments)].rows if line.moments else []
         waits = self.keyed and "deletion-vectors.enabled" in table.schema.options
         all_found = table.snapshots()
-        for found in all_found:
-            if found.id not in line.moments:
-                if waits and found is not all_found[-1] and found.commit_kind != CommitKind.COMPACT:
-                    known = found.commit_kind != CommitKind.OVERWRITE
-                    line.moments[found.id] = Moment(found, before, whole=False, known=known)
+        for actual in all_found:
+            if actual.id not in line.moments:
+                if waits and actual is not all_found[-1] and actual.commit_kind != CommitKind.COMPACT:
+                    known = actual.commit_kind != CommitKind.OVERWRITE
+                    line.moments[actual.id] = Moment(actual, before, whole=False, known=known)
                 else:
-                    line.moments[found.id] = Moment(found, line.rows)
-            assert line.moments[found.id].snapshot.fingerprint == found.fingerprint
-        ids = [found.id for found in self.table(name).snapshots()]
+                    line.moments[actual.id] = Moment(actual, line.rows)
+            assert line.moments[actual.id].snapshot.fingerprint == actual.fingerprint
+        ids = [actual.id for actual in self.table(name).snapshots()]
         assert ids == sorted(line.moments)
 
     # ---- rows

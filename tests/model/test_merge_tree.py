@@ -313,8 +313,8 @@ class MergeTree(RuleBasedStateMachine):
         self.identifier += 1
         messages = stream.writer.prepare_commit()
         started_from = stream.writer.started_from
-        made = stream.table.committer("stream").commit(messages, self.identifier, started_from=started_from)
-        assert made is not None
+        result = stream.table.committer("stream").commit(messages, self.identifier, started_from=started_from)
+        assert result is not None
         self.note(stream.pending)
         stream.pending = []
         self.catch_up()
@@ -431,18 +431,18 @@ class MergeTree(RuleBasedStateMachine):
     def stored(self, bucket: BucketRef, meta: DataFileMeta) -> dict[Key, Record]:
         store = self.table.store
         fields = (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
-        found: dict[Key, Record] = {}
+        actual: dict[Key, Record] = {}
         for batch in read_file(store, bucket, meta, fields):
             for stored in batch.to_pylist():
                 row = {c.uid: stored[c.name] for c in self.columns}
-                assert self.key_of(row) not in found
+                assert self.key_of(row) not in actual
                 kind = SHORT_NAMES[stored[VALUE_KIND.name]]
-                found[self.key_of(row)] = Record(stored[SEQUENCE_NUMBER.name], kind, row)
-        assert len(found) == meta.row_count
-        numbers = [record.number for record in found.values()]
+                actual[self.key_of(row)] = Record(stored[SEQUENCE_NUMBER.name], kind, row)
+        assert len(actual) == meta.row_count
+        numbers = [record.number for record in actual.values()]
         assert (min(numbers), max(numbers)) == (meta.min_sequence_number, meta.max_sequence_number)
-        assert meta.delete_row_count == sum(record.kind not in ADDS for record in found.values())
-        return found
+        assert meta.delete_row_count == sum(record.kind not in ADDS for record in actual.values())
+        return actual
 
     def check_numbers_grow(self, live, made: list[File]) -> None:
         for file in made:
@@ -470,17 +470,17 @@ class MergeTree(RuleBasedStateMachine):
             here = [file for file in made if file.place == place]
             others = [file for file in left if file.place == place]
             level = max((file.meta.level for file in here), default=max((f.meta.level for f in others), default=0))
-            found = {key: (r.kind, r.row) for file in here for key, r in file.records.items()}
-            assert len(found) == sum(len(file.records) for file in here)
+            actual = {key: (r.kind, r.row) for file in here for key, r in file.records.items()}
+            assert len(actual) == sum(len(file.records) for file in here)
             for key, (kind, row) in self.folded(f for f in replaced if f.place == place).items():
-                if key in found:
-                    assert self.shown(*found.pop(key)) == self.shown(kind, row)
+                if key in actual:
+                    assert self.shown(*actual.pop(key)) == self.shown(kind, row)
                 elif self.spec.shows_compacted_only:  # higher levels have an older row already
                     assert any(key in file.records for file in others if file.meta.level >= level)
                 else:
                     assert kind not in ADDS
                     assert not any(key in file.records for file in others if file.meta.level >= level > 0)
-            assert not found
+            assert not actual
 
     def folded(self, files) -> dict[Key, tuple[str, dict]]:
         """Return the result of merging these files, for all their keys."""
@@ -534,9 +534,9 @@ class MergeTree(RuleBasedStateMachine):
             self.levels_and_files_are_sound(snapshot)
 
     def the_newest_snapshot_equals_the_model(self) -> None:
-        found = self.table.to_arrow()
-        assert found.schema.names == [c.name for c in self.columns]
-        assert same(found.to_pylist(), self.named(self.expected()))
+        actual = self.table.to_arrow()
+        assert actual.schema.names == [c.name for c in self.columns]
+        assert same(actual.to_pylist(), self.named(self.expected()))
 
     def levels_and_files_are_sound(self, snapshot: Snapshot | None) -> None:
         if snapshot is None:
@@ -558,11 +558,11 @@ class MergeTree(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.integers(0, 2))
     def read_some(self, data, value):
         """Some columns, and a filter on one: what they need besides is read too."""
-        wanted = data.draw(st.lists(st.sampled_from(self.columns), unique_by=lambda c: c.uid, min_size=1))
+        expected = data.draw(st.lists(st.sampled_from(self.columns), unique_by=lambda c: c.uid, min_size=1))
         on = data.draw(st.sampled_from([c for c in self.columns if c.type == pa.int32()]))
-        found = self.table.to_arrow(columns=[c.name for c in wanted], filter=f"{on.name} >= {value}")
+        found = self.table.to_arrow(columns=[c.name for c in expected], filter=f"{on.name} >= {value}")
         rows = [r for r in self.expected() if r.get(on.uid) is not None and r[on.uid] >= value]
-        assert same(found.to_pylist(), [{c.name: r.get(c.uid) for c in wanted} for r in rows])
+        assert same(found.to_pylist(), [{c.name: r.get(c.uid) for c in expected} for r in rows])
 
     @rule()
     def read_optimized(self):

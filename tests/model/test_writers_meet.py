@@ -212,10 +212,10 @@ class History:
             for meta in manifests.read_list(told) if told else []:
                 named |= {e.file.file_name for e in manifests.read(meta.file_name)}
             indexes |= {e.file_name for e in vector_entries(self.table.store, snapshot)}
-        found = {path.rsplit("/", 1)[1] for path in self.io.files if "/bucket-" in path}
-        assert found <= named, found - named
-        found = {path.rsplit("/", 1)[1] for path in self.io.files if "/index/" in path}
-        assert found <= indexes, found - indexes
+        actual = {path.rsplit("/", 1)[1] for path in self.io.files if "/bucket-" in path}
+        assert actual <= named, actual - named
+        actual = {path.rsplit("/", 1)[1] for path in self.io.files if "/index/" in path}
+        assert actual <= indexes, actual - indexes
 
     # ---- what must hold
 
@@ -237,9 +237,9 @@ class History:
     def shown(self, table: Table, **when) -> dict[int, dict]:
         """Every key with its row; none has two."""
         rows = table.to_arrow(**when).to_pylist()
-        found = {row["k"]: row for row in rows}
-        assert len(found) == len(rows), rows
-        return found
+        actual = {row["k"]: row for row in rows}
+        assert len(actual) == len(rows), rows
+        return actual
 
     def follow(self, snapshot: Snapshot) -> None:
         entries = delta(self.table, snapshot)

@@ -311,9 +311,9 @@ def fast_forward(world: World, op: Op, record: Record) -> None:
     table.branches.fast_forward("b")
     schema = world.oracle.newest_schema(source)
     assert schema is not None
-    now, wanted = world.oracle.rows(line.newest, schema), world.oracle.rows(source.newest, schema)
-    if now != wanted:
-        raise Violation(f"{record}: {shown(now, schema)} after a fast-forward to {shown(wanted, schema)}")
+    now, expected = world.oracle.rows(line.newest, schema), world.oracle.rows(source.newest, schema)
+    if now != expected:
+        raise Violation(f"{record}: {shown(now, schema)} after a fast-forward to {shown(expected, schema)}")
 
 
 # ---- tables

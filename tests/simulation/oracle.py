@@ -335,10 +335,10 @@ class Oracle:
         if has_nulls(now, schema):
             return f"it shows rows of NULLs: {shown(now, schema)}"
         then = now if isinstance(record.effect, Overwrite) and not record.applied else self.rows(before, schema)
-        wanted = record.effect.apply(then, schema, self)
+        expected = record.effect.apply(then, schema, self)
         if record.applied and now != then and self._reordered(then, now, schema):
             return None
-        if now == wanted and (now != then or not record.applied):
+        if now == expected and (now != then or not record.applied):
             twice = any(self._is_there(number) for number in record.applied) and now != then
             record.applied.append(file.number)
             return "the effect came twice" if twice and not self._was_undone(record, then) else None
@@ -348,8 +348,8 @@ class Oracle:
         if now == then or self._reordered(then, now, schema):
             return None
         if record.applied and not record.repeats:
-            wanted = then
-        return f"{shown(wanted, schema)} was expected on top of {shown(then, schema)}, found {shown(now, schema)}"
+            expected = then
+        return f"{shown(expected, schema)} was expected on top of {shown(then, schema)}, found {shown(now, schema)}"
 
     def _shadowed(self, record: Record, then: list[Row], now: list[Row], schema: TableSchema) -> bool:
         """Return True if an upsert lost, for some keys, against rows that others have written since it began."""
@@ -490,9 +490,9 @@ class Oracle:
 
     def meets(self, record: Record, kinds: Iterable[str]) -> bool:
         """Return True if an operation of one of these kinds ran at the same time."""
-        wanted = set(kinds)
+        expected = set(kinds)
         return any(
-            other is not record and other.op.kind in wanted and (other.ended is None or other.ended >= record.begun)
+            other is not record and other.op.kind in expected and (other.ended is None or other.ended >= record.begun)
             for other in self.records.values()
         )
 

@@ -15,8 +15,8 @@ QUICK = 10_000
 )
 def test_missing_guard_is_found(mutant, capsys, caplog):
     caplog.set_level(logging.CRITICAL)
-    found = catch(mutant)
+    actual = catch(mutant)
     with capsys.disabled():
-        print(f"\n{HEADER}\n{found}")
-    assert found.outcome is not None
-    assert found.steps <= (QUICK if mutant.quick else mutant.steps)
+        print(f"\n{HEADER}\n{actual}")
+    assert actual.outcome is not None
+    assert actual.steps <= (QUICK if mutant.quick else mutant.steps)

@@ -104,8 +104,8 @@ def test_history_that_fails_shrinks_and_fails_again():
 
 
 def test_every_kind_of_operation_is_acknowledged():
-    wanted = {kind for profile in PROFILES.values() for kind in profile.weights}
-    for kind in sorted(wanted):
+    expected = {kind for profile in PROFILES.values() for kind in profile.weights}
+    for kind in sorted(expected):
         tables = (_TABLE_OF.get(kind, "append"),)
         needs = {"write_branch": ("branch",), "delete_branch": ("branch",), "fast_forward": ("branch",)}.get(kind, ())
         weights = {kind: 3, **dict.fromkeys(needs, 3), "write": 1, **({"drop": 2} if kind == "create" else {})}

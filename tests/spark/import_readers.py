@@ -41,8 +41,8 @@ def session(root: str, jars: str) -> SparkSession:
 
 def same(spark: SparkSession, target: str, expected: list[tuple]) -> None:
     """Raise AssertionError unless a table has exactly these rows."""
-    found = sorted(map(tuple, spark.table(target).collect()))
-    assert found == sorted(expected), (target, len(found), len(expected))
+    actual = sorted(map(tuple, spark.table(target).collect()))
+    assert actual == sorted(expected), (target, len(actual), len(expected))
 
 
 def delta(spark: SparkSession, root: str) -> None:

@@ -38,13 +38,13 @@ def statistics(path):
 
 @pytest.mark.everywhere
 def test_statistics_of_all_columns(spark, path):
-    made = PaimonTable.forPath(spark, path).analyze("*")
-    assert made.commit_kind == "ANALYZE"
-    found = statistics(path)
-    assert (found.snapshot_id, found.record_count) == (made.id - 1, 3)
-    assert found.size > 0
+    result = PaimonTable.forPath(spark, path).analyze("*")
+    assert result.commit_kind == "ANALYZE"
+    actual = statistics(path)
+    assert (actual.snapshot_id, actual.record_count) == (result.id - 1, 3)
+    assert actual.size > 0
     text = "2024-01-01 12:00:00.500"
-    assert found.columns == {
+    assert actual.columns == {
         "id": ColumnStatistics(0, 3, "1", "3", 0, 8, 8),
         "s": ColumnStatistics(1, 2, None, None, 0, 2, 3),
         "d": ColumnStatistics(2, 2, "-2.25", "1.50", 1, 8, 8),

@@ -13,11 +13,11 @@ def test_batches_keep_all_rows_and_most_rows(monkeypatch, sizes, exact_above):
     monkeypatch.setattr(reader, "_EXACT_ABOVE", exact_above)
     numbers = iter(range(10_000))
     batches = [pa.record_batch({"v": pa.array([next(numbers) for _ in range(n)], pa.int64())}) for n in sizes]
-    found = list(resized(batches, 10))
-    assert [v for batch in found for v in batch["v"].to_pylist()] == list(range(sum(sizes)))
-    assert all(batch.num_rows <= 10 for batch in found)
+    actual = list(resized(batches, 10))
+    assert [v for batch in actual for v in batch["v"].to_pylist()] == list(range(sum(sizes)))
+    assert all(batch.num_rows <= 10 for batch in actual)
     if sizes == [1] * 40:
-        assert len(found) == 4
+        assert len(actual) == 4
 
 
 def test_slices_of_large_batch_count_as_bytes_they_use():

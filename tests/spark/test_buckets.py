@@ -67,8 +67,8 @@ def test_columns_with_name_of_shuffle_column_are_written(spark, path, bucket):
     save(frame.limit(0), path, primary_key="id", bucket=bucket)
     save(frame.transform(paimon_spark.clustered(path, tasks=3)), path)
     save(frame.where("id > 4"), path)
-    found = sorted(tuple(row.values()) for row in Table.open(path).to_arrow().to_pylist())
-    assert found == [(k, k, k + 1, k + 2) for k in range(9)]
+    actual = sorted(tuple(row.values()) for row in Table.open(path).to_arrow().to_pylist())
+    assert actual == [(k, k, k + 1, k + 2) for k in range(9)]
 
 
 @pytest.mark.more
@@ -190,9 +190,9 @@ def test_keys_that_move_between_partitions(spark, path, how):
     save(moving(spark, "a", first=0, days=3), path, **MOVING, merge_engine="partial-update")
     frame = moving(spark, "b", first=50, days=5)
     save(frame if how == "plain" else frame.transform(paimon_spark.clustered(path, tasks=3)), path)
-    found = {row["id"]: (row["dt"], row["v"]) for row in Table.open(path).to_arrow().to_pylist()}
-    assert Table.open(path).to_arrow().num_rows == len(found) == 150
-    assert found == {k: (f"d{k % 3}" if k < 100 else f"d{(k - 50) % 5}", "a" if k < 50 else "b") for k in range(150)}
+    actual = {row["id"]: (row["dt"], row["v"]) for row in Table.open(path).to_arrow().to_pylist()}
+    assert Table.open(path).to_arrow().num_rows == len(actual) == 150
+    assert actual == {k: (f"d{k % 3}" if k < 100 else f"d{(k - 50) % 5}", "a" if k < 50 else "b") for k in range(150)}
     assert not any("postpone" in name for name in files_below(path))
 
 
@@ -203,9 +203,9 @@ def test_row_moves_to_partition_it_was_written_to_last(spark, path):
     some = spark.range(20, 80, numPartitions=3).selectExpr("id", "'new' AS dt", "1 AS v")
     save(some.transform(paimon_spark.clustered(path)), path)
     save(spark.range(70, 90, numPartitions=2).selectExpr("id", "'newest' AS dt", "2 AS v"), path)
-    found = {row["id"]: row["dt"] for row in Table.open(path).to_arrow().to_pylist()}
+    actual = {row["id"]: row["dt"] for row in Table.open(path).to_arrow().to_pylist()}
     assert Table.open(path).to_arrow().num_rows == 90
-    assert found == {k: "old" if k < 20 else "new" if k < 70 else "newest" for k in range(90)}
+    assert actual == {k: "old" if k < 20 else "new" if k < 70 else "newest" for k in range(90)}
     save(spark.range(5).selectExpr("id", "'x' AS dt", "3 AS v"), path, mode="overwrite")
     assert Table.open(path).to_arrow().num_rows == 5
 

@@ -53,12 +53,12 @@ def open_spark(spark, path, **options):
 def test_delete_removes_exactly_the_matching_rows(spark, warehouse, name):
     table = sales(f"{warehouse}/db.db/sales", name)
     before, last = table.to_arrow().to_pylist(), table.snapshot().id
-    made = open_spark(spark, table.path).delete("v = 'it''s 1' and id < 50 or dt = 'b' and id >= 60", progress=False)
-    assert last < made.snapshot.id <= table.snapshot().id
+    result = open_spark(spark, table.path).delete("v = 'it''s 1' and id < 50 or dt = 'b' and id >= 60", progress=False)
+    assert last < result.snapshot.id <= table.snapshot().id
     last = table.snapshot().id
     gone = [r for r in before if (r["v"] == "it's 1" and r["id"] < 50) or (r["dt"] == "b" and r["id"] >= 60)]
     left = sorted((r for r in before if r not in gone), key=str)
-    assert made.num_deleted_rows == made.num_affected_rows == len(gone) > 0
+    assert result.num_deleted_rows == result.num_affected_rows == len(gone) > 0
     assert sorted(table.to_arrow().to_pylist(), key=str) == left
     assert open_spark(spark, table.path).delete("id = 1000", progress=False) == RowChanges()
     assert table.snapshot().id == last
@@ -78,8 +78,8 @@ def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, mo
 
     monkeypatch.setattr("paimon_spark.row_level.target.shows_all", shown)
     monkeypatch.setattr("paimon_spark.table.DriverAccess", RowAccess)
-    made = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
-    assert (len(checks), made.snapshot.commit_user) == (2, table.snapshot().commit_user)
+    result = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
+    assert (len(checks), result.snapshot.commit_user) == (2, table.snapshot().commit_user)
     left = rows_of(table.to_arrow(), ("dt", "id"))
     assert [r for r in left if r["v"] == "new"] == new.to_pylist()
     assert not [r for r in left if r["v"] == "it's 1"]
@@ -165,7 +165,7 @@ def test_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, 
     ("mode", "more", "named"),
     [
         ("overwrite", {}, "for mode append"),
-        ("append", {"txnAppId": "a", "txnVersion": "1"}, "exclude each other"),
+        ("append", {"txnAppId": "a", "txnVersion": "1"}, "are mutually exclusive"),
         ("append", {"write.unchanged-since": "0"}, "a whole number from 1"),
     ],
 )
@@ -204,7 +204,7 @@ def test_row_ids_are_read_as_columns(spark, warehouse):
     table.write(pa.table({"a": [1, 2], "b": ["x", "y"]}, schema))
     table.write(pa.table({"a": [3], "b": ["z"]}, schema))
     reader = spark.read.format("paimon")
-    found = reader.option("columns", "_ROW_ID,a,_SEQUENCE_NUMBER").load(path)
-    assert sorted(map(tuple, found.collect())) == [(0, 1, 1), (1, 2, 1), (2, 3, 2)]
-    assert sorted(row._ROW_ID for row in found.where("a > 1").collect()) == [1, 2]
+    actual = reader.option("columns", "_ROW_ID,a,_SEQUENCE_NUMBER").load(path)
+    assert sorted(map(tuple, actual.collect())) == [(0, 1, 1), (1, 2, 1), (2, 3, 2)]
+    assert sorted(row._ROW_ID for row in actual.where("a > 1").collect()) == [1, 2]
     assert spark.read.format("paimon").load(path).columns == ["a", "b"]

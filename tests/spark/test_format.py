@@ -50,8 +50,8 @@ def test_variants_are_written_and_read_back(spark, path):
     save(frame, path)
     back = load(spark, path)
     assert back.schema["v"].dataType.simpleString() == "variant"
-    found = back.selectExpr("id", "to_json(v)", "variant_get(v, '$.a', 'int')").collect()
-    assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
+    actual = back.selectExpr("id", "to_json(v)", "variant_get(v, '$.a', 'int')").collect()
+    assert sorted(tuple(row) for row in actual) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
 def test_blobs_are_written_and_read_back(spark, path):
@@ -461,8 +461,8 @@ def test_system_tables_are_read_by_path(spark, path):
     save(orders(spark, A, B), path, **{"primary-key": "id", "bucket": "1"})
     files = load(spark, path + "$files")
     assert files.schema["creation_time"].dataType.typeName() == "timestamp_ntz"
-    found = files.where("level = 0 AND partition = '{}'").selectExpr("sum(record_count)", "count(write_cols)").first()
-    assert tuple(found) == (2, 0)
+    actual = files.where("level = 0 AND partition = '{}'").selectExpr("sum(record_count)", "count(write_cols)").first()
+    assert tuple(actual) == (2, 0)
     assert load(spark, path + "$snapshots").count() == 1
     log = load(spark, path + "$audit_log")
     assert log.columns[0] == "rowkind"
@@ -601,8 +601,8 @@ def test_watermark_chooses_snapshot(spark, path):
         with table.writer() as writer:
             writer.write(pa.table({"id": [at]}))
             table.committer().commit(writer.prepare_commit(), watermark=at)
-    found = spark.read.format("paimon").option("scan.watermark", "1000").load(path)
-    assert sorted(r.id for r in found.collect()) == [0, 1000]
+    actual = spark.read.format("paimon").option("scan.watermark", "1000").load(path)
+    assert sorted(r.id for r in actual.collect()) == [0, 1000]
     with pytest.raises(Exception, match="startingTimestamp"):
         spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00+00:00").load(path).collect()
 

@@ -66,14 +66,14 @@ def test_log_of_workers_has_metrics_of_reads(spark, table):
     try:
         assert spark.read.format("paimon").load(table.path).count() == 4
         logs = spark.tvf.python_worker_logs().where("logger = 'paimon_core.metrics'")
-        found = [row.context for row in logs.collect() if row.context.get("paimon.table") == table.path]
+        actual = [row.context for row in logs.collect() if row.context.get("paimon.table") == table.path]
     finally:
         spark.conf.unset("spark.sql.pyspark.worker.logging.enabled")
-    [read] = [context for context in found if context["paimon.event"] == "read"]
+    [read] = [context for context in actual if context["paimon.event"] == "read"]
     assert {name: read[f"paimon.{name}"] for name in ("rows_stored", "rows_merged", "rows")} == {
         "rows_stored": "5", "rows_merged": "1", "rows": "4",
     }  # fmt: skip
-    assert [context["paimon.files"] for context in found if context["paimon.event"] == "scan"] == ["2"]
+    assert [context["paimon.files"] for context in actual if context["paimon.event"] == "scan"] == ["2"]
 
 
 @pytest.mark.skipif(SPARK < (4, 2), reason="Spark 4.1 asks no Python source for its newest offset")

@@ -79,7 +79,7 @@ def test_partitions_and_properties_of_write():
     for text in ("", "dt", "=1", "dt=1,,hh=2", "dt=1,DT=2"):
         with pytest.raises(InvalidInputError, match="overwrite-partition"):
             write(**{"overwrite-partition": text})
-    with pytest.raises(InvalidInputError, match="exclude each other"):
+    with pytest.raises(InvalidInputError, match="are mutually exclusive"):
         write(**{"overwrite-partition": "dt=1", "partitionOverwriteMode": "dynamic"})
     assert write(**{"snapshot-property.run": "7", "snapshot-property.By": "x"}).properties == {"run": "7", "by": "x"}
     with pytest.raises(InvalidInputError, match="lacks a name"):

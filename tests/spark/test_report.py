@@ -165,10 +165,10 @@ def test_cause_is_named_without_passwords(worker):
 
 def test_other_exceptions_and_other_processes_are_unchanged(monkeypatch):
     monkeypatch.delenv(HIDE, raising=False)
-    asked = UnsupportedError("asked")
+    requested = UnsupportedError("asked")
     with pytest.raises(UnsupportedError) as caught:
-        Failing().once(asked)
-    assert caught.value is asked
+        Failing().once(requested)
+    assert caught.value is requested
     monkeypatch.setattr(report, "_in_worker", lambda: True)
     unexpected = ZeroDivisionError("x")
     with pytest.raises(ZeroDivisionError) as other:

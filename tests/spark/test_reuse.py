@@ -61,9 +61,9 @@ def test_table_by_name_does_not_keep_filter_of_earlier_query(spark, warehouse, p
 def test_system_table_does_not_keep_filter_of_earlier_query(spark, path, pushdown):
     save(numbers(spark), path, partition="part")
     files = load(spark, f"{path}$files")
-    found = files.count()
+    actual = files.count()
     assert files.where("record_count > 1000").count() == 0
-    assert files.count() == found > 0
+    assert files.count() == actual > 0
 
 
 @everywhere

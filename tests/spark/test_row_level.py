@@ -45,17 +45,17 @@ def rows_of(table, columns=None):
 def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, warehouse, name):
     table, changed = create(spark, warehouse, name)
     before = table.snapshot().id
-    made = changed.update("id in (1, 4)", {"v": "concat(v, '!')", "n": F.col("n") + 10})
-    assert (made.num_updated_rows, made.num_affected_rows) == (2, 2)
-    assert made.snapshot.id > before
+    result = changed.update("id in (1, 4)", {"v": "concat(v, '!')", "n": F.col("n") + 10})
+    assert (result.num_updated_rows, result.num_affected_rows) == (2, 2)
+    assert result.snapshot.id > before
     assert changed.delete(F.col("id") == 2).num_deleted_rows == 1
     assert changed.update("id = 77", {"v": "'x'"}) == RowChanges()
     assert rows_of(table) == [(1, "v1!", 11), (3, "v3", 3), (4, "v4!", 14), (5, "v5", 5), (6, "v6", 6)]
     source = spark.createDataFrame([(1, "s1", 50), (3, "s3", 50), (9, "s9", 9)], "id long, v string, n long")
     builder = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedDelete("s.id = 3")
     builder = builder.whenMatchedUpdateAll().whenNotMatchedInsertAll().whenNotMatchedBySourceDelete("t.id = 4")
-    found = builder.whenNotMatchedBySourceUpdate("t.id = 5", {"t.v": "concat('old ', t.v)"}).execute()
-    assert (found.num_updated_rows, found.num_deleted_rows, found.num_inserted_rows) == (2, 2, 1)
+    actual = builder.whenNotMatchedBySourceUpdate("t.id = 5", {"t.v": "concat('old ', t.v)"}).execute()
+    assert (actual.num_updated_rows, actual.num_deleted_rows, actual.num_inserted_rows) == (2, 2, 1)
     assert rows_of(table) == [(1, "s1", 50), (5, "old v5", 5), (6, "v6", 6), (9, "s9", 9)]
 
 
@@ -131,9 +131,9 @@ def test_changed_rows_keep_their_ids(spark, warehouse):
     merge = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"})
     merge.whenNotMatchedInsert(values={"id": "s.id", "v": "s.v"}).execute()
     first, second = 3, 4  # the snapshots of the two statements
-    found = rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"])
-    new = [row[1] for row in found if row[0] == 8]
-    assert found == [
+    actual = rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"])
+    new = [row[1] for row in actual if row[0] == 8]
+    assert actual == [
         (1, 0, 1, "v1"),
         (2, 1, first, "x"),
         (3, 2, 1, "v3"),
@@ -144,7 +144,7 @@ def test_changed_rows_keep_their_ids(spark, warehouse):
     ]
     assert new[0] > 5
     table.compact(full=True)
-    assert rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"]) == found
+    assert rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"]) == actual
 
 
 @pytest.mark.more
@@ -241,18 +241,18 @@ def test_columns_of_rows_with_ids_are_replaced_with_inserts(spark, warehouse):
     for part in ([1, 2, 3], [4, 5, 6]):
         table.write(pa.table({"id": part, "v": [f"v{k}" for k in part], "n": part}, COLUMNS))
     changed = paimon_spark.PaimonTable.forPath(spark, table.path)
-    made = changed.update("id in (1, 5, 6)", {"v": "concat(v, n)"})
-    assert (made.num_updated_rows, made.snapshot.commit_kind) == (3, "APPEND")
+    result = changed.update("id in (1, 5, 6)", {"v": "concat(v, n)"})
+    assert (result.num_updated_rows, result.snapshot.commit_kind) == (3, "APPEND")
     live = table.to_arrow(["id", "v", "n", "_ROW_ID"])
     assert [tuple(row.values()) for row in live.sort_by("id").to_pylist()] == [
         (1, "v11", 1, 0), (2, "v2", 2, 1), (3, "v3", 3, 2), (4, "v4", 4, 3), (5, "v55", 5, 4), (6, "v66", 6, 5)
     ]  # fmt: skip
     source = spark.createDataFrame([(3, 30), (9, 90)], "id long, n int").alias("s")
     merge = changed.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"n": "s.n"})
-    found = merge.whenNotMatchedInsert(values={"id": "s.id", "n": "s.n"}).execute()
-    assert (found.num_updated_rows, found.num_inserted_rows) == (1, 1)
+    actual = merge.whenNotMatchedInsert(values={"id": "s.id", "n": "s.n"}).execute()
+    assert (actual.num_updated_rows, actual.num_inserted_rows) == (1, 1)
     newest = table.to_arrow(["v", "_SEQUENCE_NUMBER"], filter="id = 3")["_SEQUENCE_NUMBER"].to_pylist()
-    assert newest == [found.snapshot.id]
+    assert newest == [actual.snapshot.id]
     assert rows_of(table)[2:] == [(3, "v3", 30), (4, "v4", 4), (5, "v55", 5), (6, "v66", 6), (9, None, 90)]
     twice = changed.alias("t").merge(source.union(source).alias("s"), "t.id = s.id")
     for run, named in (

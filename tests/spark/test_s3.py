@@ -87,8 +87,8 @@ def test_compaction_on_s3_takes_credentials_along_unseen(spark, store, capfd):
         spark.range(100).selectExpr("id", f"{i} AS v").write.format("paimon").mode("append").options(**settings).save(
             path
         )
-    made = PaimonTable.forPath(spark, path, **options).compact(full=True)
-    assert made.commit_kind == "COMPACT"
+    result = PaimonTable.forPath(spark, path, **options).compact(full=True)
+    assert result.commit_kind == "COMPACT"
     assert spark.read.format("paimon").options(**options).load(path).agg({"v": "min", "id": "count"}).first() == (
         1,
         100,

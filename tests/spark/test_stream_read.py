@@ -225,6 +225,6 @@ def test_query_continues_in_next_version_of_spark(table, tmp_path):
         command = [python, "-c", ONE_RUN, table.path, str(tmp_path)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[-3000:]
-        found = came(tmp_path)
-        assert [row for row in found if row[2] != 100] == sorted(expected)
-        assert len(found) == 2 * (turn + 1)
+        actual = came(tmp_path)
+        assert [row for row in actual if row[2] != 100] == sorted(expected)
+        assert len(actual) == 2 * (turn + 1)

@@ -157,9 +157,9 @@ def test_limits_cut_batches_and_lose_nothing(table, asks, limit, batches):
     put(table, *range(10))
     put(table, *range(10, 20))
     query = Query(table, asks=asks, **{limit: "1"})
-    found = query.batches()
-    assert len(found) == batches, "two buckets of the first scan, which is one piece each, and of the second commit"
-    assert sorted(row for batch in found for row in batch) == [(i, "x") for i in range(20)]
+    actual = query.batches()
+    assert len(actual) == batches, "two buckets of the first scan, which is one piece each, and of the second commit"
+    assert sorted(row for batch in actual for row in batch) == [(i, "x") for i in range(20)]
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no limits")
@@ -200,10 +200,10 @@ def test_batch_waits_for_rows_at_most_for_delay(table, asks):
     if time.monotonic() - began < 0.7:
         assert query.rows(first, second) == [(2, "x"), (3, "x"), (4, "x")]
     put(table, 5)
-    asked = 0
+    requested = 0
     while query.latest(second) == second:
-        asked += 1
-        assert asked < 100
+        requested += 1
+        assert requested < 100
     assert query.rows(second, query.latest(second)) == [(5, "x")]
 
 
@@ -241,14 +241,14 @@ def test_rowkind_comes_first_or_where_schema_says(warehouse):
     query = Query(table, **{"read.changelog": "true", "scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
     assert query.schema.names == ["rowkind", "id", "v"]
     assert query.batches() == [[("+I", 1, "x"), ("+I", 2, "x"), ("-D", 2, "x")]]
-    asked = StructType([StructField("id", LongType()), StructField("rowkind", StringType())])
-    query = Query(table, asked, readChangeFeed="true", startingVersion="2")
+    requested = StructType([StructField("id", LongType()), StructField("rowkind", StringType())])
+    query = Query(table, requested, readChangeFeed="true", startingVersion="2")
     assert query.batches() == [[(2, "-D")]]
     without = StructType([StructField("id", LongType())])
     with pytest.raises(InvalidInputError, match="lacks the column 'rowkind'"):
         Query(table, without, **{"read.changelog": "true"})
     with pytest.raises(InvalidInputError, match="'rowkind' does not exist"):
-        Query(table, asked)
+        Query(table, requested)
 
 
 def test_deletes_are_returned_ignored_on_request_or_refused(table):
@@ -362,8 +362,8 @@ def test_batch_of_changes_between_tags_and_times_by_any_source_and_name(warehous
         {"startingVersion": "2", "endingVersion": "3"},
         {"startingVersion": "2"},
     ):
-        found = batch(table, **options, readChangeFeed="true")
-        assert found == [("+I", 2, "y"), ("+I", 3, "y"), ("-D", 1, "x")], options
+        actual = batch(table, **options, readChangeFeed="true")
+        assert actual == [("+I", 2, "y"), ("+I", 3, "y"), ("-D", 1, "x")], options
     assert len(batch(table, **{"incremental-between-timestamp": f"0,{2**50}", "readChangeFeed": "true"})) == 5
     for options, message in (
         ({"end-snapshot-id": "3"}, "needs 'start-snapshot-id'"),

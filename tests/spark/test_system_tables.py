@@ -39,8 +39,8 @@ def test_every_one_is_read_as_by_the_engine(tmp_path, name):
     expected = table.system_table(name).to_arrow()
     source = PaimonDataSource({"path": f"{table.path}${name}"})
     assert source.schema().names == expected.schema.names
-    found = read(f"{table.path}${name}")
-    assert sorted(found, key=str) == sorted(expected.to_pylist(), key=str)
+    actual = read(f"{table.path}${name}")
+    assert sorted(actual, key=str) == sorted(expected.to_pylist(), key=str)
 
 
 def test_columns_filter_limit_and_time_travel(tmp_path):
@@ -65,8 +65,8 @@ def test_columns_filter_limit_and_time_travel(tmp_path):
 def test_option_filter_saves_reading_metadata(tmp_path):
     table = changed(tmp_path / "t")
     (tmp_path / "t" / "snapshot" / "snapshot-1").write_bytes(b"unreadable")
-    found = read(table.path + "$snapshots", filter="snapshot_id > 1 AND commit_kind = 'APPEND'")
-    assert [row["snapshot_id"] for row in found] == [2, 3]
+    actual = read(table.path + "$snapshots", filter="snapshot_id > 1 AND commit_kind = 'APPEND'")
+    assert [row["snapshot_id"] for row in actual] == [2, 3]
 
 
 def test_writes_and_most_streams_are_refused(tmp_path):

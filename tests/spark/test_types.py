@@ -112,10 +112,10 @@ def test_batches_take_exactly_sparks_schema_and_keep_values(text, start):
     fields = [field("c", text)]
     array = pa.array([None, *VALUES[text]], arrow_schema(fields).field(0).type)
     batch = pa.RecordBatch.from_arrays([array], schema=arrow_schema(fields)).slice(start)
-    wanted = expected_arrow_schema(spark_schema(fields))
-    out = for_spark(batch, wanted)
+    expected = expected_arrow_schema(spark_schema(fields))
+    out = for_spark(batch, expected)
     out.validate(full=True)
-    assert out.schema.equals(wanted)
+    assert out.schema.equals(expected)
     assert out.to_pylist() == batch.to_pylist()
 
 
@@ -158,8 +158,8 @@ TABLE = [field("id", "INT NOT NULL"), field("Name", "STRING"), field("d", "DECIM
 
 
 def test_given_schema_picks_columns_by_name_whatever_case():
-    wanted = struct("name string; id bigint; d decimal(12,2)")
-    assert [f.name for f in projected(TABLE, wanted, "t")] == ["Name", "id", "d"]
+    expected = struct("name string; id bigint; d decimal(12,2)")
+    assert [f.name for f in projected(TABLE, expected, "t")] == ["Name", "id", "d"]
 
 
 @pytest.mark.parametrize(

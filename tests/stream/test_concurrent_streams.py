@@ -65,5 +65,5 @@ def test_two_streams_and_batch_writer_share_table(spark, warehouse, kind):
         for value in range(last):
             n, total = expected[value % KEYS]
             expected[value % KEYS] = n + 1, total + value
-    found = table.to_arrow().group_by("k").aggregate([("n", "sum"), ("total", "sum")]).to_pylist()
-    assert {row["k"]: (row["n_sum"], row["total_sum"]) for row in found} == expected
+    actual = table.to_arrow().group_by("k").aggregate([("n", "sum"), ("total", "sum")]).to_pylist()
+    assert {row["k"]: (row["n_sum"], row["total_sum"]) for row in actual} == expected

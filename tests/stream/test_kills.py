@@ -100,8 +100,8 @@ def check(home: Path) -> None:
     newest = max(int(path.name) for path in offsets.iterdir() if path.name.isdecimal())
     assert batches_in(home) == dict.fromkeys(range(newest + 1), 1)
     sent = json.loads((offsets / str(newest)).read_text().splitlines()[-1])["offset"]
-    found = Table.open(f"{home}/t").to_arrow().to_pylist()
-    assert {row["id"]: row["n"] for row in found} == Counter(v % 7 for v in range(sent))
+    actual = Table.open(f"{home}/t").to_arrow().to_pylist()
+    assert {row["id"]: row["n"] for row in actual} == Counter(v % 7 for v in range(sent))
 
 
 @pytest.mark.more

@@ -199,15 +199,15 @@ def check(soak: Soak) -> None:
     newest = {v * 7919 % KEYS: v for v in range(count)}
     rows = {k: v for k, v in newest.items() if v % DELETED_OF != 5}
     for name, table in soak.tables.items():
-        found = table.to_arrow().to_pylist()
+        actual = table.to_arrow().to_pylist()
         if name == "log":
-            assert sorted(row["v"] for row in found) == list(range(count))
+            assert sorted(row["v"] for row in actual) == list(range(count))
         elif name == "sums":
-            sums = {row["g"]: (row["n"], row["total"]) for row in found if row["n"]}
+            sums = {row["g"]: (row["n"], row["total"]) for row in actual if row["n"]}
             groups = {g: [v for k, v in rows.items() if k % GROUPS == g] for g in range(GROUPS)}
             assert sums == {g: (len(values), sum(values)) for g, values in groups.items() if values}
         else:
-            assert sorted((row["k"], row["v"]) for row in found) == sorted(rows.items()), name
+            assert sorted((row["k"], row["v"]) for row in actual) == sorted(rows.items()), name
         check_commits(name, table)
 
 

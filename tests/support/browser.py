@@ -57,5 +57,5 @@ def pixels(picture):
 
 def has_colour(image, colour, least=30):
     """Return True if enough pixels have about this colour, given as ``#rrggbb``."""
-    wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return int((np.abs(image - wanted).max(axis=2) <= 6).sum()) >= least
+    expected = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return int((np.abs(image - expected).max(axis=2) <= 6).sum()) >= least

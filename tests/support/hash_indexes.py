@@ -26,21 +26,21 @@ def check_indexes(table: Table) -> dict[int, int]:
 
     For a table in a directory, also check that each index file is named by a snapshot.
     """
-    store, found = table.store, indexes_of(table)
-    for at in {partition for partition, _ in found}:
-        hashes = [h for (partition, _), some in found.items() if partition == at for h in some.tolist()]
+    store, actual = table.store, indexes_of(table)
+    for at in {partition for partition, _ in actual}:
+        hashes = [h for (partition, _), some in actual.items() if partition == at for h in some.tolist()]
         assert len(hashes) == len(set(hashes))
     snapshot = table.snapshot()
     keys = list(store.schema.trimmed_primary_keys)
     for split in [] if snapshot is None else TableScan(store, snapshot).plan().splits:
         for batch in table.reader(keys).to_batches(split):
             stored = hash_rows(encode(batch))
-            assert set(stored.tolist()) <= set(found[split.bucket_ref].tolist())
+            assert set(stored.tolist()) <= set(actual[split.bucket_ref].tolist())
     named = {
         e.file_name for s in table.snapshots() if s.index_manifest for e in store.manifests.read_index(s.index_manifest)
     }
     assert {path.name for path in (Path(table.path) / "index").glob("*")} <= named
     sizes: dict[int, int] = {}
-    for (_, bucket), some in sorted(found.items()):
+    for (_, bucket), some in sorted(actual.items()):
         sizes[bucket] = sizes.get(bucket, 0) + len(some)
     return sizes

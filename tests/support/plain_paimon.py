@@ -165,7 +165,7 @@ class PlainTable:
 
     def live(self):
         """Live entries by identity, in the order of commits (2.3, 4.6)."""
-        found = {}
+        actual = {}
         for kind in ("base", "delta"):
             name, size = self.snapshot[f"{kind}ManifestList"], self.snapshot.get(f"{kind}ManifestListSize")
             for manifest in self.records(name, size):
@@ -179,11 +179,11 @@ class PlainTable:
                         file.get("_EXTERNAL_PATH"),
                     )
                     if entry["_KIND"] == 0:
-                        assert identity not in found
-                        found[identity] = entry
+                        assert identity not in actual
+                        actual[identity] = entry
                     else:
-                        del found[identity]
-        return list(found.values())
+                        del actual[identity]
+        return list(actual.values())
 
     def deleted(self):
         """Deleted positions by data file (8.1, 8.3)."""

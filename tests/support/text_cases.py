@@ -56,12 +56,12 @@ def text_cases(test_file: str, name: str) -> pytest.MarkDecorator:
 
 def check(case: TextCase, function: Callable[[str], str], *, rewrite: bool = False) -> None:
     """Assert that the function returns the expected output; with `rewrite`, put its output into the file instead."""
-    found = function(case.input).strip("\n")
+    actual = function(case.input).strip("\n")
     if rewrite:
         blocks = [
-            f"{case.name}\n{case.input}{_SEPARATOR}\n{found}".rstrip("\n") if b.split("\n")[0] == case.name else b
+            f"{case.name}\n{case.input}{_SEPARATOR}\n{actual}".rstrip("\n") if b.split("\n")[0] == case.name else b
             for b in _blocks(case.path)
         ]
         case.path.write_text("\n\n".join(blocks) + "\n")
     else:
-        assert found == case.expected
+        assert actual == case.expected

@@ -167,7 +167,9 @@ def repair(
         else:
             older = set()
         left |= {fault: _advice(fault, older=fault in older) for fault in faults}
-    return RepairReport(tuple(repaired), tuple(Left(*item) for item in left.items() if item[0] not in repaired), dry_run)
+    return RepairReport(
+        tuple(repaired), tuple(Left(*item) for item in left.items() if item[0] not in repaired), dry_run
+    )
 
 
 def _advice(fault: Fault, *, older: bool) -> str:

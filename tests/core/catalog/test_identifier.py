@@ -18,9 +18,9 @@ from paimon_core.errors import InvalidInputError
     ],
 )
 def test_identifier_is_parsed_and_printed(text, expected):
-    found = Identifier.parse(text)
-    assert found == expected
-    assert Identifier.parse(str(found).replace("my.db", "`my.db`")) == found
+    actual = Identifier.parse(text)
+    assert actual == expected
+    assert Identifier.parse(str(actual).replace("my.db", "`my.db`")) == actual
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,14 @@ def test_staged_table_appears_with_all_rows(catalog, keys, options, exists):
     assert catalog.table_exists("db.t") is exists
     if exists:
         assert catalog.table("db.t").to_arrow()["k"].to_pylist() == [1]
-    made = staged.publish()
-    for table in (made, catalog.table("db.t")):
+    result = staged.publish()
+    for table in (result, catalog.table("db.t")):
         assert table.to_arrow().sort_by("k").to_pydict() == ROWS.to_pydict()
         assert table.branches.list() == []
-    made.write(pa.table({"k": ["c"], "p": ["x"]}))
-    assert sorted(made.to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
+    result.write(pa.table({"k": ["c"], "p": ["x"]}))
+    assert sorted(result.to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
     if exists:
-        assert made.to_arrow(version=1)["k"].to_pylist() == [1]
+        assert result.to_arrow(version=1)["k"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize("exists", [False, True])

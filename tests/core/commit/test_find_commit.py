@@ -43,17 +43,17 @@ def test_compaction_of_commit_is_another_snapshot():
 
 def test_each_call_continues_after_snapshots_that_were_checked():
     mine, next_one = snapshot(1, commit_user="we", commit_identifier=7), snapshot(2)
-    found = search(checked_until=1)
-    assert found.find(*stored(mine, next_one)) is None
-    assert found.checked_until == 2
+    actual = search(checked_until=1)
+    assert actual.find(*stored(mine, next_one)) is None
+    assert actual.checked_until == 2
 
 
 def test_search_is_skipped_without_candidates():
     mine = snapshot(1, commit_user="we", commit_identifier=7)
-    found = search(checked_until=None)
-    assert found.find(*stored(mine)) is None
+    actual = search(checked_until=None)
+    assert actual.find(*stored(mine)) is None
     later = snapshot(2, commit_user="we", commit_identifier=7)
-    assert found.find(*stored(mine, later)) == later
+    assert actual.find(*stored(mine, later)) == later
 
 
 def test_empty_table_has_no_commit():
@@ -83,6 +83,6 @@ def test_expired_snapshots_leave_earlier_run_undecided(attempted):
 
 def test_search_of_many_snapshots_starts_with_listing():
     mine = snapshot(60, commit_user="we", commit_identifier=7)
-    found = search()
-    assert found.find(*stored(mine, snapshot(100))) == mine
-    assert found.checked_until == 100
+    actual = search()
+    assert actual.find(*stored(mine, snapshot(100))) == mine
+    assert actual.checked_until == 100

@@ -196,8 +196,8 @@ def test_complete_mode_replaces_table_once(io):
         with table.writer(overwrite=True) as writer:
             writer.write(orders((n, "x", n)))
             messages = writer.prepare_commit()
-        made = IdempotentCommits(table.store, USER, consecutive=True).overwrite(messages, n)
-        if made is not None and n == 1:
+        result = IdempotentCommits(table.store, USER, consecutive=True).overwrite(messages, n)
+        if result is not None and n == 1:
             died_before_it_noted(io, 1)
     assert numbers(io) == [1]
     assert table_at(io).snapshot().id == 2

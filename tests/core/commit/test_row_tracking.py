@@ -26,9 +26,9 @@ def ids(*files, partitions="", start=None):
 
 def test_files_of_blobs_have_ids_of_file_before_them():
     files = [("a", 3, None), ("x.blob", 2, "x"), ("y.blob", 1, "x"), ("z.blob", 3, "z"), ("b", 2, None)]
-    found = [("a", 10), ("x.blob", 10), ("y.blob", 12), ("z.blob", 10), ("b", 13)]
-    assert ids(*files, start=10) == (found, 15)
-    assert ids(*files, ("w.blob", 2, "x"), start=10) == ([*found, ("w.blob", 13)], 15)
+    actual = [("a", 10), ("x.blob", 10), ("y.blob", 12), ("z.blob", 10), ("b", 13)]
+    assert ids(*files, start=10) == (actual, 15)
+    assert ids(*files, ("w.blob", 2, "x"), start=10) == ([*actual, ("w.blob", 13)], 15)
 
 
 def test_file_without_blob_files_gets_row_ids():
@@ -37,5 +37,5 @@ def test_file_without_blob_files_gets_row_ids():
 
 def test_files_of_partition_stay_together():
     files = [("a", 1, None), ("a.blob", 1, "x"), ("b", 2, None), ("b.blob", 2, "x"), ("c", 4, None), ("c.blob", 4, "x")]
-    found = [("a", 0), ("a.blob", 0), ("c", 1), ("c.blob", 1), ("b", 5), ("b.blob", 5)]
-    assert ids(*files, partitions="ppqqpp") == (found, 7)
+    actual = [("a", 0), ("a.blob", 0), ("c", 1), ("c.blob", 1), ("b", 5), ("b.blob", 5)]
+    assert ids(*files, partitions="ppqqpp") == (actual, 7)

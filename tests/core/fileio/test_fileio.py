@@ -51,12 +51,12 @@ def test_methods_agree_on_every_store(place):
     io.write(join(root, "a", "c"), b"")
     assert io.read(path) == b"bye"
     assert io.open(join(root, "a", "c")).read() == b""
-    found = sorted(io.list(join(root, "a")), key=lambda status: status.name)
-    assert [(s.name, s.path, s.is_directory) for s in found] == [
+    actual = sorted(io.list(join(root, "a")), key=lambda status: status.name)
+    assert [(s.name, s.path, s.is_directory) for s in actual] == [
         ("b", join(root, "a", "b"), True),
         ("c", join(root, "a", "c"), False),
     ]
-    assert found[1].size == 0
+    assert actual[1].size == 0
     assert io.exists(join(root, "a"))
     io.rename_directory(join(root, "a"), join(root, "z"))
     assert not io.exists(path)

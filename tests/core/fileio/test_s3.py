@@ -171,8 +171,8 @@ def test_every_spelling_means_same(spelling):
 
 def test_own_names_of_s3fs_pass_and_text_becomes_values():
     got = s3_arguments({"key": "k", "anon": "false", "client_kwargs": '{"region_name": "x"}', "max_concurrency": "3"})
-    wanted = {"key": "k", "anon": False, "client_kwargs": {"region_name": "x"}, "max_concurrency": 3}
-    assert got == {**wanted, "use_listings_cache": False}
+    expected = {"key": "k", "anon": False, "client_kwargs": {"region_name": "x"}, "max_concurrency": 3}
+    assert got == {**expected, "use_listings_cache": False}
     assert s3_arguments({}) == {"use_listings_cache": False}
 
 

@@ -188,8 +188,8 @@ def dotted():
 @pytest.mark.parametrize("batch_rows", [1, 1000])
 def test_columns_whose_names_are_paths_of_nested_fields(names, batch_rows):
     data, fields = dotted()
-    found = read(data, [fields[name] for name in names], batch_rows)
-    assert found.to_pydict() == {name: DOTTED[name] for name in names}
+    actual = read(data, [fields[name] for name in names], batch_rows)
+    assert actual.to_pydict() == {name: DOTTED[name] for name in names}
 
 
 @pytest.mark.parametrize("wraps", sorted({orc._WRAPS_TIMESTAMPS, True}))

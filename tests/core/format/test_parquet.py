@@ -241,9 +241,9 @@ def grouped():
 def test_row_groups_without_matches_are_skipped(text, groups):
     fields, table, data = grouped()
     predicate = bind(parse_predicate(text), fields)
-    found = read(data, fields, predicate=predicate)
-    assert found.num_rows == groups * 100
-    matches = found.filter(evaluate(predicate, found))["c0"]
+    actual = read(data, fields, predicate=predicate)
+    assert actual.num_rows == groups * 100
+    matches = actual.filter(evaluate(predicate, actual))["c0"]
     assert matches.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
 
 

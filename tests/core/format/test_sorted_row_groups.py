@@ -130,10 +130,10 @@ def test_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
         table.write(moved.cast(schema))
     low, high = 300_000, 306_000
     text = f"k >= {low} AND k < {high}"
-    found = table.to_arrow(filter=text)
+    actual = table.to_arrow(filter=text)
     k = np.arange(low, high, 3)
-    assert found.sort_by("k")["k"].to_pylist() == k.tolist()
-    assert found.sort_by("k")["v"].to_pylist() == (k // 3 + 1).tolist()
+    assert actual.sort_by("k")["k"].to_pylist() == k.tolist()
+    assert actual.sort_by("k")["v"].to_pylist() == (k // 3 + 1).tolist()
     predicate = bind(parse_predicate(text), table.schema.fields)
     for file in (tmp_path / "t").glob("bucket-0/*.parquet"):
         source = pa.OSFile(str(file))

@@ -75,8 +75,8 @@ def test_nan_leaves_no_bounds(values):
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [0.0], [-0.0]])
 def test_both_zeros_are_within_bounds(zeros):
-    found = bounds("FLOAT", zeros)
-    assert (math.copysign(1, found.min), math.copysign(1, found.max)) == (-1, 1)
+    actual = bounds("FLOAT", zeros)
+    assert (math.copysign(1, actual.min), math.copysign(1, actual.max)) == (-1, 1)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_every_value_of_every_type_is_within_the_bounds(seed):
     collector = StatsCollector(fields, [parse_mode("truncate(1)")] * len(fields))
     for batch in table.to_batches(5):
         collector.update(batch)
-    for found, column in zip(collector.result(), table.columns, strict=True):
-        assert found.null_count == column.null_count
-        if found.min is not None:
-            pair = pa.array([found.min, found.max], column.type).to_pylist()
+    for actual, column in zip(collector.result(), table.columns, strict=True):
+        assert actual.null_count == column.null_count
+        if actual.min is not None:
+            pair = pa.array([actual.min, actual.max], column.type).to_pylist()
             assert all(pair[0] <= v <= pair[1] for v in column.drop_null().to_pylist())

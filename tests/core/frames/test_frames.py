@@ -114,10 +114,10 @@ def test_nanoseconds_and_zones_of_pandas(tmp_path, pandas):
     )
     moment = pandas.Timestamp("2026-01-02 03:04:05.000000001")
     table.write(pandas.DataFrame({"fine": [moment], "z": [pandas.Timestamp("2026-01-02 03:00", tz="Europe/Berlin")]}))
-    found = table.to_pandas()
-    assert found["fine"][0] == moment
-    assert found["z"][0] == pandas.Timestamp("2026-01-02 02:00", tz="UTC")
-    assert [str(kind) for kind in found.dtypes] == ["datetime64[us]", "datetime64[ns]", "datetime64[us, UTC]"]
+    actual = table.to_pandas()
+    assert actual["fine"][0] == moment
+    assert actual["z"][0] == pandas.Timestamp("2026-01-02 02:00", tz="UTC")
+    assert [str(kind) for kind in actual.dtypes] == ["datetime64[us]", "datetime64[ns]", "datetime64[us, UTC]"]
     with pytest.raises(InvalidInputError, match=r"column 'at', row 0: .* would lose data"):
         table.write(pandas.DataFrame({"at": [moment]}))
     with pytest.raises(InvalidInputError, match=r"column 'at': .* it has a time zone and the column has none"):

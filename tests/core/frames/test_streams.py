@@ -130,8 +130,8 @@ def test_columns_are_updated_and_keys_are_found_by_streams(tmp_path):
     assert table.to_arrow(["note"], filter="id = 1").to_pylist() == [{"note": "changed"}]
     keyed = Table.create(str(tmp_path / "k"), Schema(SCHEMA, ["id"], options={"bucket": "1"}))
     keyed.write(batch(0, 9))
-    asked = pa.record_batch({"id": [7, 2]})
-    for keys in (asked, Exporter([asked], asked.schema)):
+    requested = pa.record_batch({"id": [7, 2]})
+    for keys in (requested, Exporter([requested], requested.schema)):
         assert keyed.get(keys)["id"].to_pylist() == [7, 2]
 
 
@@ -184,8 +184,8 @@ def test_reader_stays_at_its_snapshot_and_table_does_not(table):
 def test_table_is_stream_that_can_be_read_again(table):
     for _ in range(2):
         assert pa.table(table) == table.to_arrow()
-    wanted = pa.schema([("id", pa.int64()), ("note", pa.large_string())])
-    assert pa.table(table, schema=wanted).schema == wanted
+    expected = pa.schema([("id", pa.int64()), ("note", pa.large_string())])
+    assert pa.table(table, schema=expected).schema == expected
 
 
 def test_error_of_stream_keeps_its_message(table):
@@ -207,8 +207,8 @@ def test_each_kind_of_read_is_stream(table):
         "$tags": {"tag_name": 1},
     }
     for suffix, ((column, rows),) in ((suffix, kind.items()) for suffix, kind in kinds.items()):
-        found = open_any(table.path + suffix)
-        assert pa.table(found).num_rows == found.to_arrow_batch_reader([column]).read_all().num_rows == rows, suffix
+        actual = open_any(table.path + suffix)
+        assert pa.table(actual).num_rows == actual.to_arrow_batch_reader([column]).read_all().num_rows == rows, suffix
     changes = table.with_options({"incremental-between": "1,3"})
     assert sorted(pa.table(changes)["id"].to_pylist()) == list(range(10, 30))
     assert pa.table(changes.with_options({"incremental-between": "1,1"})).num_rows == 0

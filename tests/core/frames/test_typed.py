@@ -87,9 +87,9 @@ def test_program_is_checked_strictly(tmp_path):
         capture_output=True,
         text=True,
     )
-    found = {int(line) for line in re.findall(r"^program\.py:(\d+): error", done.stdout, re.MULTILINE)}
+    actual = {int(line) for line in re.findall(r"^program\.py:(\d+): error", done.stdout, re.MULTILINE)}
     expected = {number for number, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# error")}
-    assert found == expected, done.stdout + done.stderr
+    assert actual == expected, done.stdout + done.stderr
     assert len(expected) == 14
 
 

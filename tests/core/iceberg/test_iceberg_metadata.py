@@ -58,12 +58,12 @@ def test_each_commit_of_append_table_lists_all_files(tmp_path):
     table = _append(tmp_path / "t")
     for i in range(3):
         table.write(orders((i, "a", i)))
-        found = _now(table)
-        assert found.version == found.document["current-snapshot-id"] == i + 1
-        assert set(found.files[i + 1]) == _live(table)
-        assert _listed(found) == list(range(1, i + 2))
-        assert names_in(table.store.io, f"{tmp_path}/t/metadata") == found.named  # older versions are deleted
-    assert [len(files) for files in found.files.values()] == [1, 2, 3]
+        actual = _now(table)
+        assert actual.version == actual.document["current-snapshot-id"] == i + 1
+        assert set(actual.files[i + 1]) == _live(table)
+        assert _listed(actual) == list(range(1, i + 2))
+        assert names_in(table.store.io, f"{tmp_path}/t/metadata") == actual.named  # older versions are deleted
+    assert [len(files) for files in actual.files.values()] == [1, 2, 3]
 
 
 def test_only_files_of_full_compactions_of_keyed_table_are_listed(tmp_path):
@@ -72,20 +72,20 @@ def test_only_files_of_full_compactions_of_keyed_table_are_listed(tmp_path):
     assert _now(table).files == {1: {}}
     table.write(orders((1, "b", 2), (2, "b", 2)))
     table.compact(full=True)
-    found = _now(table)
-    assert set(found.files[3]) == _live(table)
-    assert [record["record_count"] for record in found.files[3].values()] == [2]
+    actual = _now(table)
+    assert set(actual.files[3]) == _live(table)
+    assert [record["record_count"] for record in actual.files[3].values()] == [2]
     table.write(orders((3, "c", 3)))
-    assert _now(table).files[4] == found.files[3]
+    assert _now(table).files[4] == actual.files[3]
 
 
 def test_overwrite_marks_files_that_it_replaces(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     table.overwrite(orders((2, "b", 2)))
-    found = _now(table)
-    assert set(found.files[2]) == _live(table)
-    summary = found.document["snapshots"][-1]["summary"]
+    actual = _now(table)
+    assert set(actual.files[2]) == _live(table)
+    summary = actual.document["snapshots"][-1]["summary"]
     counts = {key: summary[key] for key in ("operation", "added-records", "deleted-records", "total-records")}
     assert counts == {"operation": "overwrite", "added-records": "1", "deleted-records": "1", "total-records": "1"}
     table.truncate()
@@ -192,12 +192,12 @@ def test_tables_whose_buckets_are_found_or_postponed(tmp_path, bucket, shown):
     table.write(orders((2, "a", 1)))
     if bucket == "-1":
         table.compact(full=True)
-    found = _now(table)
-    assert sum(record["record_count"] for record in found.files[found.version].values()) == shown
+    actual = _now(table)
+    assert sum(record["record_count"] for record in actual.files[actual.version].values()) == shown
     if bucket == "-2":
         table.maintenance.compact(full=True)
-        found = _now(table)
-        assert sum(record["record_count"] for record in found.files[found.version].values()) == 2
+        actual = _now(table)
+        assert sum(record["record_count"] for record in actual.files[actual.version].values()) == 2
 
 
 # ---- options
@@ -220,15 +220,15 @@ def test_older_versions_are_kept_as_asked(tmp_path):
 @pytest.mark.parametrize(("least", "most", "manifests"), [("2", "3", [1, 2, 1, 2, 1]), ("10", "3", [1, 2, 3, 4, 5])])
 def test_small_manifests_are_merged(tmp_path, least, most, manifests):
     sizes = {"metadata.iceberg.compaction.min.file-num": least, "metadata.iceberg.compaction.max.file-num": most}
-    table, found = _append(tmp_path / "t", **sizes), []
+    table, actual = _append(tmp_path / "t", **sizes), []
     for i in range(5):
         table.write(orders((i, "a", i)))
         now = _now(table)
         with open(now.document["snapshots"][-1]["manifest-list"], "rb") as file:
-            found.append(len(list(fastavro.reader(file))))
+            actual.append(len(list(fastavro.reader(file))))
         assert set(now.files[i + 1]) == _live(table)
         assert names_in(table.store.io, f"{table.path}/metadata") == now.named
-    assert found == manifests
+    assert actual == manifests
 
 
 def test_manifests_have_compression_and_names_that_options_say(tmp_path):
@@ -253,9 +253,9 @@ def test_metadata_of_hadoop_catalog_is_next_to_databases(tmp_path):
     catalog.rename_table("shop.orders", "shop.sales")
     assert not (tmp_path / "iceberg/shop/orders").exists()
     renamed = catalog.table("shop.sales")
-    found = described(renamed.store.io, f"{tmp_path}/iceberg/shop/sales/metadata")
-    assert found.document["location"] == renamed.path
-    assert {record["file_path"].rpartition("/bucket-")[0] for record in found.files[1].values()} == {renamed.path}
+    actual = described(renamed.store.io, f"{tmp_path}/iceberg/shop/sales/metadata")
+    assert actual.document["location"] == renamed.path
+    assert {record["file_path"].rpartition("/bucket-")[0] for record in actual.files[1].values()} == {renamed.path}
     catalog.drop_table("shop.sales")
     assert not (tmp_path / "iceberg/shop/sales").exists()
 
@@ -277,9 +277,9 @@ def test_expired_snapshots_leave_metadata(tmp_path):
     for i in range(4):
         table.write(orders((i, "a", i)))
     table.maintenance.expire_snapshots(retain_max=2)
-    found = _now(table)
-    assert _listed(found) == [3, 4]
-    assert names_in(table.store.io, f"{table.path}/metadata") == found.named
+    actual = _now(table)
+    assert _listed(actual) == [3, 4]
+    assert names_in(table.store.io, f"{table.path}/metadata") == actual.named
 
 
 def test_snapshots_that_expire_after_commit_are_not_listed(tmp_path):
@@ -307,14 +307,14 @@ def test_rollback_and_next_commit_replace_rolled_back_snapshots(tmp_path):
         table.write(orders((i, "a", i)))
     uuid = _now(table).document["table-uuid"]
     table.rollback_to(2)
-    found = _now(table)
-    assert (found.version, _listed(found)) == (2, [1, 2])
-    assert set(found.files[2]) == _live(table)
-    assert names_in(table.store.io, f"{table.path}/metadata") == found.named
+    actual = _now(table)
+    assert (actual.version, _listed(actual)) == (2, [1, 2])
+    assert set(actual.files[2]) == _live(table)
+    assert names_in(table.store.io, f"{table.path}/metadata") == actual.named
     table.write(orders((9, "z", 9)))
-    found = _now(table)
-    assert (found.version, set(found.files[3])) == (3, _live(table))
-    assert found.document["table-uuid"] == uuid
+    actual = _now(table)
+    assert (actual.version, set(actual.files[3])) == (3, _live(table))
+    assert actual.document["table-uuid"] == uuid
 
 
 def test_leftovers_of_rollback_that_was_interrupted_are_replaced(tmp_path):
@@ -327,9 +327,9 @@ def test_leftovers_of_rollback_that_was_interrupted_are_replaced(tmp_path):
     table.store.snapshots.write_hint("LATEST", 2)
     for i in range(3):
         table.write(orders((i, "other", i)))
-        found = _now(table)
-        assert (found.version, set(found.files[3 + i])) == (3 + i, _live(table))
-        assert names_in(table.store.io, f"{table.path}/metadata") == found.named
+        actual = _now(table)
+        assert (actual.version, set(actual.files[3 + i])) == (3 + i, _live(table))
+        assert names_in(table.store.io, f"{table.path}/metadata") == actual.named
 
 
 def test_main_after_fast_forward_and_no_other_branch_is_described(tmp_path):
@@ -341,21 +341,21 @@ def test_main_after_fast_forward_and_no_other_branch_is_described(tmp_path):
     branch.write(orders((3, "b", 3)))
     assert _listed(_now(table)) == [1]
     table.branches.fast_forward("b")
-    found = _now(table)
-    assert set(found.files[found.version]) == _live(Table.open(str(tmp_path / "t")))
+    actual = _now(table)
+    assert set(actual.files[actual.version]) == _live(Table.open(str(tmp_path / "t")))
 
 
 def test_new_table_in_place_of_dropped_one_has_its_own_identity(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("shop")
     schema = Schema(ORDERS, options={"metadata.iceberg.storage": "hadoop-catalog"})
-    place, found = f"{tmp_path}/iceberg/shop/orders/metadata", []
+    place, actual = f"{tmp_path}/iceberg/shop/orders/metadata", []
     for _ in range(2):
         table = catalog.create_table("shop.orders", schema)
         table.write(orders((1, "a", 1)))
-        found.append(described(table.store.io, place).document["table-uuid"])
+        actual.append(described(table.store.io, place).document["table-uuid"])
         table.store.io.delete_directory(table.path)  # as by an engine that leaves the metadata alone
-    assert found[0] != found[1]
+    assert actual[0] != actual[1]
 
 
 def test_files_keep_spelling_of_directory_that_metadata_began_with(tmp_path):
@@ -365,9 +365,9 @@ def test_files_keep_spelling_of_directory_that_metadata_began_with(tmp_path):
     path = tmp_path / "t/metadata/v1.metadata.json"
     path.write_text(path.read_text().replace(f'"location": "{table.path}"', f'"location": "file:{table.path}"'))
     table.write(orders((2, "a", 1)))
-    found = _now(table)
-    assert found.document["location"] == f"file:{table.path}"
-    paths = sorted(record["file_path"].partition("/bucket-")[0] for record in found.files[2].values())
+    actual = _now(table)
+    assert actual.document["location"] == f"file:{table.path}"
+    paths = sorted(record["file_path"].partition("/bucket-")[0] for record in actual.files[2].values())
     assert paths == [table.path, f"file:{table.path}"]
     table.truncate()
     assert _now(table).files[3] == {}
@@ -394,11 +394,11 @@ def test_replaced_table_is_described_by_its_new_columns(tmp_path):
         staged.table.write(data)
         staged.publish()
     table = catalog.table("d.t")
-    found = _now(table)
-    assert set(found.files[found.version]) == _live(table)
-    assert found.document["partition-specs"][0]["fields"][0]["source-id"] == table.schema.field("p").id
+    actual = _now(table)
+    assert set(actual.files[actual.version]) == _live(table)
+    assert actual.document["partition-specs"][0]["fields"][0]["source-id"] == table.schema.field("p").id
     table.write(pa.table({"n": ["y"], "p": ["c"]}))
-    assert set(_now(table).files[found.version + 1]) == _live(table)
+    assert set(_now(table).files[actual.version + 1]) == _live(table)
 
 
 def test_clone_has_separate_metadata(tmp_path):
@@ -409,10 +409,10 @@ def test_clone_has_separate_metadata(tmp_path):
     for i in range(2):
         table.write(orders((i, "a", i)))
         copy = here.clone("d.t", there, "d.t")
-        found = _now(copy)
-        assert found.document["location"] == copy.path
-        assert set(found.files[found.version]) == _live(copy)
-    assert found.document["table-uuid"] != _now(table).document["table-uuid"]
+        actual = _now(copy)
+        assert actual.document["location"] == copy.path
+        assert set(actual.files[actual.version]) == _live(copy)
+    assert actual.document["table-uuid"] != _now(table).document["table-uuid"]
 
 
 def test_metadata_conforms_to_format(tmp_path):
@@ -450,9 +450,9 @@ def test_schemas_of_all_listed_snapshots_exist(tmp_path):
 )  # fmt: skip
 def test_type_changes_follow_iceberg(old, new, fits):
     first, second = (TableSchema(i, (DataField(7, "c", parse_type(t)),), 7) for i, t in enumerate((old, new)))
-    found = unreadable_change(first, second)
-    assert (found is None) == fits
-    assert found is None or "column c, which was " in found
+    actual = unreadable_change(first, second)
+    assert (actual is None) == fits
+    assert actual is None or "column c, which was " in actual
 
 
 def test_change_of_type_that_iceberg_lacks_is_refused_when_table_is_written(tmp_path):
@@ -551,9 +551,9 @@ def test_failed_metadata_is_logged_and_written_by_next_commit(tmp_path, caplog, 
     assert "its Iceberg metadata was not written" in caplog.text
     assert _now(table).version == 1
     table.write(orders((3, "a", 1)))
-    found = _now(table)
-    assert (found.version, set(found.files[3])) == (3, _live(table))
-    assert _listed(found) == [1, 3]  # readers cannot travel to snapshot 2
+    actual = _now(table)
+    assert (actual.version, set(actual.files[3])) == (3, _live(table))
+    assert _listed(actual) == [1, 3]  # readers cannot travel to snapshot 2
 
 
 def test_damaged_metadata_is_rewritten(tmp_path):
@@ -566,8 +566,8 @@ def test_damaged_metadata_is_rewritten(tmp_path):
         if name.endswith(".avro"):
             (tmp_path / "t/metadata" / name).unlink()
     table.write(orders((3, "a", 1)))
-    found = _now_of_newest(table)
-    assert set(found) == _live(table)
+    actual = _now_of_newest(table)
+    assert set(actual) == _live(table)
 
 
 def _now_of_newest(table: Table) -> set[str]:
@@ -619,8 +619,8 @@ def test_leftovers_are_orphan_files(tmp_path):
     ],
 )  # fmt: skip
 def test_bounds_have_binary_form_of_iceberg(kind, arrow, value, expected):
-    found = encode_bounds(pa.array([value, None], arrow), kind)
-    assert [None if one is None else one.hex() for one in found] == [expected, None]
+    actual = encode_bounds(pa.array([value, None], arrow), kind)
+    assert [None if one is None else one.hex() for one in actual] == [expected, None]
 
 
 def test_nan_is_not_bound():

@@ -20,11 +20,11 @@ def test_metadata_in_bucket():
         for i in range(3):
             table.write(orders((i, "a", i)))
         place = f"{root}/w/iceberg/d/t/metadata"
-        found = described(table.store.io, place)
+        actual = described(table.store.io, place)
         live = live_entries(table.store, table.snapshot()).live
         paths = {table.store.file_path(entry.bucket_ref, entry.file) for entry in live}
-        assert {record["file_path"] for record in found.files[3].values()} == paths
-        assert names_in(table.store.io, place) == found.named
+        assert {record["file_path"] for record in actual.files[3].values()} == paths
+        assert names_in(table.store.io, place) == actual.named
         table.rollback_to(1)
         assert described(table.store.io, place).version == 1
         catalog.drop_table("d.t")

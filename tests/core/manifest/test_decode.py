@@ -56,10 +56,10 @@ def test_many_blocks_are_decoded_together(monkeypatch):
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
 def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, chosen, whole):
     data = container([ENTRY.to_record(e) for e in given_entries], per_block)
-    wanted = [given_entries[i % len(given_entries)].bucket_ref for i in chosen]
-    partitions = frozenset(partition for partition, _ in wanted)
-    only = BucketFilter(partitions) if whole else BucketFilter.for_buckets(wanted)
-    among = [e for e in given_entries if (e.partition in partitions if whole else e.bucket_ref in wanted)]
+    expected = [given_entries[i % len(given_entries)].bucket_ref for i in chosen]
+    partitions = frozenset(partition for partition, _ in expected)
+    only = BucketFilter(partitions) if whole else BucketFilter.for_buckets(expected)
+    among = [e for e in given_entries if (e.partition in partitions if whole else e.bucket_ref in expected)]
     assert decode_entries(data, "m", only=only) == among
     found = Container(io.BytesIO(data))
     schema, blocks = plain(found.header.schema), list(found.blocks())

@@ -42,17 +42,17 @@ def test_damaged_file_is_decoded_again(tmp_path):
 
 def test_entries_held_are_bounded():
     held = DecodedManifests(most=5)
-    asked = []
+    requested = []
 
     def get(name, count, with_stats=False):
         def decode():
-            asked.append(name)
+            requested.append(name)
             return [name] * count
 
         return held.get(name.encode(), with_stats, decode)
 
     for name, count in (("a", 2), ("b", 2), ("a", 2), ("c", 2), ("a", 2), ("b", 2), ("d", 6), ("d", 6), ("c", 2)):
         assert get(name, count) == [name] * count
-    assert asked == ["a", "b", "c", "b", "d", "d", "c"]  # c left out b, and b left out c; d is too large
+    assert requested == ["a", "b", "c", "b", "d", "d", "c"]  # c left out b, and b left out c; d is too large
     get("c", 2, True)
-    assert asked[-1] == "c"
+    assert requested[-1] == "c"

@@ -64,11 +64,11 @@ FACTS = {  # name: results are input rows, reads skip level 0, key moves, produc
 
 @pytest.mark.parametrize("name", MERGE_ENGINES)
 def test_facts_of_every_engine(name):
-    kind, made = MERGE_ENGINES[name], engine(merge_engine=name)
+    kind, table = MERGE_ENGINES[name], engine(merge_engine=name)
     taken = ALL_PRODUCERS - {*kind.refused_producers}
-    asked = kind.key_move, taken, kind.refuses_sequence_field is None, kind.deletion_vectors
-    assert (kind.keeps_rows, kind.skips_level_0, *asked) == FACTS[name]
-    assert (made.keeps_rows, made.skips_level_0) == FACTS[name][:2]
+    requested = kind.key_move, taken, kind.refuses_sequence_field is None, kind.deletion_vectors
+    assert (kind.keeps_rows, kind.skips_level_0, *requested) == FACTS[name]
+    assert (table.keeps_rows, table.skips_level_0) == FACTS[name][:2]
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,8 @@ def test_every_kind_of_table_is_copied_and_brought_up_to_date(catalogs, kind):
         ids = ["_ROW_ID"]
         assert again.to_arrow(columns=ids).sort_by("_ROW_ID") == source.to_arrow(columns=ids).sort_by("_ROW_ID")
         again.write(orders((99, "own", 9)))
-        found = again.to_arrow(columns=ids).column(0).to_pylist()
-        assert len(set(found)) == len(found)
+        actual = again.to_arrow(columns=ids).column(0).to_pylist()
+        assert len(set(actual)) == len(actual)
         return
     again.write(orders((99, "own", 9)))
     assert again.verify(deep=True).sound

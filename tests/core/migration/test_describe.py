@@ -144,9 +144,9 @@ def test_parquet_statistics_agree_with_rows(tmp_path):
         "nothing": pa.nulls(4, pa.int32()),
         "l": [[1], None, [], [2]],
     }
-    found = described(parquet(tmp_path / "a", data, row_group_size=2))
+    actual = described(parquet(tmp_path / "a", data, row_group_size=2))
     day = (date(2026, 1, 1) - date(1970, 1, 1)).days
-    bounds = {name: (b.min, b.max, b.null_count) for name, b in found.bounds.items()}
+    bounds = {name: (b.min, b.max, b.null_count) for name, b in actual.bounds.items()}
     assert bounds == {
         "n": (3, 9, 1),
         "t": ("a", "ü", 1),
@@ -156,7 +156,7 @@ def test_parquet_statistics_agree_with_rows(tmp_path):
         "f": (None, None, 1),
         "nothing": (None, None, 4),
     }
-    assert (found.row_count, found.format) == (4, "parquet")
+    assert (actual.row_count, actual.format) == (4, "parquet")
     without = described(parquet(tmp_path / "b", data, write_statistics=False))
     assert without.bounds == {}
 
@@ -170,13 +170,13 @@ def test_every_orc_type(tmp_path):
     with path.open("wb") as sink, pyorc.Writer(sink, text) as writer:
         writer.write((True, -1, 2, 3, 4, 1.0, 2.0, "t", "c", "v", b"b", date(2026, 1, 1), datetime(2026, 1, 1),
                       Decimal("1.5"), []))  # fmt: skip
-    found = described(path)
-    assert [str(field.type) for field in found.fields] == [
+    actual = described(path)
+    assert [str(field.type) for field in actual.fields] == [
         "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "CHAR(3)", "VARCHAR(4)",
         "BYTES", "DATE", "TIMESTAMP(9)", "DECIMAL(20, 3)", "ARRAY<MAP<STRING NOT NULL, ROW<`x` INT>>>",
     ]  # fmt: skip
-    assert found.row_count == 1
-    assert (found.bounds["b"].min, found.bounds["b"].max, found.bounds["h"].null_count) == (-1, -1, 0)
+    assert actual.row_count == 1
+    assert (actual.bounds["b"].min, actual.bounds["b"].max, actual.bounds["h"].null_count) == (-1, -1, 0)
 
 
 @pytest.mark.parametrize(

@@ -37,17 +37,17 @@ def stat_files(table):
 
 def test_statistics_are_snapshot_of_same_rows(table):
     given = statistics(table, columns={"id": ColumnStatistics(0, 2, "1", "2", 0, 8, 8)})
-    made = commit_statistics(table.store, given)
-    assert (made.commit_kind, made.delta_record_count, made.total_record_count) == ("ANALYZE", 0, 2)
-    assert read_statistics(table.store, made) == given
+    result = commit_statistics(table.store, given)
+    assert (result.commit_kind, result.delta_record_count, result.total_record_count) == ("ANALYZE", 0, 2)
+    assert read_statistics(table.store, result) == given
     assert table.to_arrow().num_rows == 2
     table.write(pa.table({"id": pa.array([3], pa.int64())}))
     assert read_statistics(table.store, table.snapshot()) == given  # until a schema change
 
 
 def test_changes_between_snapshots_hold_nothing_of_analysis(table):
-    made = commit_statistics(table.store, statistics(table))
-    assert table.changes(made.id - 1, made.id).num_rows == 0
+    result = commit_statistics(table.store, statistics(table))
+    assert table.changes(result.id - 1, result.id).num_rows == 0
 
 
 def test_another_schema_has_no_statistics(table):

@@ -113,7 +113,7 @@ def test_merge_engine_merges_rows_of_one_commit(tmp_path):
 
 
 def test_overwrite_is_emitted_only_by_option(tmp_path):
-    asked = {**FROM_1, "streaming-read-overwrite": "true"}
+    requested = {**FROM_1, "streaming-read-overwrite": "true"}
     for name, options in (
         ("none", {}),
         ("input", {"changelog_producer": "input"}),
@@ -124,7 +124,7 @@ def test_overwrite_is_emitted_only_by_option(tmp_path):
         table.write(orders((2, "b", 0)), ["-D"])
         table.overwrite(orders((3, "d", 0)))
         before = stream_rows(table.with_options(FROM_1), changelog=True)
-        after = stream_rows(table.with_options(asked), changelog=True)
+        after = stream_rows(table.with_options(requested), changelog=True)
         assert after == [*before, ("-D", 1, "a", 0), ("-D", 3, "c", 0), ("+I", 3, "d", 0)]
     table = append_table(tmp_path / "append")
     table.write(orders((1, "a", 0)))

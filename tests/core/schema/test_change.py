@@ -101,9 +101,9 @@ def test_nested_fields_of_new_column_are_numbered_after_it_and_never_again():
     ],
 )
 def test_columns_are_added_at_any_depth(path, type_text, expected):
-    found = ids(change(AddColumn(path, type_text)).fields)
-    assert expected.items() <= found.items()
-    assert ids(PRIMARY.fields).items() <= found.items()
+    actual = ids(change(AddColumn(path, type_text)).fields)
+    assert expected.items() <= actual.items()
+    assert ids(PRIMARY.fields).items() <= actual.items()
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_renamed_column_keeps_its_id_and_options_follow():
 
 
 def test_nested_fields_are_renamed_by_their_path():
-    found = ids(change(RenameColumn(["r", "y"], "yy"), RenameColumn(["ar", "element", "q"], "qq")).fields)
-    assert found["r.yy.z"] == ids(PRIMARY.fields)["r.y.z"]
-    assert found["ar.qq"] == ids(PRIMARY.fields)["ar.q"]
+    actual = ids(change(RenameColumn(["r", "y"], "yy"), RenameColumn(["ar", "element", "q"], "qq")).fields)
+    assert actual["r.yy.z"] == ids(PRIMARY.fields)["r.y.z"]
+    assert actual["ar.qq"] == ids(PRIMARY.fields)["ar.q"]
 
 
 def test_rename_can_change_case_of_column():

@@ -23,10 +23,10 @@ def run(file_fields, read_fields, rows):
     plan = evolve(file_fields, read_fields)
     table = pa.Table.from_pylist(rows, schema=arrow_schema(plan.file_columns))
     batch = table.combine_chunks().to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema=table.schema)
-    found = plan.apply(batch)
-    found.validate(full=True)
-    assert found.schema == arrow_schema(read_fields)
-    return found.to_pylist()
+    actual = plan.apply(batch)
+    actual.validate(full=True)
+    assert actual.schema == arrow_schema(read_fields)
+    return actual.to_pylist()
 
 
 def test_unchanged_schema_returns_same_batch():
@@ -70,9 +70,9 @@ def test_no_column_in_common():
 
 
 def test_new_column_that_may_not_be_null_is_null_in_old_files():
-    found = evolve((f(0, "a", "INT"),), (f(0, "a", "INT"), f(1, "b", "INT NOT NULL")))
-    batch = pa.RecordBatch.from_pylist([{"a": 1}], schema=arrow_schema(found.file_columns))
-    assert found.apply(batch).to_pylist() == [{"a": 1, "b": None}]
+    actual = evolve((f(0, "a", "INT"),), (f(0, "a", "INT"), f(1, "b", "INT NOT NULL")))
+    batch = pa.RecordBatch.from_pylist([{"a": 1}], schema=arrow_schema(actual.file_columns))
+    assert actual.apply(batch).to_pylist() == [{"a": 1, "b": None}]
 
 
 def test_nullability_alone_changes_schema_only():
@@ -184,8 +184,8 @@ def test_values_are_found_by_field_id_only(file_ids, read_ids, rows):
     batch = pa.RecordBatch.from_pylist(values, schema=arrow_schema(plan.file_columns))
     if not plan.file_columns:
         batch = pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
-    found = plan.apply(batch)
-    assert found.num_rows == rows
+    actual = plan.apply(batch)
+    assert actual.num_rows == rows
     for c in read:
         expected = [10 * n + c.id if c.id in file_ids else None for n in range(rows)]
-        assert found.column(c.name).to_pylist() == expected
+        assert actual.column(c.name).to_pylist() == expected

@@ -32,8 +32,8 @@ TO_BIGINT = each(lambda field: replace(field, type=parse_type("BIGINT")))
     ],
 )
 def test_edit_reaches_end_of_its_path(path, column, text):
-    found = shown(within(FIELDS, path, TO_BIGINT, ()))
-    assert found == {**shown(FIELDS), column: str(parse_type(text))}
+    actual = shown(within(FIELDS, path, TO_BIGINT, ()))
+    assert actual == {**shown(FIELDS), column: str(parse_type(text))}
 
 
 @pytest.mark.parametrize(

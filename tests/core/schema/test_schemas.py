@@ -17,49 +17,49 @@ def schemas(tmp_path):
 
 
 def test_missing_table_has_no_schema(tmp_path):
-    found = schemas(tmp_path)
-    assert found.ids() == []
-    assert found.latest() is None
+    actual = schemas(tmp_path)
+    assert actual.ids() == []
+    assert actual.latest() is None
     with pytest.raises(NotFoundError, match="schema-0"):
-        found.get(0)
+        actual.get(0)
 
 
 def test_ids_are_taken_once_and_listed_in_order(tmp_path):
-    found = schemas(tmp_path)
+    actual = schemas(tmp_path)
     for i in (0, 1, 2, 10):
-        assert found.commit(replace(SCHEMA, id=i))
-    assert not found.commit(replace(SCHEMA, id=2, comment="late"))
-    assert found.ids() == [0, 1, 2, 10]
-    assert found.latest() == replace(SCHEMA, id=10)
-    assert found.get(2).comment is None
+        assert actual.commit(replace(SCHEMA, id=i))
+    assert not actual.commit(replace(SCHEMA, id=2, comment="late"))
+    assert actual.ids() == [0, 1, 2, 10]
+    assert actual.latest() == replace(SCHEMA, id=10)
+    assert actual.get(2).comment is None
 
 
 def test_other_names_in_directory_are_ignored(tmp_path):
-    found = schemas(tmp_path)
-    found.commit(SCHEMA)
+    actual = schemas(tmp_path)
+    actual.commit(SCHEMA)
     for name in (".schema-1.x.tmp", "schema-1x", "schema-", "schema-²", "other"):
         (tmp_path / "schema" / name).write_text("{}")
     (tmp_path / "schema" / "schema-5").mkdir()
-    assert found.ids() == [0]
+    assert actual.ids() == [0]
 
 
 def test_cached_schemas_are_not_pickled(tmp_path):
-    found = schemas(tmp_path)
-    found.commit(SCHEMA)
-    assert found.get(0) is found.get(0)
-    assert found.latest() == SCHEMA
-    again = pickle.loads(pickle.dumps(found))
-    assert again == found
+    actual = schemas(tmp_path)
+    actual.commit(SCHEMA)
+    assert actual.get(0) is actual.get(0)
+    assert actual.latest() == SCHEMA
+    again = pickle.loads(pickle.dumps(actual))
+    assert again == actual
     assert again._known == {}
 
 
 def test_latest_schema_belongs_to_table_created_again(tmp_path):
-    found = schemas(tmp_path)
-    found.commit(SCHEMA)
-    found.get(0)
+    actual = schemas(tmp_path)
+    actual.commit(SCHEMA)
+    actual.get(0)
     (tmp_path / "schema" / "schema-0").unlink()
-    found.commit(replace(SCHEMA, comment="new"))
-    latest = found.latest()
+    actual.commit(replace(SCHEMA, comment="new"))
+    latest = actual.latest()
     assert latest is not None
     assert latest.comment == "new"
-    assert found.get(0).comment == "new"
+    assert actual.get(0).comment == "new"

@@ -27,20 +27,20 @@ def made(keys=(), partitions=(), given=(), columns=COLUMNS):
 
 
 def test_columns_are_numbered_as_format_says():
-    found = made()
-    assert [(f.name, f.id) for f in found.fields][-3:] == [("a", 6), ("m", 7), ("r", 8)]
-    assert str(found.field("r").type) == "ROW<`x` INT, `y` ROW<`z` STRING>>"
-    row = found.field("r").type
+    actual = made()
+    assert [(f.name, f.id) for f in actual.fields][-3:] == [("a", 6), ("m", 7), ("r", 8)]
+    assert str(actual.field("r").type) == "ROW<`x` INT, `y` ROW<`z` STRING>>"
+    row = actual.field("r").type
     assert (row.fields[0].id, row.fields[1].id, row.fields[1].type.fields[0].id) == (9, 11, 10)
-    assert found.highest_field_id == 11
-    assert (found.id, found.time_millis, found.version) == (0, 7, 3)
+    assert actual.highest_field_id == 11
+    assert (actual.id, actual.time_millis, actual.version) == (0, 7, 3)
 
 
 def test_arrow_schema_is_accepted():
-    wanted = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("s", pa.large_string())])
-    found = create(Schema(wanted, ["k"], options={"bucket": "1"}, comment="mine"), 0)
-    assert [str(f.type) for f in found.fields] == ["BIGINT NOT NULL", "STRING"]
-    assert found.comment == "mine"
+    expected = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("s", pa.large_string())])
+    actual = create(Schema(expected, ["k"], options={"bucket": "1"}, comment="mine"), 0)
+    assert [str(f.type) for f in actual.fields] == ["BIGINT NOT NULL", "STRING"]
+    assert actual.comment == "mine"
 
 
 def test_keys_become_not_null():
@@ -50,10 +50,10 @@ def test_keys_become_not_null():
 
 
 def test_keys_given_as_options_are_moved():
-    found = made(given={"primary-key": "p, k", "partition": "p", "bucket": "2"})
-    assert found.primary_keys == ("p", "k")
-    assert found.partition_keys == ("p",)
-    assert dict(found.options) == {"bucket": "2"}
+    actual = made(given={"primary-key": "p, k", "partition": "p", "bucket": "2"})
+    assert actual.primary_keys == ("p", "k")
+    assert actual.partition_keys == ("p",)
+    assert dict(actual.options) == {"bucket": "2"}
 
 
 PK = ["k"]
@@ -99,9 +99,9 @@ REFUSED = [
     ([], [], {"scan.mode": "from-timestamp"}, COLUMNS, "scan.timestamp-millis"),
     ([], [], {"scan.mode": "from-snapshot", "scan.timestamp-millis": "1"}, COLUMNS, "from-snapshot"),
     ([], [], {"scan.mode": "latest", "scan.tag-name": "t"}, COLUMNS, "latest"),
-    ([], [], {"scan.snapshot-id": "1", "scan.tag-name": "t"}, COLUMNS, "exclude each other"),
-    ([], [], {"incremental-between": "1,2", "scan.timestamp": "2024-01-01"}, COLUMNS, "exclude each other"),
-    ([], [], {"scan.fallback-branch": "a", "scan.primary-branch": "b"}, COLUMNS, "exclude each other"),
+    ([], [], {"scan.snapshot-id": "1", "scan.tag-name": "t"}, COLUMNS, "are mutually exclusive"),
+    ([], [], {"incremental-between": "1,2", "scan.timestamp": "2024-01-01"}, COLUMNS, "are mutually exclusive"),
+    ([], [], {"scan.fallback-branch": "a", "scan.primary-branch": "b"}, COLUMNS, "are mutually exclusive"),
     # retention
     ([], [], {"snapshot.num-retained.min": "0"}, COLUMNS, "num-retained.min"),
     ([], [], {"snapshot.num-retained.min": "20", "snapshot.num-retained.max": "10"}, COLUMNS, "20, more than"),
@@ -162,8 +162,8 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("keys", "partitions", "given"), ACCEPTED)
 def test_valid_schema_is_accepted(keys, partitions, given):
-    found = made(keys, partitions, given)
-    assert dict(found.options) == given
+    actual = made(keys, partitions, given)
+    assert dict(actual.options) == given
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,12 @@ def test_valid_schema_is_accepted(keys, partitions, given):
     ],
 )
 def test_defaults_must_be_of_column_s_type(type_text, default, fits):
-    wanted = Schema([DataField(0, "a", parse_type(type_text), None, default)])
+    expected = Schema([DataField(0, "a", parse_type(type_text), None, default)])
     if fits:
-        assert create(wanted, 0).field("a").default == default
+        assert create(expected, 0).field("a").default == default
     else:
         with pytest.raises(InvalidInputError, match=r"default.*'a'"):
-            create(wanted, 0)
+            create(expected, 0)
 
 
 def test_unknown_options_of_stored_schema_are_accepted():
@@ -207,7 +207,7 @@ def stored():
         ({"read.batch-size": "few"}, "read.batch-size"),
         ({"fields.v.agregate-function": "sum"}, "did you mean 'fields.v.aggregate-function'"),
         ({"fields.vv.stats-mode": "none"}, "names column 'vv', which is not among k, p, .*; did you mean 'v'"),
-        ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "exclude each other"),
+        ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "are mutually exclusive"),
         ({"type": "format-table"}, "'type'"),
     ],
 )

@@ -58,11 +58,11 @@ def test_retention_keeps_each_id_as_defined(earliest, count, least, more, limit,
     older_than, below = data.draw(st.integers(0, 10)), data.draw(st.none() | st.integers(0, 25))
     retention = Retention(least, least + more, older_than, limit)
     at = dict(zip(range(earliest, latest + 1), times, strict=True))
-    asked = []
+    requested = []
 
     def look(ids):
         for number in ids:
-            asked.append(number)
+            requested.append(number)
             yield at[number]
 
     first = first_retained(retention, earliest, latest, below, look)
@@ -75,8 +75,8 @@ def test_retention_keeps_each_id_as_defined(earliest, count, least, more, limit,
     assert earliest <= first <= latest
     assert not any(stays(number) for number in range(earliest, first))
     assert stays(first)
-    assert asked == sorted(set(asked))
-    assert all(number <= first for number in asked)
+    assert requested == sorted(set(requested))
+    assert all(number <= first for number in requested)
 
 
 def test_retention_from_options():

@@ -119,8 +119,8 @@ def test_at_or_before_agrees_with_scan():
     snapshots = timeline(*(snapshot(number, millis) for number, millis in enumerate(times, 4)))
     for moment in range(70):
         expected = max((number for number, millis in enumerate(times, 4) if millis <= moment), default=None)
-        found = snapshots.at_or_before(moment)
-        assert (found.id if found else None) == expected
+        actual = snapshots.at_or_before(moment)
+        assert (actual.id if actual else None) == expected
 
 
 def test_at_or_before_searches_again_if_oldest_snapshot_expires():
@@ -176,8 +176,8 @@ def test_orphan_is_not_newest_snapshot(tmp_path, hint):
 def test_commit_that_orphan_blocks_removes_it(tmp_path, monkeypatch):
     monkeypatch.setattr(publisher, "ORPHAN_SECONDS", 0.0)
     table, _, _ = orphaned(tmp_path)
-    made = table.write(orders((3, "c", 3)))
-    assert made.id == 3
+    result = table.write(orders((3, "c", 3)))
+    assert result.id == 3
     assert [row["id"] for row in rows_of(table.to_arrow())] == [1, 2, 3]
     assert table.verify().sound
 

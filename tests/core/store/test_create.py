@@ -20,7 +20,7 @@ def create(root, options=None, keys=("k",)):
 
 def test_new_table_has_only_its_first_schema(tmp_path):
     root = tmp_path / "t"
-    made = create(str(root))
+    table = create(str(root))
     assert [str(p.relative_to(root)) for p in root.rglob("*")] == ["schema", "schema/schema-0"]
     assert json.loads((root / "schema" / "schema-0").read_text()) == {
         "version": 3,
@@ -35,7 +35,7 @@ def test_new_table_has_only_its_first_schema(tmp_path):
         "options": {"bucket": "2"},
         "timeMillis": 42,
     }
-    assert made.time_millis == 42
+    assert table.time_millis == 42
 
 
 def test_table_is_made_once(tmp_path):

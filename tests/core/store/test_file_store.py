@@ -27,8 +27,8 @@ FIELDS = [
 @pytest.fixture
 def root(tmp_path):
     path = str(tmp_path / "t")
-    wanted = Schema(FIELDS, ["dt", "k"], ["dt"], {"bucket": "2", "sequence.field": "v"})
-    create_table(FileIO.of(path), path, wanted, lambda: 5)
+    expected = Schema(FIELDS, ["dt", "k"], ["dt"], {"bucket": "2", "sequence.field": "v"})
+    create_table(FileIO.of(path), path, expected, lambda: 5)
     return path
 
 

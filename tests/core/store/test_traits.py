@@ -31,8 +31,8 @@ def traits(keys=("k",), **options):
     ],
 )
 def test_facts_of_table(keys, options, facts):
-    found = traits(keys, **options)
-    assert {name for name in FACTS if getattr(found, name)} == facts
+    actual = traits(keys, **options)
+    assert {name for name in FACTS if getattr(actual, name)} == facts
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,10 @@ def test_blob_files_roll_separately_and_end_together(tmp_path):
     data = rows(*(bytes(size) for size in sizes)).append_column("c", pa.array([None] * 1499 + [b"c"], pa.binary()))
     table.write(data)
     assert table.to_arrow() == data.cast(table.to_arrow().schema)
-    found = shown(table)
-    assert [f[1:3] for f in found if f[0] == ("k", "s")] == [(0, 1000), (1000, 500)]
-    assert [f[1:3] for f in found if f[0] == ("c",)] == [(0, 1000), (1000, 500)]
-    blobs = [f[1:3] for f in found if f[0] == ("b",)]
+    actual = shown(table)
+    assert [f[1:3] for f in actual if f[0] == ("k", "s")] == [(0, 1000), (1000, 500)]
+    assert [f[1:3] for f in actual if f[0] == ("c",)] == [(0, 1000), (1000, 500)]
+    blobs = [f[1:3] for f in actual if f[0] == ("b",)]
     assert blobs[:5] == [(0, 2), (2, 2), (4, 1), (5, 7), (12, 7)]
     assert (1000, 7) in blobs
     assert sum(count for _, count in blobs) == 1500
@@ -126,8 +126,8 @@ def test_partitions_and_overwrite(tmp_path):
         table = Table.create(str(tmp_path / grouped), Schema(schema, partition_keys=["p"], options=options))
         for turn in range(2):
             table.write(pa.table({"p": ["x", "y", "x", "z"], "b": [b"%d%d" % (turn, i) for i in range(4)]}, schema))
-        found = {(r["p"], r["b"]) for r in table.to_arrow().to_pylist()}
-        assert found == {(p, b"%d%d" % (turn, i)) for turn in range(2) for i, p in enumerate("xyxz")}
+        actual = {(r["p"], r["b"]) for r in table.to_arrow().to_pylist()}
+        assert actual == {(p, b"%d%d" % (turn, i)) for turn in range(2) for i, p in enumerate("xyxz")}
         assert sorted(by_id(table)) == list(range(8))
         table.overwrite(pa.table({"p": ["x"], "b": [b"new"]}, schema), {"p": "x"})
         assert {r["b"] for r in table.to_arrow(filter="p = 'x'").to_pylist()} == {b"new"}
@@ -297,6 +297,6 @@ def test_random_histories_agree_with_dictionary(tmp_path_factory, history, size)
             for r in ids:
                 k, b, s = model[r]
                 model[r] = (k, blobs[0] if step != "s" else b, texts[0] if step != "b" else s)
-    found = table.to_arrow(["_ROW_ID", "k", "b", "s"]).to_pylist()
-    assert {r["_ROW_ID"]: (r["k"], r["b"], r["s"]) for r in found} == model
+    actual = table.to_arrow(["_ROW_ID", "k", "b", "s"]).to_pylist()
+    assert {r["_ROW_ID"]: (r["k"], r["b"], r["s"]) for r in actual} == model
     assert [r["_ROW_ID"] for r in table.to_arrow(["b", "_ROW_ID"]).to_pylist()] == list(model)

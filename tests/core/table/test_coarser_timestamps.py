@@ -28,5 +28,5 @@ def test_rows_and_filters(tmp_path, target, expected, text, file_format):
     table.write(pa.table([[MOMENT], [{"c": MOMENT}]], schema=schema))
     table = table.alter([UpdateType("c", target), UpdateType(("s", "c"), target)])
     assert table.to_arrow().to_pylist() == [{"c": expected, "s": {"c": expected}}]
-    for test, found in (("=", 1), ("<=", 1), (">", 0), ("<", 0)):
-        assert table.to_arrow(filter=f"c {test} {text}").num_rows == found, test
+    for test, actual in (("=", 1), ("<=", 1), (">", 0), ("<", 0)):
+        assert table.to_arrow(filter=f"c {test} {text}").num_rows == actual, test

@@ -49,14 +49,14 @@ def test_only_files_of_rows_named_get_new_column(table):
 
 def test_older_value_is_not_found(table):
     table.update_columns(values(row=[0], v=["z"], n=pa.array([9], pa.int32())))
-    for text, found in (
+    for text, actual in (
         ("v = 'a'", []),
         ("n = 1", []),
         ("v = 'z'", [1]),
         ("n = 9 and id = 1", [1]),
         ("n > 3", [1, 4, 5]),
     ):
-        assert sorted(table.to_arrow(["id"], filter=text).column(0).to_pylist()) == found, text
+        assert sorted(table.to_arrow(["id"], filter=text).column(0).to_pylist()) == actual, text
     assert table.to_arrow(limit=2).num_rows == 2
 
 

@@ -50,10 +50,10 @@ def test_finer_digits_are_rounded_down_as_cast_does(tmp_path, format_):
         str(tmp_path / "t"), Schema(pa.schema([("ts", pa.timestamp("ns"))]), options={"file.format": format_})
     )
     table.write(pa.table({"ts": pa.array(nanos, pa.int64()).cast(pa.timestamp("ns"))}))
-    wanted = [None if n is None else n // 1_000 for n in nanos]
+    expected = [None if n is None else n // 1_000 for n in nanos]
     coarse = Table(table.store.in_microseconds()).to_arrow()
     altered = table.alter([UpdateType("ts", parse_type("TIMESTAMP(3)"))]).to_arrow()
-    assert coarse["ts"].cast(pa.int64()).to_pylist() == wanted
+    assert coarse["ts"].cast(pa.int64()).to_pylist() == expected
     assert altered["ts"].cast(pa.int64()).to_pylist() == [None if n is None else n // 1_000_000 for n in nanos]
 
 

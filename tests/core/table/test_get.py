@@ -88,11 +88,13 @@ def test_rows_equal_rows_of_read(tmp_path, monkeypatch, name, layout, small):
     deletes = not {"partial-update", "first-row", "aggregation"} & {*options.values()}
     rng = filled(table, f"{options}{layout}", deletes=deletes)
     expected = {tuple(row[k] for k in keys): row for row in table.to_arrow().to_pylist()}
-    asked = [tuple({"k": k, "t": f"t{k % 3}", "p": k % 2}[name] for name in keys) for k in rng.choices(range(90), k=60)]
-    found = table.get([dict(zip(keys, key, strict=True)) for key in asked])
-    assert found.schema.names == FIELDS.names
-    assert found.to_pylist() == [expected[key] for key in asked if key in expected]
-    for key in asked[:5]:
+    requested = [
+        tuple({"k": k, "t": f"t{k % 3}", "p": k % 2}[name] for name in keys) for k in rng.choices(range(90), k=60)
+    ]
+    actual = table.get([dict(zip(keys, key, strict=True)) for key in requested])
+    assert actual.schema.names == FIELDS.names
+    assert actual.to_pylist() == [expected[key] for key in requested if key in expected]
+    for key in requested[:5]:
         assert table.get(dict(zip(keys, key, strict=True))) == expected.get(key)
 
 
@@ -155,13 +157,13 @@ def test_small_files_are_kept_whole_within_bound(tmp_path, monkeypatch, bound, a
     table = stretches(tmp_path, **{"lookup.cache-max-memory-size": bound})
     read, plain = [], lookup.read_file
     monkeypatch.setattr(lookup, "read_file", lambda *args: read.append(args) or plain(*args))
-    wanted = [{"k": k} for k in (101, 1, 60)]
-    first = table.get(wanted)
+    expected = [{"k": k} for k in (101, 1, 60)]
+    first = table.get(expected)
     assert len(read) == 2
-    assert table.get(wanted) == first
+    assert table.get(expected) == first
     assert table.get([{"k": 2}])["v"].to_pylist() == [2]
     assert len(read) == 2 + again + again // 2
-    assert table.get(wanted, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
+    assert table.get(expected, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
 
 
 def test_oldest_tables_leave_full_cache():
@@ -221,6 +223,6 @@ def test_few_rows_and_many_of_files_that_delete_and_of_others(tmp_path, count):
     table.write(orders(*((i, None, i) for i in range(100, 120))), ["-D"] * 10 + ["+U"] * 10)
     table.write(orders(*((i, "new", None) for i in range(180, 300))))
     drawn = random.Random(count).sample(range(300), count)
-    for asked in (drawn, drawn):  # decoded, then kept
+    for requested in (drawn, drawn):  # decoded, then kept
         rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
-        assert table.get([{"id": i} for i in asked]).to_pylist() == [rows[i] for i in asked if i in rows]
+        assert table.get([{"id": i} for i in requested]).to_pylist() == [rows[i] for i in requested if i in rows]

@@ -187,8 +187,8 @@ def test_key_that_moves_to_another_partition_is_update(tmp_path):
     table.write(orders((1, "a", 1), (2, "b", 1)))
     table.tags.create("t1")
     table.write(orders((1, "a", 2)))
-    found = [(r["rowkind"], r["id"], r["n"]) for r in table.changes("t1").to_pylist()]
-    assert found == [("-U", 1, 1), ("+U", 1, 2)]
+    actual = [(r["rowkind"], r["id"], r["n"]) for r in table.changes("t1").to_pylist()]
+    assert actual == [("-U", 1, 1), ("+U", 1, 2)]
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "first-row", "partial-update", "aggregation"])
@@ -213,5 +213,5 @@ def test_difference_equals_difference_of_two_reads(tmp_path, engine):
         )
         expected = [("-D" if k not in after else "-U", *before[k]) for k in before if before[k] != after.get(k)]
         expected += [("+I" if k not in before else "+U", *after[k]) for k in after if after[k] != before.get(k)]
-        found = [tuple(row.values()) for row in table.changes(first, last, "diff").to_pylist()]
-        assert sorted(found, key=repr) == sorted(expected, key=repr), (first, last)
+        actual = [tuple(row.values()) for row in table.changes(first, last, "diff").to_pylist()]
+        assert sorted(actual, key=repr) == sorted(expected, key=repr), (first, last)

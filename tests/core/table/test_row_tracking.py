@@ -36,8 +36,8 @@ def test_ids_count_on_from_snapshot_to_snapshot(table):
 @pytest.mark.parametrize("how", [{"full": True}, {"order_by": ["v"]}])
 def test_ids_stay_when_files_are_rewritten(table, how):
     before = tracked(table)
-    made = table.compact(**how)
-    assert made.next_row_id == 3
+    result = table.compact(**how)
+    assert result.next_row_id == 3
     assert tracked(table) == before
     table.write(orders((4, "d", 4)))
     table.compact(**how)
@@ -48,8 +48,8 @@ def test_id_comes_with_any_columns_and_any_filter(table):
     table.compact(full=True)
     table.write(orders((4, "d", 4), (5, "e", 5)))
     for i in range(1, 6):
-        found = table.to_arrow(["v", "_row_id"], filter=f"id = {i}").to_pylist()
-        assert found == [{"v": " abcde"[i], "_ROW_ID": i - 1}]
+        actual = table.to_arrow(["v", "_row_id"], filter=f"id = {i}").to_pylist()
+        assert actual == [{"v": " abcde"[i], "_ROW_ID": i - 1}]
     assert table.to_arrow().schema.names == ["id", "v", "n"]
 
 

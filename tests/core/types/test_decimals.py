@@ -17,9 +17,9 @@ def decimals(texts, precision, scale):
     [("1.24", "1.2"), ("1.25", "1.3"), ("-1.25", "-1.3"), ("9.94", "9.9"), ("9.95", None), (None, None)],
 )
 def test_ties_round_away_from_zero_and_too_large_values_become_null(value, result):
-    found = fitted(widened(decimals([value], 3, 2)), 2, 1)
-    assert found.type == pa.decimal128(2, 1)
-    assert found.to_pylist() == [None if result is None else Decimal(result)]
+    actual = fitted(widened(decimals([value], 3, 2)), 2, 1)
+    assert actual.type == pa.decimal128(2, 1)
+    assert actual.to_pylist() == [None if result is None else Decimal(result)]
 
 
 def test_larger_scale_appends_zeros():

@@ -10,8 +10,8 @@ ASCENDING = [-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.5, np.inf, np.nan]
 
 def test_integers_compare_as_keys_do():
     for kind in (np.float64, np.float32):
-        found = in_key_order(pa.array(np.array(ASCENDING, kind), from_pandas=False)).to_numpy()
-        assert sorted(set(found.tolist())) == found.tolist()
+        actual = in_key_order(pa.array(np.array(ASCENDING, kind), from_pandas=False)).to_numpy()
+        assert sorted(set(actual.tolist())) == actual.tolist()
 
 
 def test_every_nan_is_one():

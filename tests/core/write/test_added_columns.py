@@ -22,7 +22,7 @@ def test_column_of_table_may_have_any_name(tmp_path, name, options):
     table.compact(full=True)
     table.write(pa.table({"id": [3], name: ["C"]}))
     assert {row["id"]: row[name] for row in table.to_arrow().to_pylist()} == {1: "a", 2: "B", 3: "C", 4: "d"}
-    found = table.changes(1, table.snapshot().id, mode="diff").to_pylist()
-    assert sorted((row[name], row["rowkind"]) for row in found) == [
+    actual = table.changes(1, table.snapshot().id, mode="diff").to_pylist()
+    assert sorted((row[name], row["rowkind"]) for row in actual) == [
         *(("B", "+U"), ("C", "+U"), ("b", "-U"), ("c", "-U"), ("d", "+I"))
     ]

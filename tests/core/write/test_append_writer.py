@@ -134,8 +134,8 @@ class CountingIO(MemoryIO):
 def partitioned(io, **options: str) -> Table:
     schema = pa.schema([("p", pa.int32()), ("k", pa.int64()), ("v", pa.string())])
     settings = {"write-buffer-size": "1 mb", **{k.replace("_", "-"): v for k, v in options.items()}}
-    made = create_table(io, ROOT, Schema(schema, (), ["p"], settings))
-    return Table(FileStore(io, ROOT, made))
+    table = create_table(io, ROOT, Schema(schema, (), ["p"], settings))
+    return Table(FileStore(io, ROOT, table))
 
 
 def spread(count: int, start: int) -> pa.Table:
@@ -166,9 +166,9 @@ def test_open_files_share_write_buffer(tmp_path, monkeypatch, options, format_):
         messages = writer.prepare_commit()
         table.committer().commit(messages)
     assert 1 << 19 < most <= 3 << 19
-    found = table.to_arrow()
-    assert found.sort_by("k")["k"].to_numpy().tolist() == list(range(160_000))
-    one = found.filter(pc.equal(found["p"], 7))["k"].to_numpy()
+    actual = table.to_arrow()
+    assert actual.sort_by("k")["k"].to_numpy().tolist() == list(range(160_000))
+    one = actual.filter(pc.equal(actual["p"], 7))["k"].to_numpy()
     assert (np.diff(one) > 0).all()  # in order of arrival
     files = sum(len(m.new_files) for m in messages)
     assert files == PLACES if not options else files > PLACES

@@ -86,8 +86,8 @@ def test_only_manifests_of_written_buckets_are_read_once():
             writer.write(rows(5, by_bucket[bucket][0][0]))
             writer._route()
         writer.write(rows(5, *range(20)))
-        found = {m.bucket: m.new_files[0].max_sequence_number for m in writer.prepare_commit()}
-        assert found[0] == 2 * len(by_bucket[0]) - 1
+        actual = {m.bucket: m.new_files[0].max_sequence_number for m in writer.prepare_commit()}
+        assert actual[0] == 2 * len(by_bucket[0]) - 1
         assert len(set(read_manifests(counting))) == len(read_manifests(counting)) == 20
 
 
@@ -134,16 +134,18 @@ def test_states_agree_with_all_entries(monkeypatch, kept):
     files = {}
     for entry in live_entries(store, snapshot).live:
         files.setdefault(entry.bucket_ref, []).append(entry.file)
-    asked = [BucketRef(serialize((p,), store.schema.partition_arrow), bucket) for p in range(6) for bucket in range(3)]
-    found, rest = Restore(store, lambda: snapshot, with_stats=True), rng.sample(asked, len(asked))
+    requested = [
+        BucketRef(serialize((p,), store.schema.partition_arrow), bucket) for p in range(6) for bucket in range(3)
+    ]
+    actual, rest = Restore(store, lambda: snapshot, with_stats=True), rng.sample(requested, len(requested))
     while rest:
-        found.load(rest[:4])
+        actual.load(rest[:4])
         rest = rest[4:]
     whole = Restore(store, lambda: snapshot, with_stats=True)
-    whole.load_partitions({partition for partition, _ in asked})
-    for at in asked:
-        assert list(found.state(at).files) == list(whole.state(at).files) == files.get(at, [])
-        assert found.total_buckets(at[0]) == (3 if any((at[0], b) in files for b in range(3)) else None)
+    whole.load_partitions({partition for partition, _ in requested})
+    for at in requested:
+        assert list(actual.state(at).files) == list(whole.state(at).files) == files.get(at, [])
+        assert actual.total_buckets(at[0]) == (3 if any((at[0], b) in files for b in range(3)) else None)
 
 
 def bucket_written(io, key):
@@ -195,8 +197,8 @@ def test_rows_of_open_append_writer_come_after_rows_of_others(tmp_path):
             kept_open.write(orders((1, "kept open", number)))
             table.committer().commit(kept_open.prepare_commit(), started_from=kept_open.started_from)
             table.write(orders(*((1, "another", number) for _ in range(5))))
-    found = table.to_arrow()["v"].to_pylist()
-    assert found == (["kept open"] + ["another"] * 5) * 3
+    actual = table.to_arrow()["v"].to_pylist()
+    assert actual == (["kept open"] + ["another"] * 5) * 3
 
 
 def test_writer_kept_open_refuses_partition_that_got_another_number_of_buckets(tmp_path):

@@ -207,8 +207,8 @@ def test_key_location_index_equals_dictionary_with_hash_collisions(batches):
     for batch in batches:
         index.put(_fingerprints(batch), np.array(list(batch.values()), np.int64))
         model.update(batch)
-    asked = [(wide * 2**40, narrow) for wide in range(4) for narrow in range(4)]
-    assert index.find(_fingerprints(asked)).tolist() == [model.get(key, -1) for key in asked]
+    requested = [(wide * 2**40, narrow) for wide in range(4) for narrow in range(4)]
+    assert index.find(_fingerprints(requested)).tolist() == [model.get(key, -1) for key in requested]
     assert len(index) == len(model)
 
 

@@ -98,8 +98,8 @@ def test_partition_index_equals_dictionary(batches):
         new = np.array(sorted(set(batch) - set(model)), np.int32)
         index.add(new, np.full(len(new), number))
         model.update((k, number) for k in new.tolist())
-        wanted = np.array(sorted({*batch, 7}), np.int32)
-        assert index.find(wanted).tolist() == [model.get(k, -1) for k in wanted.tolist()]
+        expected = np.array(sorted({*batch, 7}), np.int32)
+        assert index.find(expected).tolist() == [model.get(k, -1) for k in expected.tolist()]
     assert len(index) == len(model)
     assert {k: b for b, ks in index.by_bucket().items() for k in ks.tolist()} == model
 

@@ -45,10 +45,10 @@ def winners(writes: list[list[Row]], order: list[int]) -> dict[int, str]:
 
 def shown(table: Table) -> dict[int, str]:
     """Every key with its value, as a read has it; ``get`` must agree."""
-    found = {row["id"]: row["v"] for row in rows_of(table.to_arrow())}
+    actual = {row["id"]: row["v"] for row in rows_of(table.to_arrow())}
     got = table.get(pa.table({"id": pa.array(range(9), pa.int64())}))
-    assert {row["id"]: row["v"] for row in got.to_pylist()} == found
-    return found
+    assert {row["id"]: row["v"] for row in got.to_pylist()} == actual
+    return actual
 
 
 WAYS = {

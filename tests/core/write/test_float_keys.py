@@ -79,8 +79,8 @@ def test_filter_finds_both_zeros(tmp_path, options):
     table.write(rows(table, KEYS, "v"))
     table.compact(full=True)
     for literal in ("0.0", "-0.0"):
-        found = table.to_arrow(filter=f"k = {literal}")["k"].to_pylist()
-        assert sorted(map(str, found)) == ["-0.0", "0.0"]
+        actual = table.to_arrow(filter=f"k = {literal}")["k"].to_pylist()
+        assert sorted(map(str, actual)) == ["-0.0", "0.0"]
 
 
 def test_files_are_sorted_with_negative_zero_first_and_nan_last(tmp_path):
@@ -95,8 +95,8 @@ def test_changes_hold_each_key(tmp_path):
     table.write(rows(table, [-0.0, NEGATIVE_NAN], "b"))
     table.write(rows(table, [0.0], "a"), ["-D"])
     told = table.changes(0)
-    found = [(kind, known(k), v) for kind, k, v in zip(*(c.to_pylist() for c in told.columns), strict=True)]
-    assert found == [
+    actual = [(kind, known(k), v) for kind, k, v in zip(*(c.to_pylist() for c in told.columns), strict=True)]
+    assert actual == [
         ("+I", "0.0", "a"), ("+I", "nan", "a"), ("+I", "-0.0", "b"), ("-U", "nan", "a"), ("+U", "nan", "b"),
         ("-D", "0.0", "a"),
     ]  # fmt: skip

@@ -130,8 +130,8 @@ def test_append_table_with_fixed_buckets(function):
             for row in batch.to_pylist():
                 assert buckets.setdefault(row["id"], split.bucket) == split.bucket
     for key in (0, 7, 99):
-        found = table.to_arrow(filter=f"id = {key}").to_pylist()
-        assert [r["n"] for r in found] == [r["n"] for r in rows.to_pylist() if r["id"] == key] * 2
+        actual = table.to_arrow(filter=f"id = {key}").to_pylist()
+        assert [r["n"] for r in actual] == [r["n"] for r in rows.to_pylist() if r["id"] == key] * 2
         assert len(table.scan(filter=f"id = {key}").plan().splits) == 1
 
 

@@ -123,5 +123,5 @@ def test_removed_values_stay_in_changes(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **options)
     for change in HISTORY:
         write(table, [change])
-    found = [tuple(row.values()) for row in pa.table(table.changes(0)).to_pylist()]
-    assert found == [("+I", 1, "a", 10), ("-D", 1, "a", 10), ("+I", 1, None, 11)]
+    actual = [tuple(row.values()) for row in pa.table(table.changes(0)).to_pylist()]
+    assert actual == [("+I", 1, "a", 10), ("-D", 1, "a", 10), ("+I", 1, None, 11)]

@@ -55,8 +55,8 @@ def test_invalid_row_kinds_are_refused(given, keyed, error):
 )
 def test_options_ignore_kinds(options, mask):
     given = parse_kinds(kinds("+I", "-U", "+U", "-D"))
-    found = rows_to_write(given, Options(options))
-    assert (found if found is None else found.tolist()) == mask
+    actual = rows_to_write(given, Options(options))
+    assert (actual if actual is None else actual.tolist()) == mask
     assert rows_to_write(None, Options(options)) is None
 
 

@@ -111,10 +111,10 @@ def test_keys_written_often_are_in_one_batch(tmp_path):
         (message,) = writer.prepare_commit()
         table.committer().commit([message])
     assert 1 < len(message.new_files) < 10
-    found = {r["id"]: r["n"] for r in table.to_arrow().to_pylist()}
-    assert sum(found.values()) == rows
-    assert found[1] == rows // 2 + 3
-    assert len(found) == 70_000
+    actual = {r["id"]: r["n"] for r in table.to_arrow().to_pylist()}
+    assert sum(actual.values()) == rows
+    assert actual[1] == rows // 2 + 3
+    assert len(actual) == 70_000
 
 
 def test_buffer_of_full_file_does_not_wait(tmp_path, local_disk):
@@ -187,8 +187,8 @@ def test_spilling_stops_at_disk_limit(tmp_path, local_disk):
     [({}, "lz4"), ({"spill-compression": "ZSTD"}, "zstd"), ({"spill-compression": "none"}, None)],
 )
 def test_spill_codec_is_lz4_unless_option_is_set(options, codec):
-    for found in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
-        assert (None if found is None else found.name) == codec
+    for actual in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
+        assert (None if actual is None else actual.name) == codec
 
 
 def test_zstd_level_is_taken_from_option():

@@ -27,24 +27,24 @@ LATE = {
 
 def checked(table: Table, text: str | None = None, columns=None, **when):
     """The explanation of an executed read; every count is compared with the read itself."""
-    found = table.explain(columns, text, analyze=True, **when)
+    actual = table.explain(columns, text, analyze=True, **when)
     rows, scan = table.to_arrow(columns, text, **when), table.scan(columns, text, **when)
     plan, live = scan.plan(), live_entries(table.store, scan.snapshot).live
     names = {file.file_name for split in plan.splits for file in split.files}
-    totals, executed = found.totals, found.executed
+    totals, executed = actual.totals, actual.executed
     assert (totals.files, executed.files) == (len(names), len(names))
     assert (totals.splits, executed.splits) == (len(plan.splits), len(plan.splits))
     assert totals.rows == executed.rows_stored == sum(split.row_count for split in plan.splits)
     assert totals.bytes == sum(split.size for split in plan.splits)
     assert executed.rows == rows.num_rows
-    if found.pruning:
-        counts = [found.pruning[0].before, *(step.after for step in found.pruning)]
-        assert counts == [len(live), *(step.before for step in found.pruning[1:]), len(names)]
+    if actual.pruning:
+        counts = [actual.pruning[0].before, *(step.after for step in actual.pruning)]
+        assert counts == [len(live), *(step.before for step in actual.pruning[1:]), len(names)]
     planned = table.explain(columns, text, **when)
     assert planned.executed is None
-    assert str(found).startswith(str(planned).splitlines()[0])
-    assert json.loads(json.dumps(found.to_dict()))["totals"]["files"] == len(names)
-    return found
+    assert str(actual).startswith(str(planned).splitlines()[0])
+    assert json.loads(json.dumps(actual.to_dict()))["totals"]["files"] == len(names)
+    return actual
 
 
 def left_out(found) -> dict[str, int]:
@@ -64,11 +64,11 @@ def test_partition_filter_skips_partitions_and_manifests(tmp_path):
     partitioned = Table.create(str(tmp_path / "p"), Schema(PARTS, ["dt", "id"], ["dt"], {"bucket": "1"}))
     for day in ("a", "b", "c"):
         partitioned.write(pa.table([[day, day], [1, 2], ["x", "y"], pa.array([1, 2], pa.int32())], schema=PARTS))
-    found = checked(partitioned, "dt = 'b' AND id > 0")
-    assert left_out(found) == {"partition": 2}
-    assert (found.manifests, found.manifests_read) == (3, 1)
-    assert late(found, "dt = 'b'").stage == "partition"
-    assert "dt=b bucket 0: 1 file raw" in str(found)
+    actual = checked(partitioned, "dt = 'b' AND id > 0")
+    assert left_out(actual) == {"partition": 2}
+    assert (actual.manifests, actual.manifests_read) == (3, 1)
+    assert late(actual, "dt = 'b'").stage == "partition"
+    assert "dt=b bucket 0: 1 file raw" in str(actual)
 
 
 def test_buckets_and_keys(tmp_path):
@@ -87,11 +87,11 @@ def test_statistics_skip_files(tmp_path, keyed):
     table = made(tmp_path / "t", **({"bucket": "1", "write_only": "true"} if keyed else {}))
     for number in range(3):
         table.write(orders((1, "a", number), (2, "b", number + 1)))
-    found = checked(table, "n > 2")
+    actual = checked(table, "n > 2")
     # versions of one key stay together: an older one must not come back
-    assert left_out(found) == ({} if keyed else {"statistics": 2})
+    assert left_out(actual) == ({} if keyed else {"statistics": 2})
     assert left_out(checked(table, "n > 7")) == {"statistics": 3}
-    note = next(step.note for step in found.pruning if step.by == "statistics")
+    note = next(step.note for step in actual.pruning if step.by == "statistics")
     assert note == ("overlapping files only together with their whole bucket" if keyed else None)
 
 
@@ -102,12 +102,12 @@ def test_file_indexes_skip_files(tmp_path, place):
     table = append_table(tmp_path / "t", **options)
     for number in range(3):
         table.write(orders((number, "a", 1), (number + 10, "b", 2)))
-    found = checked(table, "id = 11")
+    actual = checked(table, "id = 11")
     if place == "embedded":
-        assert left_out(found) == {"index": 2}
+        assert left_out(actual) == {"index": 2}
     else:  # asked when a file is read
-        assert (left_out(found), found.totals.index_files, found.executed.files_skipped) == ({}, 3, 2)
-        assert "3 files, 3 with an index file, " in str(found)
+        assert (left_out(actual), actual.totals.index_files, actual.executed.files_skipped) == ({}, 3, 2)
+        assert "3 files, 3 with an index file, " in str(actual)
 
 
 # ---- the merge
@@ -123,12 +123,12 @@ def test_every_merge_engine_has_reason_for_late_filters(tmp_path, engine):
         bound = bound_filter("n > 1", table.schema.fields)
         (use,) = filter_uses(table.store, bound, Totals(merged_sections=1))
     else:
-        found = checked(table, "id < 3 AND n > 1 AND (id = 1 AND n = 2 OR id = 2 AND n = 3)")
-        assert late(found, "id < 3").stage == "before the merge"
-        assert [use.weaker for use in found.filters] == [None, None, "id = 1 OR id = 2"]
-        assert found.executed.rows_merged == 2
-        use = late(found, "n > 1")
-        statistics = next(step for step in found.pruning if step.by == "statistics")
+        actual = checked(table, "id < 3 AND n > 1 AND (id = 1 AND n = 2 OR id = 2 AND n = 3)")
+        assert late(actual, "id < 3").stage == "before the merge"
+        assert [use.weaker for use in actual.filters] == [None, None, "id = 1 OR id = 2"]
+        assert actual.executed.rows_merged == 2
+        use = late(actual, "n > 1")
+        statistics = next(step for step in actual.pruning if step.by == "statistics")
         assert (engine in statistics.note) == (engine in ("partial-update", "aggregation"))
     assert use.stage == "after the merge"
     assert use.reason.startswith("n ")
@@ -139,9 +139,9 @@ def test_no_filter_waits_where_nothing_overlaps(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.compact(full=True)
-    found = checked(table, "n > 1 AND id > 0")
-    assert {use.stage for use in found.filters} == {"read"}
-    assert (found.totals.raw, found.totals.sections) == (1, 0)
+    actual = checked(table, "n > 1 AND id > 0")
+    assert {use.stage for use in actual.filters} == {"read"}
+    assert (actual.totals.raw, actual.totals.sections) == (1, 0)
 
 
 def test_late_rows_are_level_0_above_compacted_rows(tmp_path):
@@ -150,40 +150,40 @@ def test_late_rows_are_level_0_above_compacted_rows(tmp_path):
     table.with_options({"write-only": "false"}).compact(full=True)
     table.write(orders((3, "b", 2)), ["-D"])
     table.write(orders((2, "b", 2), (20, "c", 3)))
-    found = checked(table)
-    assert [(one.level, one.files, one.rows) for one in found.levels] == [(0, 2, 3), (5, 1, 10)]
-    (split,) = found.splits
+    actual = checked(table)
+    assert [(one.level, one.files, one.rows) for one in actual.levels] == [(0, 2, 3), (5, 1, 10)]
+    (split,) = actual.splits
     (section,) = split.sections
     assert [run.level for run in section.runs] == [0, 0, 5]
-    assert (found.totals.merged_sections, found.totals.most_runs) == (1, 3)
-    assert (found.executed.rows_retracted, found.executed.rows_merged, found.executed.rows) == (1, 2, 10)
-    assert "section 1: L0x1 + L0x1 + L5x1, 13 rows: merge of 3 runs" in str(found)
-    assert "rows in: 13\n    - 2 merged into newer rows\n    - 1 retracted\n  rows out: 10" in str(found)
+    assert (actual.totals.merged_sections, actual.totals.most_runs) == (1, 3)
+    assert (actual.executed.rows_retracted, actual.executed.rows_merged, actual.executed.rows) == (1, 2, 10)
+    assert "section 1: L0x1 + L0x1 + L5x1, 13 rows: merge of 3 runs" in str(actual)
+    assert "rows in: 13\n    - 2 merged into newer rows\n    - 1 retracted\n  rows out: 10" in str(actual)
 
 
 def test_deleted_rows_are_counted(tmp_path):
     table = append_table(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2), (3, "c", 3)))
     table.delete("id = 2")
-    found = checked(table)
-    assert (found.totals.vectors, found.totals.deleted_rows, found.executed.rows_deleted) == (1, 1, 1)
-    assert "1 with deleted rows (1 row)" in str(found)
+    actual = checked(table)
+    assert (actual.totals.vectors, actual.totals.deleted_rows, actual.executed.rows_deleted) == (1, 1, 1)
+    assert "1 with deleted rows (1 row)" in str(actual)
 
 
 def test_level_0_is_hidden_with_deletion_vectors(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"deletion-vectors.enabled": "true"})
     table.write(orders((1, "a", 1)))
-    found = checked(table)
-    assert left_out(found) == {"visibility": 1}
-    assert "with deletion-vectors.enabled, a batch read does not show level 0" in str(found)
+    actual = checked(table)
+    assert left_out(actual) == {"visibility": 1}
+    assert "with deletion-vectors.enabled, a batch read does not show level 0" in str(actual)
 
 
 def test_read_optimized_view(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
-    found = checked(table.read_optimized())
-    assert left_out(found) == {"visibility": 1}
-    assert found.table.endswith("t$ro")
+    actual = checked(table.read_optimized())
+    assert left_out(actual) == {"visibility": 1}
+    assert actual.table.endswith("t$ro")
 
 
 def test_filter_on_partition_and_key_waits_for_merge(tmp_path):
@@ -200,20 +200,20 @@ def test_columns_of_one_row_in_several_files(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true", "data-evolution.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.update_columns(pa.table({"_ROW_ID": [0, 1], "n": pa.array([5, 6], pa.int32())}))
-    found = checked(table, "n > 5")
-    (use,) = found.filters
-    assert (use.stage, found.totals.join, found.executed.rows) == ("after the merge", 1, 1)
+    actual = checked(table, "n > 5")
+    (use,) = actual.filters
+    assert (use.stage, actual.totals.join, actual.executed.rows) == ("after the merge", 1, 1)
     assert "stored in several files" in use.reason
-    assert left_out(found) == {}
-    assert "with columns of 1 range of rows" in str(found)
+    assert left_out(actual) == {}
+    assert "with columns of 1 range of rows" in str(actual)
 
 
 def test_rows_without_bucket_are_hidden(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
     table.write(orders((1, "a", 1)))
-    found = checked(table)
-    assert left_out(found) == {"visibility": 1}
-    assert "bucket -2 are not shown until a compaction" in str(found)
+    actual = checked(table)
+    assert left_out(actual) == {"visibility": 1}
+    assert "bucket -2 are not shown until a compaction" in str(actual)
 
 
 # ---- which rows
@@ -227,19 +227,19 @@ def test_branches_tags_and_moments(tmp_path):
     table.write(orders((2, "b", 2)))
     assert checked(table).totals.files == 2
     for when in ({"tag": "one"}, {"snapshot_id": 1}, {"version": "one"}):
-        found = checked(table, **when)
-        assert (found.snapshot_id, found.totals.files) == (1, 1)
-    found = checked(Table.open(table.path, branch="b"))
-    assert (found.totals.files, found.table) == (1, f"{table.path}$branch_b")
+        actual = checked(table, **when)
+        assert (actual.snapshot_id, actual.totals.files) == (1, 1)
+    actual = checked(Table.open(table.path, branch="b"))
+    assert (actual.totals.files, actual.table) == (1, f"{table.path}$branch_b")
 
 
 def test_explanation_of_empty_table(tmp_path):
     table = append_table(tmp_path / "t")
-    found = table.explain(analyze=True)
-    assert (found.snapshot_id, found.totals, found.splits) == (None, Totals(), ())
-    assert repr(found) == "Explanation(no snapshot)"
-    assert str(found) == f"{table.path}: no snapshot, nothing to read"
-    assert found.executed.rows == 0
+    actual = table.explain(analyze=True)
+    assert (actual.snapshot_id, actual.totals, actual.splits) == (None, Totals(), ())
+    assert repr(actual) == "Explanation(no snapshot)"
+    assert str(actual) == f"{table.path}: no snapshot, nothing to read"
+    assert actual.executed.rows == 0
 
 
 def test_reads_of_changes_and_bad_arguments_are_refused(tmp_path):
@@ -261,26 +261,26 @@ def test_hostile_names_do_not_reach_terminal(tmp_path):
     schema = pa.schema([pa.field("a\nfiles: 0\x1b[2J", pa.string(), nullable=False), ("‮n", pa.int32())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, [], schema.names[:1]))
     table.write(pa.table([["x\x1b[31m\ny"], pa.array([1], pa.int32())], schema=schema))
-    found = table.explain(schema.names, "`‮n` > 0 AND `a\nfiles: 0\x1b[2J` <> '\x1b'", analyze=True)
-    assert all(line.isprintable() for line in str(found).splitlines())
-    assert sum(line.startswith("files: ") for line in str(found).splitlines()) == 1
+    actual = table.explain(schema.names, "`‮n` > 0 AND `a\nfiles: 0\x1b[2J` <> '\x1b'", analyze=True)
+    assert all(line.isprintable() for line in str(actual).splitlines())
+    assert sum(line.startswith("files: ") for line in str(actual).splitlines()) == 1
 
 
 def test_many_splits_are_counted_and_few_listed(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"source.split.target-size": "1 b"})
     for number in range(30):
         table.write(orders((2 * number, "a", 1), (2 * number + 1, "b", 2)))
-    found = checked(table)
-    assert (len(found.splits), found.totals.splits) == (20, 30)
-    assert "  and 10 further splits" in str(found)
+    actual = checked(table)
+    assert (len(actual.splits), actual.totals.splits) == (20, 30)
+    assert "  and 10 further splits" in str(actual)
     assert sum(split.executed.rows for split in table.explain(analyze=True, listed=30).splits) == 60
     assert table.explain(listed=0).splits == ()
     wide = table.with_options({"source.split.target-size": "1 gb"}).explain(listed=3)
     (split,) = wide.splits
     assert (len(split.sections), split.further_sections, wide.totals.sections) == (3, 27, 30)
     assert "and 27 further sections" in str(wide)
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert repr(found) == "Explanation(snapshot 30, 30 of 30 files, 30 splits)"
+    assert pickle.loads(pickle.dumps(actual)) == actual
+    assert repr(actual) == "Explanation(snapshot 30, 30 of 30 files, 30 splits)"
 
 
 def test_many_runs_are_counted_and_few_listed(tmp_path):

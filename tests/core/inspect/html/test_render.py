@@ -53,13 +53,13 @@ def test_hostile_name_changes_no_element_of_page(tmp_path, plain, kind):
     page = table_summary(named_table(tmp_path, name))
     assert page.errors == ()
     text = summary_document(page)
-    found = structure(text)
-    assert found.elements == plain
-    assert not {tag for tag, _ in found.elements} & {"script", "img", "iframe", "object", "link", "a", "base"}
-    assert not [names for _, names in found.elements if any(one.startswith("on") for one in names)]
+    actual = structure(text)
+    assert actual.elements == plain
+    assert not {tag for tag, _ in actual.elements} & {"script", "img", "iframe", "object", "link", "a", "base"}
+    assert not [names for _, names in actual.elements if any(one.startswith("on") for one in names)]
     assert text.isprintable() or not {c for c in text if not c.isprintable()} - {"\n"}
     assert len(text) < 60_000
-    shown = "".join(found.text)
+    shown = "".join(actual.text)
     assert printable(name[:20]) in shown.replace("…", "")
 
 
@@ -76,9 +76,9 @@ def test_system_table_shows_its_first_rows(tmp_path):
     table = keyed_table(tmp_path / "t")
     for number in range(22):
         table.write(orders((number, "v", number)))
-    found = structure(table.system_table("snapshots")._repr_html_())
-    assert sum(tag == "tr" for tag, _ in found.elements) == 21
-    assert "the first 20 rows; to_arrow() reads all" in "".join(found.text)
+    actual = structure(table.system_table("snapshots")._repr_html_())
+    assert sum(tag == "tr" for tag, _ in actual.elements) == 21
+    assert "the first 20 rows; to_arrow() reads all" in "".join(actual.text)
     assert "1 row" in table.system_table("options")._repr_html_()
     assert table.system_table("audit_log")._repr_html_() is None  # it reads data files
 

@@ -105,9 +105,9 @@ def test_large_table_is_shown_in_part_with_note(many):
     assert page.errors == ()
     assert len(page.storage.value.cards) == MOST_BUCKETS
     assert page.storage.value.buckets == 250
-    found = page.storage.value.partitions
-    assert (found.total, len(found.rows), found.more) == (250, MOST_PARTITIONS, 250 - MOST_PARTITIONS)
-    assert (found.first, found.last) == ("dt=0", "dt=249")  # by value, not by text
+    actual = page.storage.value.partitions
+    assert (actual.total, len(actual.rows), actual.more) == (250, MOST_PARTITIONS, 250 - MOST_PARTITIONS)
+    assert (actual.first, actual.last) == ("dt=0", "dt=249")  # by value, not by text
     text = summary_document(page)
     assert "6 of 250 buckets" in text
     assert "240 other partitions" in text

@@ -42,9 +42,9 @@ def test_of_an_empty_table(tmp_path, name):
         if name != "row_tracking"
         else append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     )
-    found = table.system_table(name).to_arrow()
-    assert found.schema == table.system_table(name).arrow_schema
-    assert found.num_rows == (0 if name not in ("schemas", "options", "aggregation_fields") else found.num_rows)
+    actual = table.system_table(name).to_arrow()
+    assert actual.schema == table.system_table(name).arrow_schema
+    assert actual.num_rows == (0 if name not in ("schemas", "options", "aggregation_fields") else actual.num_rows)
     again = pickle.loads(pickle.dumps(table.system_table(name)))
     assert again.schema == table.system_table(name).schema
     assert pickle.loads(pickle.dumps(again.read())).plan() == again.read().plan()
@@ -144,11 +144,11 @@ def test_files_show_statistics_of_columns_of_now(tmp_path):
     table.write(orders((1, "a", 1)))
     table = table.alter([AddColumn("w", "INT"), DropColumn("v"), RenameColumn("n", "m")])
     table.write(pa.table({"id": [2], "m": pa.array([3], pa.int32()), "w": pa.array([None], pa.int32())}))
-    found = {r["schema_id"]: r for r in shown(table, "files")}
-    assert found[0]["null_value_counts"] == "{id=0, m=0, w=1}"
-    assert found[0]["min_value_stats"] == "{id=1, m=1, w=null}"
-    assert found[1]["max_value_stats"] == "{id=2, m=3, w=null}"
-    assert {r["min_key"] for r in found.values()} == {None}
+    actual = {r["schema_id"]: r for r in shown(table, "files")}
+    assert actual[0]["null_value_counts"] == "{id=0, m=0, w=1}"
+    assert actual[0]["min_value_stats"] == "{id=1, m=1, w=null}"
+    assert actual[1]["max_value_stats"] == "{id=2, m=3, w=null}"
+    assert {r["min_key"] for r in actual.values()} == {None}
 
 
 def test_partitions_and_buckets(tmp_path):
@@ -259,15 +259,15 @@ def test_file_indexes_has_row_for_each_index(tmp_path):
     assert [row["is_empty"] for row in rows][1:] == [False, False]
     beside = table.alter([SetOption("file-index.in-manifest-threshold", "1 b"), RenameColumn("v", "w")])
     beside.write(pa.table({"id": [3], "w": ["c"], "n": pa.array([1], pa.int32())}))
-    found = shown(beside, "file_indexes", filter="storage_type = 'FILE'")
-    assert {(row["column_name"], row["index_type"]) for row in found} == {
+    actual = shown(beside, "file_indexes", filter="storage_type = 'FILE'")
+    assert {(row["column_name"], row["index_type"]) for row in actual} == {
         ("w", "bitmap"), ("w", "bloom-filter"), ("n", "bitmap")
     }  # fmt: skip
-    (index,) = {row["index_file_path"] for row in found}
-    assert index == found[0]["file_path"] + ".index"
+    (index,) = {row["index_file_path"] for row in actual}
+    assert index == actual[0]["file_path"] + ".index"
     size = len(beside.store.io.read(index))
-    assert {row["index_container_size_in_bytes"] for row in found} == {size}
-    assert sum(row["index_size_in_bytes"] for row in found) < size
+    assert {row["index_container_size_in_bytes"] for row in actual} == {size}
+    assert sum(row["index_size_in_bytes"] for row in actual) < size
     assert len(shown(beside, "file_indexes", snapshot_id=1)) == 3
     assert len(shown(beside, "file_indexes", columns=["column_name"])) == 6
     beside.store.io.delete(index)

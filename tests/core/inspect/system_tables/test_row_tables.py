@@ -30,12 +30,12 @@ def changed(path, **options):
 def test_audit_log_shows_kind_of_newest_row_and_deletes(tmp_path, options):
     table = changed(tmp_path / "t", **options)
     table.write(orders((3, "e", 3)), ["+U"])
-    found = table.system_table("audit_log").to_arrow()
-    assert found.schema.names == ["rowkind", "id", "v", "n"]
+    actual = table.system_table("audit_log").to_arrow()
+    assert actual.schema.names == ["rowkind", "id", "v", "n"]
     newest = {1: "+I", 3: "+U"}
     shown = [{"rowkind": newest[row["id"]], **row} for row in rows_of(table.to_arrow())]
     deleted = {"rowkind": "-D", "id": 2, "v": "b", "n": 2}
-    assert rows_of(found) == [shown[0], deleted, shown[1]]
+    assert rows_of(actual) == [shown[0], deleted, shown[1]]
     assert sorted(table.system_table("audit_log").to_arrow(columns=["rowkind"]).column(0).to_pylist()) == [
         "+I",
         "+U",
@@ -111,28 +111,32 @@ def test_updates_are_packed_across_batches(size):
     kinds = ["-U", "+U", "-U", "-D", "+U", "-U", "+U", "-U", "+I", "-U"]
     rows = pa.record_batch({"rowkind": kinds, "id": list(range(10)), "v": [str(i) for i in range(10)]})
     batches = [rows.slice(at, size) for at in range(0, 10, size)]
-    found = [row for batch in packed(iter(batches), FIELDS, ()) for row in batch.to_pylist()]
-    assert [(row["rowkind"], row["id"]) for row in found] == [
+    actual = [row for batch in packed(iter(batches), FIELDS, ()) for row in batch.to_pylist()]
+    assert [(row["rowkind"], row["id"]) for row in actual] == [
         ("+U", [0, 1]), ("-U", [2]), ("-D", [3]), ("+U", [4]), ("+U", [5, 6]), ("-U", [7]), ("+I", [8]), ("-U", [9]),
     ]  # fmt: skip
-    assert all(row["v"] == [str(i) for i in row["id"]] for row in found)
+    assert all(row["v"] == [str(i) for i in row["id"]] for row in actual)
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_updates_of_different_keys_are_not_packed(size):
     rows = pa.record_batch({"rowkind": ["-U", "+U", "-U", "+U"], "id": [1, 2, 3, 3], "v": ["a", "b", "c", "d"]})
     batches = (rows.slice(at, size) for at in range(0, 4, size))
-    found = [row["id"] for batch in packed(batches, FIELDS, ["id"]) for row in batch.to_pylist()]
-    assert found == [[1], [2], [3, 3]]
+    actual = [row["id"] for batch in packed(batches, FIELDS, ["id"]) for row in batch.to_pylist()]
+    assert actual == [[1], [2], [3, 3]]
 
 
 def test_row_tracking_shows_row_ids(tmp_path):
     table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true"})
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((3, "c", 3)))
-    found = table.system_table("row_tracking").to_arrow()
-    assert found.schema.names == ["id", "v", "n", "_ROW_ID", "_SEQUENCE_NUMBER"]
-    assert [(r["id"], r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in rows_of(found)] == [(1, 0, 1), (2, 1, 1), (3, 2, 2)]
+    actual = table.system_table("row_tracking").to_arrow()
+    assert actual.schema.names == ["id", "v", "n", "_ROW_ID", "_SEQUENCE_NUMBER"]
+    assert [(r["id"], r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in rows_of(actual)] == [
+        (1, 0, 1),
+        (2, 1, 1),
+        (3, 2, 2),
+    ]
     assert table.system_table("row_tracking").to_arrow(columns=["v"], filter="_ROW_ID = 2").to_pylist() == [{"v": "c"}]
     with pytest.raises(UnsupportedError, match="needs row ids"):
         keyed_table(tmp_path / "k").system_table("row_tracking").to_arrow()

@@ -69,12 +69,12 @@ def seeded(tmp_path, name):
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_repaired_or_has_advice(tmp_path, name):
     table, kind, deep = seeded(tmp_path, name)
-    before, found, shown = bytes_below(table.path), table.verify(deep), keys_of(table)
+    before, actual, shown = bytes_below(table.path), table.verify(deep), keys_of(table)
     dry = table.repair(deep=deep, dry_run=True)
     assert bytes_below(table.path) == before
     report = table.repair(deep=deep)
     assert report.repaired == dry.repaired
-    assert {*report.repaired, *(one.fault for one in report.left)} == set(found.faults)
+    assert {*report.repaired, *(one.fault for one in report.left)} == set(actual.faults)
     assert all(one.advice for one in report.left)
     table = Table.open(table.path)
     assert keys_of(table) >= shown
@@ -271,11 +271,11 @@ def test_index_that_loses_rows_is_named_and_made_again(tmp_path):
     other = next(e for e in entries if e.file.embedded_index != entries[0].file.embedded_index)
     edited(table, lambda e: first_with(e, embedded_index=other.file.embedded_index))
     report = table.verify(deep=True)
-    found = set(report.kinds) - {"wrong-record-count"}  # of the edited snapshot
-    assert found
-    assert found <= {"wrong-file-index", "unreadable-file-index"}
-    assert not found & set(table.verify().kinds)
-    assert {fault.kind for fault in table.repair(deep=True).repaired} == found
+    actual = set(report.kinds) - {"wrong-record-count"}  # of the edited snapshot
+    assert actual
+    assert actual <= {"wrong-file-index", "unreadable-file-index"}
+    assert not actual & set(table.verify().kinds)
+    assert {fault.kind for fault in table.repair(deep=True).repaired} == actual
     only_newest(table)
     assert table.verify(deep=True).sound
     assert table.to_arrow(filter="k = 7").num_rows == 1

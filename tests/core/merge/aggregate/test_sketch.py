@@ -162,9 +162,9 @@ def test_bitmap64_node_kinds_round_trip_in_any_insertion_order(fan_out):
 
 @pytest.mark.parametrize("step", [1, 2, 7])
 def test_bitmap64_containers_use_smallest_form(step):
-    made, lows = bitmap([0]), np.arange(0, 1 << 16, step, dtype=np.uint16)
-    made.containers[0].values = lows
-    data = made.serialize()
+    table, lows = bitmap([0]), np.arange(0, 1 << 16, step, dtype=np.uint16)
+    table.containers[0].values = lows
+    data = table.serialize()
     assert values_of(Bitmap64.parse(data)) == lows.tolist()
     assert len(data) < 70 + (6 if step == 1 else 8192)
 

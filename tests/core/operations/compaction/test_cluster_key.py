@@ -37,9 +37,9 @@ def test_placed_counts_bounds(kind, data):
     some = st.lists(st.none() | VALUES[kind], max_size=20)
     bounds = sorted(data.draw(some), key=comparable)
     keys = data.draw(some)
-    found = bound_ranks(pa.table({"a": pa.array(bounds, kind)}), pa.table({"a": pa.array(keys, kind)}))
-    assert found.smaller.tolist() == [sum(comparable(b) < comparable(k) for b in bounds) for k in keys]
-    assert found.through.tolist() == [sum(comparable(b) <= comparable(k) for b in bounds) for k in keys]
+    actual = bound_ranks(pa.table({"a": pa.array(bounds, kind)}), pa.table({"a": pa.array(keys, kind)}))
+    assert actual.smaller.tolist() == [sum(comparable(b) < comparable(k) for b in bounds) for k in keys]
+    assert actual.through.tolist() == [sum(comparable(b) <= comparable(k) for b in bounds) for k in keys]
 
 
 @given(KINDS, KINDS, st.data())

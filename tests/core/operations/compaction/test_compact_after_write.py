@@ -38,8 +38,8 @@ def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
 def test_written_buckets_are_compacted_in_one_snapshot(tmp_path):
     table = keyed_table(tmp_path / "t")
     touched = upserts(table, 7, "a")
-    made = compact_written_buckets(table.store, touched)
-    assert (made.id, made.commit_kind) == (2, "COMPACT")
+    result = compact_written_buckets(table.store, touched)
+    assert (result.id, result.commit_kind) == (2, "COMPACT")
     check_levels(table, most_runs=1)
     assert {(row["v"], row["n"] - row["id"]) for row in rows_of(table.to_arrow())} == {("a", 0)}
     assert compact_written_buckets(table.store, touched) is None

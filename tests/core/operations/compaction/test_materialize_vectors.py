@@ -31,11 +31,11 @@ def test_files_with_vectors_are_rewritten_without_key(tmp_path, bucket):
     table = with_vectors(tmp_path / "t", bucket=bucket, **more)
     before, files = rows_of(table.to_arrow()), names(table)
     assert vectors(table) > 0
-    made = table.maintenance.materialize_deletion_vectors()
-    assert made.commit_kind == "COMPACT"
+    result = table.maintenance.materialize_deletion_vectors()
+    assert result.commit_kind == "COMPACT"
     assert (rows_of(table.to_arrow()), vectors(table)) == (before, 0)
     assert len(names(table) & files) == 1  # the file without deleted rows
-    assert made.total_record_count == len(before)
+    assert result.total_record_count == len(before)
     assert table.verify(deep=True).sound
     assert table.maintenance.materialize_deletion_vectors() is None
 

@@ -35,12 +35,12 @@ def test_rows_of_moment_come_back_and_nothing_is_lost(tmp_path, options):
     table.write(orders((1, "c", 5), (3, "d", 3)))
     table.compact(full=True)
     last, newest = rows(table), table.snapshot().id
-    made = table.restore("then")
+    result = table.restore("then")
     assert rows(table) == then
-    assert made.id == table.snapshot().id > newest
+    assert result.id == table.snapshot().id > newest
     assert rows(table, snapshot_id=newest) == last
     assert [tag.name for tag in table.tags.list()] == ["then"]
-    assert table.restore(made.id).id == made.id, "it is so already"
+    assert table.restore(result.id).id == result.id, "it is so already"
     table.restore(newest)
     assert rows(table) == last
     table.write(orders((4, "e", 4)))

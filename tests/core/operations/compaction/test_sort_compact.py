@@ -101,8 +101,8 @@ def test_rows_stay_the_same(tmp_path_factory, found, strategy, columns, parts):
     before = table.to_arrow()
     tasks = plan_sort(table.store, ClusterKey.over(table.schema, columns, strategy), parts=parts)
     messages = [run(table.store, pickle.loads(pickle.dumps(task))) for task in tasks]
-    made = table.committer().commit(join_parts(messages))
-    assert (made is None) == (not found)
+    result = table.committer().commit(join_parts(messages))
+    assert (result is None) == (not found)
     assert bag(table.to_arrow()) == bag(before)
     if strategy == "order":
         assert ordered_by(table.to_arrow(), *columns)
@@ -201,8 +201,8 @@ def test_partition_that_another_job_overwrote_is_sorted_again(tmp_path):
         if not overwritten:
             overwritten.append(table.overwrite(points(50, seed=3), {"p": "a"}))
 
-    made = table.compact(order_by=["x"], progress=overwrite_once)
-    assert made.id == overwritten[0].id + 2, "one commit for what held, one for the partition that did not"
+    result = table.compact(order_by=["x"], progress=overwrite_once)
+    assert result.id == overwritten[0].id + 2, "one commit for what held, one for the partition that did not"
     assert table.to_arrow(filter="p = 'a'").num_rows == 50
     for p in "ab":
         assert ordered_by(table.to_arrow(filter=f"p = '{p}'"), "x")

@@ -147,8 +147,8 @@ def test_tables_with_partitions_lose_files_and_empty_directories(tmp_path):
         os.utime(path, (young - 90_000, young - 90_000))
     os.utime(root / "n=5/v=f/bucket-0/x", (young, young))
     os.utime(root / "n=6/v=g/bucket-0", (young, young))
-    found = table.maintenance.remove_orphan_files()
-    assert {str(Path(p).relative_to(root)) for p in found.paths} == {
+    actual = table.maintenance.remove_orphan_files()
+    assert {str(Path(p).relative_to(root)) for p in actual.paths} == {
         "n=1/v=a/bucket-0/x", "n=3/v=c/bucket-0/x", "n=3/v=d/bucket-1/x",
     }  # fmt: skip
     assert not (root / "n=3").exists()
@@ -370,9 +370,9 @@ def test_hashes_are_joined_part_by_part(monkeypatch):
     known = referenced_names.union(parts)
     assert known.tolist() == sorted(set(np.concatenate(parts).tolist()))
     assert referenced_names.union([]).tolist() == []
-    asked = np.arange(45, dtype=np.uint64)
-    assert referenced_names.contains(known, asked).tolist() == np.isin(asked, known).tolist()
-    assert not referenced_names.contains(known[:0], asked).any()
+    requested = np.arange(45, dtype=np.uint64)
+    assert referenced_names.contains(known, requested).tolist() == np.isin(requested, known).tolist()
+    assert not referenced_names.contains(known[:0], requested).any()
 
 
 @pytest.mark.parametrize("what", ["base", "delta", "changelog"])

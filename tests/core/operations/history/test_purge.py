@@ -19,12 +19,12 @@ def test_manifests_become_few(tmp_path):
     for i in range(5):
         table.write(orders((i, "a", i), (9, "b", i)))
     rows, before = rows_of(table.to_arrow()), table.snapshot()
-    made = table.maintenance.compact_manifests()
-    assert (made.commit_kind, made.delta_record_count, made.id) == ("COMPACT", 0, before.id + 1)
-    assert made.total_record_count == before.total_record_count
+    result = table.maintenance.compact_manifests()
+    assert (result.commit_kind, result.delta_record_count, result.id) == ("COMPACT", 0, before.id + 1)
+    assert result.total_record_count == before.total_record_count
     manifests = table.store.manifests
-    assert len(manifests.read_list(made.base_manifest_list)) == 1
-    assert manifests.read_list(made.base_manifest_list)[0].num_deleted_files == 0
+    assert len(manifests.read_list(result.base_manifest_list)) == 1
+    assert manifests.read_list(result.base_manifest_list)[0].num_deleted_files == 0
     assert rows_of(table.to_arrow()) == rows
     assert table.maintenance.compact_manifests() is None
     assert table.changes(before.id).num_rows == 0

@@ -20,4 +20,4 @@ from tests.support.manifests import snapshot
 def test_tags_in_range_and_nearest_before_it(tagged, adjacent):
     """The snapshots 5 to 9 expire."""
     tags = [Tag(f"t{number}", snapshot(number)) for number in reversed(tagged)]
-    assert [found.id for found in adjacent_tags(tags, 5, 10)] == adjacent
+    assert [actual.id for actual in adjacent_tags(tags, 5, 10)] == adjacent

@@ -129,8 +129,8 @@ def test_values_decide_by_first_column():
 
 def test_values_decide_by_pattern():
     table = table_of("2024-01-03T01:00:01", *ROWS)
-    found = table.maintenance.expire_partitions("2 h", timestamp_pattern="$dt $hour:00:00")
-    assert [one["hour"] for one in found] == ["1", "23"]
+    actual = table.maintenance.expire_partitions("2 h", timestamp_pattern="$dt $hour:00:00")
+    assert [one["hour"] for one in actual] == ["1", "23"]
     assert left(table) == [3, 4, 5, 6]
 
 

@@ -25,8 +25,8 @@ def test_only_partitions_without_younger_file_are_compacted(tmp_path):
         return Table(replace(table.store, now=lambda: start + hours * HOUR))
 
     def idle(hours, **more):
-        found = idle_partitions(at(10).store, timedelta(hours=hours), **more)
-        return None if found is None else at(10).compact(full=True, filter=found)
+        actual = idle_partitions(at(10).store, timedelta(hours=hours), **more)
+        return None if actual is None else at(10).compact(full=True, filter=actual)
 
     assert idle(0) is None
     for hours, p in ((0, 1), (0, 2), (8, 2), (0, 3)):
@@ -41,8 +41,8 @@ def test_only_partitions_without_younger_file_are_compacted(tmp_path):
     dated = Table.create(str(tmp_path / "d"), Schema([DataField(0, "d", parse_type("DATE")), fields[1]], (), ["d"]))
     for _ in range(2):
         dated.write(pa.table({"d": pa.array([19000, None], pa.date32()), "v": pa.array([1, 2], pa.int32())}))
-    found = idle_partitions(replace(dated.store, now=lambda: table.store.now() + HOUR), timedelta(0))
-    assert dated.compact(full=True, filter=found).commit_kind == "COMPACT"
+    actual = idle_partitions(replace(dated.store, now=lambda: table.store.now() + HOUR), timedelta(0))
+    assert dated.compact(full=True, filter=actual).commit_kind == "COMPACT"
     plain = Table.create(str(tmp_path / "u"), Schema(fields))
     with pytest.raises(InvalidInputError, match="has no partitions"):
         idle_partitions(plain.store, timedelta(1))

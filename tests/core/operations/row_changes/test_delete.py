@@ -162,8 +162,8 @@ def test_random_deletes_agree_with_list_of_rows(tmp_path_factory, data, drawn):
         past[table.snapshot().id if table.snapshot() else 0] = sorted(r[2] for r in model)
         assert sorted(table.to_arrow().column("n").to_pylist()) == past.get(max(past))
         for text, test in (("id < 15", lambda r: r[0] < 15), ("v = 'a'", lambda r: r[1] == "a")):
-            found = sorted(table.to_arrow(filter=text).column("n").to_pylist())
-            assert found == sorted(r[2] for r in model if test(r))
+            actual = sorted(table.to_arrow(filter=text).column("n").to_pylist())
+            assert actual == sorted(r[2] for r in model if test(r))
         assert table.to_arrow(limit=3).num_rows == min(3, len(model))
     for snapshot_id, expected in past.items():
         if snapshot_id:
@@ -261,8 +261,8 @@ def test_row_groups_that_are_skipped_shift_no_position(tmp_path):
     dead = set(range(5, count, 1000)) | set(range(15_000, 15_100))
     table.delete(f"id in ({', '.join(map(str, sorted(dead)))})")
     for low in (0, 4_990, 14_990, 15_050, 19_000):
-        found = ids(table, filter=f"id between {low} and {low + 40}")
-        assert found == [k for k in range(low, low + 41) if k not in dead and k < count]
+        actual = ids(table, filter=f"id between {low} and {low + 40}")
+        assert actual == [k for k in range(low, low + 41) if k not in dead and k < count]
     table.delete("id between 15100 and 15200 or id = 6")
     assert ids(table) == [k for k in range(count) if k not in dead and k != 6 and not 15100 <= k <= 15200]
 
@@ -385,7 +385,7 @@ def test_rows_in_several_files_are_not_deleted_by_half():
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     with pytest.raises(UnsupportedError, match="data-evolution"):
         check_deletes(create(Schema(ORDERS, options=options), 0))
-    with pytest.raises(InvalidInputError, match="exclude each other"):
+    with pytest.raises(InvalidInputError, match="are mutually exclusive"):
         create(Schema(ORDERS, options={**options, "deletion-vectors.enabled": "true"}), 0)
 
 
@@ -542,8 +542,8 @@ def test_partitions_of_keys_are_deleted_row_by_row_where_changelog_is_asked_for(
     options = {"bucket": "1", "changelog-producer": "input", "delete.force-produce-changelog": str(forced).lower()}
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
     table.write(pa.table({"p": [1, 1, 2], "id": [1, 2, 3]}, schema))
-    made = table.delete("p = 1")
+    result = table.delete("p = 1")
     assert ids(table) == [3]
-    assert made.commit_kind == ("APPEND" if forced else "OVERWRITE")
+    assert result.commit_kind == ("APPEND" if forced else "OVERWRITE")
     told = table.changes(1).to_pylist()
     assert sorted((row["rowkind"], row["id"]) for row in told) == ([("-D", 1), ("-D", 2)] if forced else [])

@@ -38,9 +38,9 @@ def test_each_partition_gets_range_behind_all_others(tmp_path):
     table = interleaved(tmp_path)
     before = table.to_arrow().sort_by("id")
     assert ids(table) == [0, 1, 2, 3, 4]
-    made = table.maintenance.reassign_row_ids()
-    assert (made.commit_kind, made.next_row_id) == ("COMPACT", 10)
-    assert (made.total_record_count, made.delta_record_count) == (5, 0)
+    result = table.maintenance.reassign_row_ids()
+    assert (result.commit_kind, result.next_row_id) == ("COMPACT", 10)
+    assert (result.total_record_count, result.delta_record_count) == (5, 0)
     assert ids(table) == [5, 8, 6, 9, 7]
     assert Table.open(table.path).to_arrow().sort_by("id") == before
     assert table.maintenance.reassign_row_ids() is None
@@ -56,9 +56,9 @@ def test_files_of_some_columns_stay_together(tmp_path):
     shown = Table.open(table.path).to_arrow().sort_by("id")
     Table.open(table.path).maintenance.reassign_row_ids()
     assert Table.open(table.path).to_arrow().sort_by("id") == shown
-    found = Table.open(table.path).to_arrow(columns=["p", "_ROW_ID"]).sort_by("_ROW_ID")
-    assert found.column("p").to_pylist() == ["a"] * 5 + ["b"] * 4
-    assert len(set(found.column("_ROW_ID").to_pylist())) == 9
+    actual = Table.open(table.path).to_arrow(columns=["p", "_ROW_ID"]).sort_by("_ROW_ID")
+    assert actual.column("p").to_pylist() == ["a"] * 5 + ["b"] * 4
+    assert len(set(actual.column("_ROW_ID").to_pylist())) == 9
     updated = Table.open(table.path)
     updated.update_columns(pa.table({"_ROW_ID": ids(updated)[:1], "v": ["again"]}))
     assert Table.open(table.path).to_arrow(filter="id = 0").column("v").to_pylist() == ["again"]

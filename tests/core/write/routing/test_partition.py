@@ -15,8 +15,8 @@ def partitions(rows, *keys):
 
 
 def test_table_without_partition_columns_has_one_partition():
-    codes, found = partition_codes(pa.record_batch({"a": [1, 2]}), ())
-    assert (codes.tolist(), found) == ([0, 0], [EMPTY_ROW])
+    codes, actual = partition_codes(pa.record_batch({"a": [1, 2]}), ())
+    assert (codes.tolist(), actual) == ([0, 0], [EMPTY_ROW])
 
 
 def test_each_distinct_row_of_columns_is_partition():
@@ -31,6 +31,6 @@ def test_null_empty_and_blank_texts_are_three_partitions():
 
 def test_both_zeros_are_partitions_of_their_own():
     rows = pa.record_batch({"a": [0.0, -0.0, 0.0]})
-    codes, found = partition_codes(rows, ("a",))
-    assert len(found) == 2
+    codes, actual = partition_codes(rows, ("a",))
+    assert len(actual) == 2
     assert codes[0] == codes[2] != codes[1]

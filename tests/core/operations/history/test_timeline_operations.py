@@ -98,9 +98,9 @@ def test_wrong_tags_are_refused(table):
 
 def test_tag_by_time_and_retention_time(table):
     times = [s.time_millis for s in table.snapshots()]
-    found = table.tags.create("t", timestamp=times[1])
-    assert found.snapshot.time_millis >= times[1]
-    assert found.expires is None
+    actual = table.tags.create("t", timestamp=times[1])
+    assert actual.snapshot.time_millis >= times[1]
+    assert actual.expires is None
     with pytest.raises(OutOfRangeError, match="at or after"):
         table.tags.create("u", timestamp=times[-1] + 10**9)
     table.tags.create("short", 2, timedelta(hours=1))
@@ -254,13 +254,13 @@ def test_consumers_are_set_listed_and_cleared(table):
 
 
 def test_no_more_snapshots_expire_than_asked(table):
-    asked = {"older_than": 2**50, "retain_max": 1, "retain_min": 1}
+    requested = {"older_than": 2**50, "retain_max": 1, "retain_min": 1}
     verbs = table.maintenance
-    assert verbs.expire_snapshots(**asked, max_deletes=2, dry_run=True).snapshots == (1, 2)
-    assert verbs.expire_snapshots(**asked, max_deletes=2).snapshots == (1, 2)
+    assert verbs.expire_snapshots(**requested, max_deletes=2, dry_run=True).snapshots == (1, 2)
+    assert verbs.expire_snapshots(**requested, max_deletes=2).snapshots == (1, 2)
     with pytest.raises(InvalidInputError, match="max_deletes"):
-        verbs.expire_snapshots(**asked, max_deletes=0)
-    assert verbs.expire_snapshots(**asked).snapshots == (3,)
+        verbs.expire_snapshots(**requested, max_deletes=0)
+    assert verbs.expire_snapshots(**requested).snapshots == (3,)
 
 
 class LateIO(MemoryIO):

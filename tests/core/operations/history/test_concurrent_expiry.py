@@ -89,9 +89,9 @@ def test_files_compacted_by_others_are_skipped_and_the_others_compacted(tmp_path
     table = table_of(tmp_path / "t", name, **{"num-sorted-run.compaction-trigger": "2"})
     before = contents(table)
     late = Late(lambda: overtaken(table, partitions=[{"p": 1}]))
-    made = table.compact(full=full, runner=late)
-    assert (made.commit_kind, late.others) == ("COMPACT", [])
-    live = live_entries(table.store, made).live
+    result = table.compact(full=full, runner=late)
+    assert (result.commit_kind, late.others) == ("COMPACT", [])
+    live = live_entries(table.store, result).live
     assert sorted(table.store.partition_path(e.partition) for e in live) == ["p=1", "p=2"]
     assert contents(table) == before
     assert no_file_is_left(table)
@@ -125,8 +125,8 @@ def test_partitions_are_sorted_again(tmp_path, parts):
     before = contents(table)
     late = Late(lambda: overtaken(table, partitions=[{"p": 1}]))
     late.parts = parts
-    made = sorted_by.compact(order_by=["id"], runner=late)
-    assert (made.commit_kind, late.others) == ("COMPACT", [])
+    result = sorted_by.compact(order_by=["id"], runner=late)
+    assert (result.commit_kind, late.others) == ("COMPACT", [])
     assert contents(table) == before
     assert no_file_is_left(table)
     late = Late(*[lambda: (table.write(rows(1, 5)), overtaken(table))] * 20)
@@ -142,8 +142,8 @@ def test_rows_to_delete_are_searched_again(tmp_path, name):
     table = table_of(tmp_path / "t", name)
     left = [r for r in contents(table) if r["id"] % 20 != 5]
     late = Late(*[lambda: (table.write(rows(1, 100)), table.write(rows(1, 45)), overtaken(table))] * 2)
-    made = table.delete("id in (5, 25, 45)", runner=late)
-    assert (made.commit_kind, late.others) == ("OVERWRITE", [])
+    result = table.delete("id in (5, 25, 45)", runner=late)
+    assert (result.commit_kind, late.others) == ("OVERWRITE", [])
     assert contents(table) == sorted([*left, *rows(1, 100, 100).to_pylist()], key=lambda r: (r["p"], r["id"]))
     assert no_file_is_left(table)
     late = Late(*[lambda: (table.write(rows(1, 5)), table.write(rows(1, 45)), overtaken(table))] * 20)
