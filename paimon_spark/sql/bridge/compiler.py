@@ -1,14 +1,23 @@
-"""The connector's Java classes, compiled on the driver by Janino, which Spark includes for its code generation."""
+"""The connector's Java classes, compiled on the driver by Janino, which Spark includes for its code generation.
+
+The first session compiles them, in one to three seconds; later sessions load them from the `ClassCache` of the user.
+"""
 
 import atexit
+import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from importlib import resources
+from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 from py4j.protocol import Py4JJavaError
 
 from paimon_core.errors import UnsupportedError
+from paimon_spark.sql.bridge.class_cache import ClassCache, cache_directory, class_key
 
 _DELEGATES = "  /*DELEGATES*/\n"
 _UTIL = "org.codehaus.commons.compiler.util.resource"
@@ -22,8 +31,10 @@ def java_class(view: Any, name: str) -> Any:
     return member
 
 
-def compile_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
-    """Compile the classes of the folder ``java`` and add them to a class loader.
+def add_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
+    """Add the classes of the folder ``java`` to a class loader: from the cache, or else compiled.
+
+    The loader gets a copy of the cached classes, which no other process removes while the session runs.
 
     Args:
         view: the JVM, as py4j sees it.
@@ -33,25 +44,62 @@ def compile_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
 
     Raises UnsupportedError if this version of Spark lacks an interface, or if no class can be added to the loader.
     """
-    janino, util = java_class(view, "org.codehaus.janino"), java_class(view, _UTIL)
-    folder = tempfile.mkdtemp(prefix="paimon-spark-classes-")
+    folder = Path(tempfile.mkdtemp(prefix="paimon-spark-classes-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    files = [file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")]
-    sources = gateway.new_array(java_class(view, f"{_UTIL}.Resource"), len(files))
-    delegates = _delegates(view)
-    for number, file in enumerate(sorted(files, key=lambda file: file.name)):
-        sources[number] = util.StringResource(file.name, file.read_text().replace(_DELEGATES, delegates))
-    compiler = janino.Compiler()
-    compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))
-    compiler.setClassFileCreator(util.DirectoryResourceCreator(view.java.io.File(folder)))
+    sources, directory = _sources(view), cache_directory(os.environ)
+    cache = None if directory is None else ClassCache(directory)
+    key = class_key(sources, _runtime(view))
+    archive = None if cache is None else cache.load(key)
     try:
-        compiler.compile(sources)
-        loader.addURL(view.java.io.File(folder).toURI().toURL())
+        if archive is not None:
+            jar = folder / "classes.jar"
+            jar.write_bytes(archive)
+            loader.addURL(view.java.io.File(str(jar)).toURI().toURL())
+            return
+        _compile(view, gateway, loader, sources, folder)
+        loader.addURL(view.java.io.File(str(folder)).toURI().toURL())
     except Py4JJavaError as error:
         raise UnsupportedError(
             f"Spark {version} does not accept a Paimon catalog: {error.java_exception.getMessage()}; "
             "use spark.read.format('paimon') and PaimonTable.forPath"
         ) from error
+    if cache is not None:
+        cache.store(key, _archive(folder))
+
+
+def _sources(view: Any) -> dict[str, str]:
+    """Return the Java sources by file name, with the methods of this Spark's parser."""
+    delegates = _delegates(view)
+    files = [file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")]
+    return {file.name: file.read_text().replace(_DELEGATES, delegates) for file in sorted(files, key=lambda f: f.name)}
+
+
+def _runtime(view: Any) -> list[str]:
+    """Return the builds of Spark and Java, to whose methods the compiler binds the calls in the sources."""
+    spark = getattr(getattr(view.org.apache.spark, "package$"), "MODULE$")
+    build = [str(spark.SPARK_VERSION()), str(spark.SPARK_REVISION()), str(spark.SPARK_BUILD_DATE())]
+    return build + [str(view.java.lang.System.getProperty(f"java.vm.{name}")) for name in ("vendor", "version")]
+
+
+def _compile(view: Any, gateway: Any, loader: Any, sources: Mapping[str, str], folder: Path) -> None:
+    """Compile sources against the classes of a loader, and write the classes to a folder."""
+    janino, util = java_class(view, "org.codehaus.janino"), java_class(view, _UTIL)
+    texts = gateway.new_array(java_class(view, f"{_UTIL}.Resource"), len(sources))
+    for number, (name, text) in enumerate(sources.items()):
+        texts[number] = util.StringResource(name, text)
+    compiler = janino.Compiler()
+    compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))
+    compiler.setClassFileCreator(util.DirectoryResourceCreator(view.java.io.File(str(folder))))
+    compiler.compile(texts)
+
+
+def _archive(folder: Path) -> bytes:
+    """Return the files of a folder as a jar."""
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as jar:
+        for path in sorted(folder.rglob("*.class")):
+            jar.writestr(ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
+    return buffer.getvalue()
 
 
 def _delegates(view: Any) -> str:
@@ -69,4 +117,4 @@ def _delegates(view: Any) -> str:
         result = method.getReturnType().getCanonicalName()
         throws = f" throws {thrown}" if thrown else ""
         texts.append(f"  public {result} {name}({declared}){throws} {{ return spark.{name}({arguments}); }}\n")
-    return "".join(texts)
+    return "".join(sorted(texts))  # the JVM returns the methods in any order

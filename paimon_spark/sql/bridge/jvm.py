@@ -14,7 +14,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from paimon_spark.internals import check_names, gateway_server, java_session
-from paimon_spark.sql.bridge.compiler import compile_classes, java_class
+from paimon_spark.sql.bridge.compiler import add_classes, java_class
 
 PACKAGE = "paimon.python"
 CATALOG_CLASS = f"{PACKAGE}.Catalog"
@@ -80,7 +80,7 @@ class Jvm:
             try:
                 loader.loadClass(CATALOG_CLASS)
             except Py4JJavaError:
-                compile_classes(self.java, self.gateway, loader, self.spark.version)
+                add_classes(self.java, self.gateway, loader, self.spark.version)
             self.type(PACKAGE).Connections.use(gateway_server(self._context))
             self.check()
         return self.type(PACKAGE)
