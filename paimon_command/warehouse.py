@@ -1,74 +1,95 @@
-"""The state of all tables of a warehouse: rows, size, last commit and worst advice."""
+"""The argument that names a table, a database or a whole warehouse, and the states of its tables as an answer."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from paimon_core import FileSystemCatalog, Table
-from paimon_core.engine import SEVERE, Identifier, overview, parallel_map, scheme_of
-from paimon_core.errors import PaimonError, hide_secrets
-from paimon_core.types.human_text import age
+from paimon_command.grid import readable_size
+from paimon_command.location import catalog_of, is_path, storage_options
+from paimon_command.output import Answer, Output
+from paimon_core import FileSystemCatalog
+from paimon_core.engine import FileIO, WarehouseState, absolute, split_parts
+from paimon_core.errors import NotFoundError, hide_secrets
 
-_LOCAL_THREADS, _REMOTE_THREADS = 2, 32  # tables at a time: a local disk needs the processor, a store its latency
-
-
-def table_states(catalog: FileSystemCatalog, names: Sequence[tuple[str, str | None]]) -> list[dict[str, Any]]:
-    """Return a row for each table: stored rows, bytes, files, last commit, and the most urgent advice.
-
-    Only metadata is read. A table that cannot be read has an ``error`` instead.
-
-    Args:
-        catalog: the warehouse.
-        names: databases and tables; the table `None`: a database without tables.
-    """
-    threads = _LOCAL_THREADS if scheme_of(catalog.warehouse) == "file" else _REMOTE_THREADS
-    return list(parallel_map(lambda name: _state(catalog, *name), names, threads=threads))
+_NO_TABLES = "(no tables)"
+_SUFFIX = ".db"
+_SCHEMA = "schema"
 
 
-def has_problem(states: Sequence[dict[str, Any]]) -> bool:
-    """Return True if a table has severe advice or cannot be read."""
-    return any(state["severity"] == SEVERE or state["error"] is not None for state in states)
+@dataclass(frozen=True, slots=True)
+class TableGroup:
+    """The tables of a database, or of all databases of a warehouse if ``database`` is `None`."""
+
+    catalog: FileSystemCatalog
+    database: str | None
+
+    def state(self) -> WarehouseState:
+        """Return the states of the tables. Raises NotFoundError for a missing database or warehouse."""
+        return self.catalog.state(self.database)
 
 
-def for_people(state: dict[str, Any], now: int) -> dict[str, object]:
-    """Return the row of a table with the age of its last commit in words.
+def table_group(text: str | None, warehouse: str | None, options: Mapping[str, str]) -> TableGroup | None:
+    """Return the group of tables that an argument names; `None` if it names one table.
 
     Args:
-        state: a row of `table_states`.
-        now: the present time (epoch ms).
+        text: the argument: a directory, or the name of a database; `None`: the whole warehouse.
+        warehouse: the directory of the databases; `None` if it is not set.
+        options: options of the storage.
+
+    Raises UsageError for `None` without a warehouse.
     """
-    committed, advice = state["committed_ms"], state["advice"]
-    text = f"{state['severity']}: {advice}" if advice is not None else ""
-    return {
-        "database": state["database"],
-        "table": state["table"],
-        "stored_rows": state["stored_rows"],
-        "size": state["bytes"],
-        "files": state["files"],
-        "last_commit": "" if committed is None else age(now - committed),
-        "advice": text if state["error"] is None else f"cannot be read: {state['error']}",
-    }
+    if text is None:
+        return TableGroup(catalog_of(warehouse, options), None)
+    if not is_path(text):
+        is_name = warehouse is not None and "$" not in text and len(split_parts(text)) == 1
+        return TableGroup(catalog_of(warehouse, options), split_parts(text)[0]) if is_name else None
+    root = absolute(text).rstrip("/")
+    names = {entry.name for entry in FileIO.of(root, storage_options(options, root)).list(root) if entry.is_directory}
+    if _SCHEMA in names:
+        return None
+    parent, _, name = root.rpartition("/")
+    if name.endswith(_SUFFIX) and name != _SUFFIX:
+        return TableGroup(catalog_of(parent, options), name.removesuffix(_SUFFIX))
+    is_warehouse = any(entry.endswith(_SUFFIX) and entry != _SUFFIX for entry in names)
+    return TableGroup(catalog_of(text, options), None) if is_warehouse else None
 
 
-def _state(catalog: FileSystemCatalog, database: str, name: str | None) -> dict[str, Any]:
-    state: dict[str, Any] = {"database": database, "table": name}
-    state |= dict.fromkeys(("stored_rows", "bytes", "files", "committed_ms", "severity", "advice", "error"))
-    if name is None:
-        return state
-    try:
-        return state | _measured(catalog.table(Identifier(database, name)))
-    except (PaimonError, OSError) as error:
-        return {**state, "error": hide_secrets(f"{type(error).__name__}: {error}")}
+def states_answer(state: WarehouseState, output: Output) -> Answer:
+    """Return the states of tables: exact numbers as JSON, sizes and ages in words for people.
+
+    The answer is a problem if a table has severe advice or cannot be read.
+    """
+    problem = bool(state.problems)
+    if output.as_json:
+        return Answer([one.to_dict() for one in state.tables], problem=problem)
+    empty = {"table": _NO_TABLES, **dict.fromkeys(("stored_rows", "size", "history", "files"), "")}
+    rows: list[dict[str, object]] = [
+        {
+            "database": one.database,
+            "table": one.table,
+            "stored_rows": one.stored_rows,
+            "size": one.bytes,
+            "history": one.history_text if one.history_complete is False else one.history_bytes,
+            "files": one.files,
+            "last_commit": one.committed_text(state.time_millis),
+            "advice": one.advice_text,
+        }
+        for one in state.tables
+    ]
+    formats = {"size": readable_size, "history": readable_size}
+    return Answer(rows, nulls=empty, formats=formats, problem=problem)
 
 
-def _measured(table: Table) -> dict[str, Any]:
-    """Return the numbers of the newest snapshot of a table, and its most urgent advice."""
-    measured = overview(table.store)
-    snapshot, worst = measured.snapshot, next(iter(measured.advice), None)
-    return {
-        "stored_rows": 0 if snapshot is None else snapshot.total_record_count,
-        "bytes": measured.bytes,
-        "files": measured.files,
-        "committed_ms": None if snapshot is None else snapshot.time_millis,
-        "severity": None if worst is None else worst.severity,
-        "advice": None if worst is None else worst.kind,
-    }
+def check_has_database(catalog: FileSystemCatalog, options: Mapping[str, str]) -> Answer | None:
+    """Return the answer for a warehouse without databases; `None` if it has databases.
+
+    The answer is a problem, unless the directory is empty. Raises NotFoundError for a missing directory.
+    """
+    if catalog.list_databases():
+        return None
+    root = catalog.warehouse
+    io = FileIO.of(root, storage_options(options, root))
+    if not io.exists(root):
+        raise NotFoundError(f"there is no directory {root}")
+    if io.list(root):
+        return Answer([], "no database here; a warehouse holds directories such as shop.db", problem=True)
+    return Answer([], f"no database in {hide_secrets(root)}")

@@ -20,11 +20,11 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name, scheme_of
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.format import DESCRIBED_FORMATS, FORMATS
-from paimon_core.inspect.advice.advise import overview
 from paimon_core.inspect.advice.report import SEVERE
 from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
-from paimon_core.inspect.html.render import notebook_html, summary_document, summary_html
+from paimon_core.inspect.html.render import TablePage, notebook_html, summary_html
 from paimon_core.inspect.html.repr_text import summary as repr_text
+from paimon_core.inspect.html.warehouse_page import WarehouseState
 from paimon_core.inspect.system_tables.kind import Part
 from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG, row_fields
 from paimon_core.inspect.system_tables.row_tables import listed as listed_field
@@ -333,13 +333,13 @@ __all__ += [
     "SEVERE",
     "Fault",
     "OperationMetrics",
+    "TablePage",
+    "WarehouseState",
     "collect",
     "execute",
     "explain",
     "notebook_html",
-    "overview",
     "repr_text",
-    "summary_document",
     "summary_html",
 ]
 """Inspection: explanations, advice, HTML summaries, and metrics."""

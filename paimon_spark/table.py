@@ -16,6 +16,7 @@ from paimon_core import (
 )
 from paimon_core.engine import (
     DEFAULT_LISTED,
+    MAIN_BRANCH,
     MERGE_OPTIONS,
     READ_OPTIMIZED,
     FileStore,
@@ -24,6 +25,7 @@ from paimon_core.engine import (
     Predicate,
     Progress,
     SchemaChange,
+    TablePage,
     bind,
     collect,
     drop_counted,
@@ -263,6 +265,17 @@ class PaimonTable(MaintainedTable):
         """Drop `partitions`, each {column: value}, in one commit; return its snapshot, `None` if they have no rows."""
         return self._newest_table("changed").drop_partitions(partitions)
 
+    def page(self, rows: int = 0) -> TablePage:
+        """Return the HTML page of the table: see `paimon_core.Table.page`. This process reads metadata and rows.
+
+        Args:
+            rows: the number of rows to show, from 0 to 100; 0: read no data file.
+
+        Raises UnsupportedError for a system table.
+        """
+        request = read_request(self._options)
+        return open_table(request).page(rows, **request.when)
+
     def _repr_html_(self) -> str | None:
         """Return an HTML summary of the table for a notebook; this process reads the metadata."""
         return notebook_html(hide_secrets(self._address.path), self._page)
@@ -277,7 +290,8 @@ class PaimonTable(MaintainedTable):
     def __repr__(self) -> str:
         """Return the path, the snapshot, its rows and files, or the error of reading them. Reads a few small files."""
         address = self._address
-        path = hide_secrets(str(TableLocation(address.path, address.branch, address.system_table)))
+        branch = None if address.branch == MAIN_BRANCH else address.branch
+        path = hide_secrets(str(TableLocation(address.path, branch, address.system_table)))
         details = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {repr_text(self._resolved)}"
         return f"PaimonTable({path!r}{details})"
 

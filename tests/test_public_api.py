@@ -16,7 +16,8 @@ from paimon_core import engine, errors
 TABLE = {
     "add_files", "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers",
     "create", "delete", "delete_counted", "drop_partitions", "explain", "get", "health", "location", "maintenance",
-    "open", "operation_metrics", "overwrite", "path", "read_optimized", "reader", "repair", "restore", "rollback_to",
+    "open", "operation_metrics", "overwrite", "page", "path", "read_optimized", "reader", "repair", "restore",
+    "rollback_to",
     "scan", "schema", "snapshot", "snapshots", "store", "stream", "system_table", "tags", "to_arrow",
     "to_arrow_batch_reader", "to_batches", "to_duckdb", "to_pandas", "to_polars", "truncate", "update_columns",
     "verify", "with_options", "with_store", "write", "writer",

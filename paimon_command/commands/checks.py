@@ -10,6 +10,7 @@ from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table, storage_options
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
+from paimon_command.warehouse import states_answer, table_group
 from paimon_core.engine import SEVERE, Fault, FileIO, absolute, check_writable
 from paimon_core.errors import PaimonError, hide_secrets
 
@@ -25,9 +26,21 @@ def verify(call: Invocation) -> Answer:
     return Answer({"sound": report.sound, **counts, "faults": faults}, str(report), problem=not report.sound)
 
 
-@command("advice")
+@command(
+    "advice",
+    click.Argument(["table"], required=False, metavar="[TABLE|DATABASE|WAREHOUSE]", shell_complete=completions.tables),
+    table=False,
+)
 def advice(call: Invocation) -> Answer:
-    """Advise how to make a table faster or smaller, with commands to run. Exit code 1: some advice is severe."""
+    """Advise how to make a table faster or smaller, with commands to run. Exit code 1: some advice is severe.
+
+    For a database or a warehouse, print a line for each table: its live bytes, the bytes of its history, the age of its
+    last commit, and the most urgent advice. A table that cannot be read is a problem, too. Default: the whole
+    warehouse.
+    """
+    group = table_group(call["table"], call["warehouse"], call["option"])
+    if group is not None:
+        return states_answer(group.state(), call.output)
     health = call.table().health()
     rows = [asdict(one) for one in health.advice]
     return Answer(rows, str(health), problem=health.severity == SEVERE)

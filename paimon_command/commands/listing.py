@@ -1,8 +1,7 @@
 """List a warehouse and describe a table."""
 
 import json
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -10,19 +9,17 @@ from typing import Any
 import click
 
 from paimon_command import completions
-from paimon_command.grid import readable_size
 from paimon_command.invocation import Invocation, command
-from paimon_command.location import catalog_of, is_path, storage_options
+from paimon_command.location import catalog_of, is_path
 from paimon_command.output import Answer, Output, facts_text, shown
-from paimon_command.warehouse import for_people, has_problem, table_states
+from paimon_command.warehouse import TableGroup, check_has_database, states_answer, table_group
 from paimon_core import Snapshot, Table, TableSchema
-from paimon_core.engine import SEVERE, FileIO, shown_options, summary_document, table_summary
-from paimon_core.errors import NotFoundError, PaimonError, hide_secrets
+from paimon_core.engine import SEVERE, shown_options
+from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.types.human_text import age, moment, size
 
 _STDOUT = "-"
 _NO_TABLES = "(no tables)"
-_EXAMPLE = "shop.db"
 
 
 _WITHIN = click.Argument(
@@ -30,7 +27,7 @@ _WITHIN = click.Argument(
 )
 
 
-_LONG = click.Option(["--long", "-l"], is_flag=True, help="Add rows, size, files, last commit and worst advice.")
+_LONG = click.Option(["--long", "-l"], is_flag=True, help="Add rows, size, history, files, last commit and advice.")
 
 
 @command("ls", _WITHIN, _LONG, table=False)
@@ -46,39 +43,20 @@ def ls(call: Invocation) -> Answer:
     elif within is not None:
         database = within
     catalog = catalog_of(warehouse, call["option"])
-    names = catalog.list_databases() if database is None else [database]
-    if not names:
-        return _no_database(catalog.warehouse, call["option"])
-    pairs: list[tuple[str, str | None]] = []
-    for name in names:
-        pairs += [(name, table) for table in catalog.list_tables(name)] or [(name, None)]
+    without = check_has_database(catalog, call["option"]) if database is None else None
+    if without is not None:
+        return without
     if call["long"]:
-        return _long(call, table_states(catalog, pairs))
+        return states_answer(catalog.state(database), call.output)
+    pairs: list[tuple[str, str | None]] = []
+    for name in catalog.list_databases() if database is None else [database]:
+        pairs += [(name, table) for table in catalog.list_tables(name)] or [(name, None)]
     return Answer([{"database": database, "table": table} for database, table in pairs], nulls={"table": _NO_TABLES})
-
-
-def _long(call: Invocation, states: list[dict[str, Any]]) -> Answer:
-    """Return the states of tables: exact numbers for JSON, sizes and ages in words for people."""
-    problem, now = has_problem(states), round(time.time() * 1000)
-    if call.output.as_json:
-        return Answer(states, problem=problem)
-    empty = {"table": _NO_TABLES, **dict.fromkeys(("stored_rows", "size", "files"), "")}
-    rows = [for_people(state, now) for state in states]
-    return Answer(rows, nulls=empty, formats={"size": readable_size}, problem=problem)
-
-
-def _no_database(root: str, options: Mapping[str, str]) -> Answer:
-    """Return the answer for a warehouse without databases: a problem, unless its directory is empty."""
-    io = FileIO.of(root, storage_options(options, root))
-    if not io.exists(root):
-        raise NotFoundError(f"there is no directory {root}")
-    if io.list(root):
-        return Answer([], f"no database here; a warehouse holds directories such as {_EXAMPLE}", problem=True)
-    return Answer([], f"no database in {hide_secrets(root)}")
 
 
 @command(
     "show",
+    click.Argument(["table"], required=False, metavar="[TABLE|DATABASE|WAREHOUSE]", shell_complete=completions.tables),
     click.Option(
         ["--html"],
         is_flag=False,
@@ -86,12 +64,25 @@ def _no_database(root: str, options: Mapping[str, str]) -> Answer:
         metavar="[FILE]",
         help="Write the page of notebooks, to this file or else to the standard output.",
     ),
+    click.Option(["--rows"], type=int, default=0, help="Show this number of rows on the page; default: none."),
+    table=False,
 )
 def show(call: Invocation) -> Answer | None:
-    """Show what a table is: keys, options, newest snapshot, files, tags and branches; or draw it, as HTML."""
+    """Show what a table is: keys, options, newest snapshot, files, tags and branches; or draw it, as HTML.
+
+    For a database or a warehouse, show the state of each table, as ls --long does. Default: the whole warehouse.
+    """
+    if call["rows"] and call["html"] is None:
+        raise click.UsageError("--rows needs --html; 'paimon-spark read' shows rows")
+    group = table_group(call["table"], call["warehouse"], call["option"])
+    if group is not None:
+        if call["rows"]:
+            raise click.UsageError("--rows needs one table")
+        return _shown_group(group, call)
     table = call.table()
     if call["html"] is not None:
-        return _drawn(table, call["html"], call.output)
+        page = table.page(call["rows"])
+        return _drawn(page.html(), page.errors, call["html"], call.output)
     schema, snapshot = table.schema, table.snapshot()
     facts: dict[str, Any] = {
         "path": hide_secrets(str(table.location)),
@@ -130,23 +121,36 @@ def _severe(call: Invocation, table: Table) -> list[str]:
     return [f"advice: {severe} severe, {see}"] if severe else []
 
 
-def _drawn(table: Table, file: str, output: Output) -> Answer | None:
-    """Write the page of a table. A part that cannot be read is an error on the page, and exit code 1."""
+def _shown_group(group: TableGroup, call: Invocation) -> Answer | None:
+    state = group.state()
+    if call["html"] is None:
+        return states_answer(state, call.output)
+    errors = [f"{one.database}.{one.table}: {one.error}" for one in state.tables if one.error is not None]
+    return _drawn(state.html(), errors, call["html"], call.output)
+
+
+def _drawn(text: str, errors: Sequence[str], file: str, output: Output) -> Answer | None:
+    """Write a page. A part that cannot be read is an error on the page, and exit code 1.
+
+    Args:
+        text: the HTML document.
+        errors: the errors on the page.
+        file: the file to write, or `_STDOUT`.
+        output: the output of the command.
+    """
     if file == _STDOUT and output.as_json:
         raise click.UsageError("--html writes to the standard output, as --json does: give --html a file")
-    page = table_summary(table)
-    text = summary_document(page)
     if file == _STDOUT:
         click.echo(text)
-        for error in page.errors:
+        for error in errors:
             click.echo(f"Error: {shown(error)}", err=True)
-        if page.errors:
+        if errors:
             raise SystemExit(1)
         return None
     Path(file).write_text(text, encoding="utf-8")
     return Answer(
-        {"file": file, "bytes": len(text.encode()), **({"errors": list(page.errors)} if page.errors else {})},
-        problem=bool(page.errors),
+        {"file": file, "bytes": len(text.encode()), **({"errors": list(errors)} if errors else {})},
+        problem=bool(errors),
     )
 
 

@@ -9,6 +9,7 @@ from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
+from paimon_core.catalog.warehouse_state import CatalogState
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.errors import (
     AlreadyExistsError,
@@ -50,7 +51,7 @@ _MARKER = ".database"
 _KEYS = ("primary-key", "partition")
 
 
-class FileSystemCatalog:
+class FileSystemCatalog(CatalogState):
     """Databases and tables below a warehouse directory, local or on any storage that `FileIO` supports.
 
     ``options`` may contain ``table-default.<option>``, a default for tables that this catalog creates. They may also

@@ -14,17 +14,20 @@ from paimon_core.options.file import FILE_FORMAT
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.display import table_html, table_text
+from paimon_core.types.human_text import count
 from paimon_core.types.parse import field_from_json, field_to_json
 from paimon_core.types.system_fields import LARGEST_COLUMN_ID
 
 CURRENT_VERSION = 3
 NO_OPTIONS = Options()
+_COLUMN_NAMES = ("id", "name", "type", "role", "default", "comment")
 _KNOWN_KEYS = {
     "version", "id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options", "comment", "timeMillis",
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableSchema:
     """One version of a table's schema. Columns of two versions are the same if their ids are equal.
 
@@ -45,6 +48,28 @@ class TableSchema:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __repr__(self) -> str:
+        """Return the id and the number of columns; ``str`` also returns the columns, and `to_json` everything."""
+        return f"TableSchema({self.id}, {count(len(self.fields), 'column')})"
+
+    def __str__(self) -> str:
+        return f"schema {self.id}\n{table_text(_COLUMN_NAMES, self._column_rows())}"
+
+    def _repr_html_(self) -> str:
+        """Return the columns as a table for a notebook."""
+        return table_html(_COLUMN_NAMES, self._column_rows(), f"schema {self.id}")
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the columns in IPython."""
+        printer.text(str(self))
+
+    def _column_rows(self) -> list[tuple[object, ...]]:
+        roles = (("primary key", self.primary_keys), ("partition", self.partition_keys))
+        return [
+            (f.id, f.name, str(f.type), ", ".join(r for r, names in roles if f.name in names), f.default, f.description)
+            for f in self.fields
+        ]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the stored values for pickling, without cached properties."""

@@ -79,6 +79,12 @@ class TableReading:
             return repeatable
         return replace(repeatable, in_parallel=partial(_parallel_batches, scan, read))
 
+    def first_rows(self, snapshot: Snapshot | None, columns: Sequence[str], limit: int) -> pa.Table:
+        """Return at most ``limit`` rows of a snapshot; no rows for `None`. REQUIRES: the store has its schema."""
+        scan = TableScan(self.store, snapshot, None, limit, self.read_optimized)
+        read = TableRead(self.store, project(self.store.schema, columns), None, skip_bad_files=True)
+        return _limited(Selection.of(columns, None, limit, {}), read.schema, partial(_batches, scan, read)).table()
+
     def stream(self, columns: Sequence[str] | None, filter: Filter, *, changelog: bool, ignore_deletes: bool) -> Stream:
         """Return a stream of the changes; arguments as for `Table.stream`."""
         store = self.store

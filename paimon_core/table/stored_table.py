@@ -9,10 +9,11 @@ import pyarrow as pa
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.inspect.advice.advise import advise, health
-from paimon_core.inspect.advice.report import Advice, TableHealth
+from paimon_core.inspect.advice.report import Advice, AdviceList, TableHealth
 from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
 from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.inspect.html.render import notebook_html, summary_html
+from paimon_core.inspect.html.preview import MOST_COLUMNS, Preview, check_rows, preview_of
+from paimon_core.inspect.html.render import TablePage, notebook_html, summary_html
 from paimon_core.inspect.html.repr_text import summary
 from paimon_core.inspect.html.table_summary import TableSummary, name_of, summary_of
 from paimon_core.inspect.verify.verify import verify
@@ -31,6 +32,7 @@ from paimon_core.scan.projection import project
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot_list import SnapshotList
 from paimon_core.snapshot.time_travel import TimeTravel, TimeTravelArguments
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -78,8 +80,8 @@ class StoredTable(ReadableTable):
         return self._store.schema
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all snapshots that have not expired, oldest first."""
-        return list(self._store.snapshots.all())
+        """Return all snapshots that have not expired, oldest first. ``print`` and notebooks show them as a table."""
+        return SnapshotList(self._store.snapshots.all())
 
     def snapshot(self, **at: "Unpack[TimeTravelArguments]") -> Snapshot | None:
         """Return a snapshot, by default the newest; `None`: the table has no commit. ``at``: as for `to_arrow`."""
@@ -235,9 +237,23 @@ class StoredTable(ReadableTable):
     def advice(self) -> list[Advice]:
         """Return advice that would make the table faster or smaller, the most urgent first: see `health`.
 
-        Each advice has a text, the measure behind it, and the command to run.
+        Each advice has a text, the measure behind it, and the command to run. ``print`` shows the texts, a notebook a
+        table.
         """
-        return list(advise(self.store))
+        return AdviceList(advise(self.store))
+
+    def page(self, rows: int = 0, **at: "Unpack[TimeTravelArguments]") -> TablePage:
+        """Return the HTML page of the table, which a notebook shows and ``page.write(file)`` stores.
+
+        Reads metadata, and ``rows`` rows. A part that cannot be read shows its error instead.
+
+        Args:
+            rows: the number of rows to read and show, from 0 to 100, of the first 20 columns; 0: read no data file.
+            at: the snapshot, as for `to_arrow`; by default the newest.
+
+        Raises InvalidInputError for another number of rows.
+        """
+        return TablePage(table_summary(self, rows, **at))
 
     # ---- inside
 
@@ -257,9 +273,28 @@ class StoredTable(ReadableTable):
         return f"Table({hide_secrets(str(self.location))!r}, {summary(self._reading.resolve)})"
 
 
-def table_summary(table: StoredTable, **at: "Unpack[TimeTravelArguments]") -> TableSummary:
-    """Return the summary of a table as a value: files, timeline and health, from metadata. ``at``: as for a read."""
-    return summary_of(table.store, table.location, lambda: resolved_snapshot(table, **at))
+def table_summary(table: StoredTable, rows: int = 0, **at: "Unpack[TimeTravelArguments]") -> TableSummary:
+    """Return the summary of a table as a value: files, timeline and health, from metadata.
+
+    Args:
+        table: the table.
+        rows: the number of rows to read and show, from 0 to 100; 0: read no data file.
+        at: as for a read.
+    """
+    check_rows(rows)
+    return summary_of(
+        table.store,
+        table.location,
+        lambda: resolved_snapshot(table, **at),
+        (lambda store, snapshot: _preview(table, store, snapshot, rows)) if rows else None,
+    )
+
+
+def _preview(table: StoredTable, store: FileStore, snapshot: Snapshot | None, rows: int) -> Preview:
+    """Read the first rows of the first columns of a snapshot; ``store`` has its schema."""
+    names = store.schema.names[:MOST_COLUMNS]
+    reading = TableReading(store.in_microseconds(), table._read_optimized)
+    return preview_of(reading.first_rows(snapshot, names, rows), store.schema)
 
 
 def resolved_snapshot(table: StoredTable, **at: "Unpack[TimeTravelArguments]") -> tuple[FileStore, Snapshot | None]:

@@ -1,4 +1,4 @@
-"""The list of a whole warehouse: ``ls --long``."""
+"""The state of a whole warehouse or database: ``ls --long``, ``advice`` and ``show``."""
 
 import shutil
 from pathlib import Path
@@ -41,11 +41,11 @@ def test_long_list_has_exact_numbers_as_json(catalog):
 def test_long_list_has_sizes_and_ages_for_people(catalog):
     result = run("ls", "--long", PAIMON_WAREHOUSE=catalog.warehouse)
     header, items, new, vacant = result.stdout.splitlines()
-    assert header.split() == ["database", "table", "stored_rows", "size", "files", "last_commit", "advice"]
+    assert header.split() == ["database", "table", "stored_rows", "size", "history", "files", "last_commit", "advice"]
     assert items.split()[:3] == ["shop", "items", "2"]
     assert " B " in items or "KiB" in items
     assert "ago" in items or "just now" in items
-    assert new.split() == ["shop", "new", "0", "0", "B", "0"]
+    assert new.split() == ["shop", "new", "0", "0", "B", "0", "B", "0"]
     assert vacant.split() == ["vacant", "(no", "tables)"]
     assert result.exit_code == 0
 
@@ -65,3 +65,47 @@ def test_table_that_cannot_be_read_is_exit_code_1_and_hides_no_other(catalog):
     assert "CorruptedError" in rows["items"]["error"]
     assert (rows["new"]["error"], rows["new"]["files"]) == (None, 0)
     assert "cannot be read: CorruptedError" in run("ls", "shop", "-l", "-w", catalog.warehouse).stdout
+
+
+@pytest.mark.parametrize("argument", ["directory", "default", "database", "database directory"])
+def test_advice_and_show_of_many_tables_are_those_of_long_list(catalog, argument):
+    severe_table(catalog)
+    arguments = {"directory": [catalog.warehouse], "default": [], "database": ["shop"],
+                 "database directory": [f"{catalog.warehouse}/shop.db"]}[argument]  # fmt: skip
+    expected = answer("ls", "shop" if argument.startswith("database") else catalog.warehouse, "-l",
+                      "-w", catalog.warehouse, code=1)  # fmt: skip
+    for command in ("advice", "show"):
+        assert answer(command, *arguments, "-w", catalog.warehouse, code=1) == expected
+
+
+def test_advice_of_one_table_is_its_list(catalog):
+    table = severe_table(catalog)
+    for arguments in (["shop.slow", "-w", catalog.warehouse], [table.path]):
+        assert [row["kind"] for row in answer("advice", *arguments, code=1)] == [one.kind for one in table.advice()]
+
+
+def test_history_is_bytes_of_replaced_files(catalog):
+    items = catalog.table("shop.items")
+    before = answer("ls", "shop", "-l", "-w", catalog.warehouse)[0]
+    items.overwrite(pa.table({"a": [3]}))
+    after = answer("ls", "shop", "-l", "-w", catalog.warehouse)[0]
+    assert (before["history_bytes"], after["history_bytes"]) == (0, before["bytes"])
+
+
+def test_page_of_warehouse_shows_each_table_or_its_error(catalog, tmp_path):
+    shutil.rmtree(Path(catalog.warehouse) / "shop.db" / "items" / "manifest")
+    file = tmp_path / "page.html"
+    (error,) = answer("show", catalog.warehouse, "--html", str(file), code=1)["errors"]
+    assert error.startswith("shop.items: CorruptedError")
+    text = file.read_text(encoding="utf-8")
+    assert "cannot be read: CorruptedError" in text
+    assert text.index("<b>items</b>") < text.index("<b>new</b>") < text.index("vacant")
+    assert "<script" not in text
+
+
+def test_missing_directory_and_rows_without_page_are_errors(catalog, tmp_path):
+    missing = run("advice", str(tmp_path / "typo"))
+    assert (missing.exit_code, "no table at" in missing.output) == (1, True)
+    assert run("show", catalog.warehouse, "--rows", "3").exit_code == 2
+    assert run("show", "shop.items", "--rows", "3", "-w", catalog.warehouse).exit_code == 2
+    assert run("advice").exit_code == 2

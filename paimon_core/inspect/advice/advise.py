@@ -8,6 +8,7 @@ import numpy as np
 from paimon_core.errors import OutOfRangeError
 from paimon_core.inspect.advice.buckets import bucket_table
 from paimon_core.inspect.advice.check_registry import CHECKS
+from paimon_core.inspect.advice.history_bytes import history_bytes
 from paimon_core.inspect.advice.report import SEVERITIES, Advice, TableHealth, TableOverview
 from paimon_core.inspect.advice.table_facts import DEFAULT_LIMITS, Facts, Limits
 from paimon_core.store.expired import raise_if_expired
@@ -15,6 +16,7 @@ from paimon_core.store.file_store import FileStore
 
 T = TypeVar("T")
 _ATTEMPTS = 3
+_MOST_DIRECTORIES = 200  # of a table that are listed for an overview
 
 
 def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
@@ -31,17 +33,22 @@ def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, .
     return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
 
 
-def overview(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableOverview:
-    """Return the size of a table and its advice. Cost and errors: see `health`, without its table of measures."""
-    return _attempted(lambda: _overview(_facts(_newest(store), limits)), _ATTEMPTS)
+def overview(store: FileStore, threads: int | None = None) -> TableOverview:
+    """Return the size of a table and its advice. Cost and errors: see `health`, without its table of measures.
+
+    Also lists the directories of buckets, up to 200 directories; ``threads``: the number of listings at a time, `None`:
+    the default number of threads. REQUIRES: the main branch.
+    """
+    return _attempted(lambda: _overview(_facts(_newest(store), DEFAULT_LIMITS), threads), _ATTEMPTS)
 
 
-def _overview(facts: Facts) -> TableOverview:
+def _overview(facts: Facts, threads: int | None) -> TableOverview:
     advice = _advice(facts)
     with raise_if_expired(facts.store, facts.snapshot):
         files = facts.files
     total = int(files.size.sum()) + files.postponed_bytes
-    return TableOverview(facts.snapshot, len(files) + files.postponed_files, total, advice)
+    history = history_bytes(facts.store, files.names, _MOST_DIRECTORIES, threads)
+    return TableOverview(facts.snapshot, len(files) + files.postponed_files, total, advice, history)
 
 
 def _attempted(work: Callable[[], T], attempts: int) -> T:

@@ -59,6 +59,8 @@ class Files:
     postponed_files: int
     postponed_rows: int
     postponed_bytes: int
+    names: frozenset[str]
+    """The names of all files, also of postponed buckets."""
 
     def __len__(self) -> int:
         return len(self.bucket)
@@ -67,7 +69,7 @@ class Files:
 def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     """Return the live files of a snapshot; no files if the snapshot is `None`.
 
-    Memory: about 100 bytes and two keys for each file, and the entries of one manifest.
+    Memory: about 200 bytes and two keys for each file, and the entries of one manifest.
     """
     deleted = _deleted_rows(store, snapshot)
     lacks_index = _lacking(store)
@@ -78,8 +80,10 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     bucket_numbers: dict[BucketRef, int] = {}
     blob_kind = _blob_kinds(store)
     postponed: list[DataFileMeta] = []
+    names: set[str] = set()
     if snapshot is not None:
         for entries in live_in_parts(store, snapshot, with_stats=False):
+            names.update(entry.file.file_name for entry in entries)
             postponed += [entry.file for entry in entries if entry.bucket == POSTPONE_BUCKET]
             entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
             files = [entry.file for entry in entries]
@@ -103,6 +107,7 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
         postponed_files=len(postponed),
         postponed_rows=sum(file.row_count for file in postponed),
         postponed_bytes=sum(file.file_size for file in postponed),
+        names=frozenset(names),
     )
 
 

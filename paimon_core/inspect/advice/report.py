@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from paimon_core.inspect.advice.history_bytes import HistoryBytes
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.types.display import table_html, text_html
 
 SEVERE: Final = "severe"
 """Rows are not visible yet, or the table gets worse with every commit."""
@@ -59,7 +61,7 @@ class Remedy:
     python: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Advice:
     """A problem in a scope of a table, the measure that shows it, and the remedy.
 
@@ -80,10 +82,31 @@ class Advice:
         if self.severity not in SEVERITIES:
             raise ValueError(f"{self.severity!r} is not a severity of advice")
 
+    def __repr__(self) -> str:
+        """Return the severity, the kind and the scope; ``str`` also returns the text and the command."""
+        return f"Advice({self.severity} {self.kind}, {self.scope})"
+
     def __str__(self) -> str:
         first = self.command or self.sql or self.python
         line = f"{self.severity} {self.kind} ({self.scope}): {self.text}"
         return line if first is None else f"{line}\n    {first}"
+
+
+class AdviceList(list[Advice]):
+    """A list of advice. ``print`` and a notebook show it as text and as a table; `repr` is the repr of a list."""
+
+    def __str__(self) -> str:
+        return report(self)
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return text_html(report(self))
+        rows = [(a.severity, a.kind, str(a.scope), a.text, a.command or a.sql or a.python) for a in self]
+        return table_html(("severity", "kind", "scope", "advice", "to run"), rows)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the text in IPython."""
+        printer.text(str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +118,14 @@ class TableOverview:
         files: the number of live data files, also of files that reads do not show yet.
         bytes: the bytes of these files.
         advice: see `TableHealth`.
+        history: the bytes of other data files in the table's directory.
     """
 
     snapshot: Snapshot | None
     files: int
     bytes: int
     advice: tuple[Advice, ...]
+    history: HistoryBytes
 
 
 @dataclass(frozen=True, slots=True)

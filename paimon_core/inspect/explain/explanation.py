@@ -16,6 +16,7 @@ from paimon_core.inspect.explain.explanation_text import (
 )
 from paimon_core.inspect.explain.parts import FilterUse, LevelFiles, Pruned, SplitPlan, Totals
 from paimon_core.metrics.values import ReadMetrics
+from paimon_core.types.display import text_html
 from paimon_core.types.human_text import count, printable
 
 
@@ -87,6 +88,14 @@ class Explanation:
         if self.executed is not None:
             lines += executed_lines(self.executed)
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook."""
+        return text_html(str(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the text in IPython."""
+        printer.text(str(self))
 
     def __repr__(self) -> str:
         if self.snapshot_id is None:

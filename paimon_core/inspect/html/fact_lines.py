@@ -1,6 +1,6 @@
 """The text facts of the summary: the kind of table, its numbers, its health, its columns, its options."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.datafile.spec import target_size
 from paimon_core.errors import hide_secrets
 from paimon_core.inspect.advice.advise import advise
+from paimon_core.inspect.advice.history_bytes import HistoryBytes
 from paimon_core.inspect.advice.report import HINT, SEVERE, WARNING
 from paimon_core.inspect.html.file_sums import FileColumns
 from paimon_core.inspect.system_tables.value_text import shown_options
@@ -17,7 +18,7 @@ from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.bucket import BUCKET
 from paimon_core.options.listing import Listed
 from paimon_core.options.lsm import COMPACTION_DELETE_RATIO_THRESHOLD, NUM_SORTED_RUN_COMPACTION_TRIGGER
-from paimon_core.options.merge import MERGE_ENGINE
+from paimon_core.options.merge import MERGE_ENGINE, RECORD_LEVEL_EXPIRE_TIME
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
@@ -25,7 +26,18 @@ from paimon_core.types.human_text import count, share, size, wall_clock
 
 MOST_COLUMNS = 100
 MOST_OPTIONS = 60
-_SYMBOLS = {SEVERE: "act", WARNING: "watch", HINT: "plain"}
+BUCKETS_SECTION, TIMELINE_SECTION, OPTIONS_SECTION = "buckets", "timeline", "options"
+"""The sections of the page to which advice and measures link."""
+_SECTIONS = {
+    **dict.fromkeys(("due-snapshots", "waiting-consumer", "ageless-tag", "many-manifests"), TIMELINE_SECTION),
+    **dict.fromkeys(
+        ("no-changelog", "never-compacted", "rewriting-deletes", "useless-option", "missing-file-index"),
+        OPTIONS_SECTION,
+    ),
+}
+"""The section for a kind of advice; other kinds are about files: `BUCKETS_SECTION`."""
+SEVERITY_SYMBOLS = {SEVERE: "act", WARNING: "watch", HINT: "plain"}
+"""The style class of the symbol of each severity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +51,48 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A health measure. ``state``: good, watch, act, or plain if no option sets a limit."""
+    """A health measure.
+
+    Args:
+        name: the name of the measure.
+        value: the measured number as text.
+        note: further numbers or the limit.
+        state: good, watch, act, or plain if no option sets a limit.
+        section: the section of the page that shows the files of this measure.
+    """
 
     name: str
     value: str
     note: str = ""
     state: str = "plain"
+    section: str = BUCKETS_SECTION
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceLine:
-    """One piece of advice. ``state``: the class of its symbol; ``command``: a shell, SQL or Python line, or empty."""
+    """One piece of advice.
+
+    Args:
+        state: the class of its symbol.
+        severity: the severity.
+        kind: the stable name of the advice.
+        scope: the part of the table.
+        text: one or two sentences.
+        measure: the measure behind the advice.
+        command: a shell, SQL or Python line, or empty.
+        also: the kinds of less urgent advice with the same command.
+        section: the section of the page that the advice is about.
+    """
 
     state: str
     severity: str
+    kind: str
     scope: str
     text: str
     measure: str
     command: str
+    also: tuple[str, ...]
+    section: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +123,9 @@ def kind_of(store: FileStore, view: str | None) -> tuple[str, ...]:
     if parts:
         facts.append(f"partitioned by {', '.join(parts)}")
     number = options.value(BUCKET)
+    buckets = count(number, "bucket") + (" a partition" if parts else "")
     facts.append(
-        count(number, "bucket") if number > 0 else "dynamic buckets" if keys and number == -1 else
+        buckets if number > 0 else "dynamic buckets" if keys and number == -1 else
         "no buckets" if number == -1 else "buckets chosen later"
     )  # fmt: skip
     if store.traits.deletion_vectors:
@@ -104,21 +141,59 @@ def kind_of(store: FileStore, view: str | None) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def tiles_of(store: FileStore, snapshot: Snapshot | None, files: FileColumns | None) -> tuple[Tile, ...]:
-    """Return the numbers of the header; ``files``: `None` if the files are not read."""
-    total = None if snapshot is None else snapshot.total_record_count
-    tiles = []
-    if total is not None:
-        tiles.append(Tile(_brief(total), "rows stored", "before merging" if store.traits.keyed else ""))
+def tiles_of(
+    store: FileStore, snapshot: Snapshot | None, files: FileColumns | None, history: HistoryBytes | None
+) -> tuple[Tile, ...]:
+    """Return the numbers of the header.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot; `None` if the table is empty.
+        files: its live files; `None` if the files are not read.
+        history: the bytes that only history needs; `None`: not measured.
+    """
+    tiles = [*_rows_tile(store, snapshot, files)]
     if files is not None:
         ready = files.ready
-        tiles.append(Tile(size(int(files.size[ready].sum())), "in data files", count(int(ready.sum()), "file")))
+        tiles.append(Tile(size(int(files.size[ready].sum())), "in live files", count(int(ready.sum()), "file")))
+    if history is not None and (history.bytes or not history.complete):
+        least = "" if history.complete else "at least "
+        tiles.append(Tile(f"{least}{size(history.bytes)}", "of history", "old snapshots, tags, branches, orphans"))
+    if files is not None:
         if store.schema.partition_keys:
             partitions = len(files.partitions)
             tiles.append(Tile(f"{partitions:,}", "partition" if partitions == 1 else "partitions"))
-        buckets = int((files.by_bucket(ready) > 0).sum())
-        tiles.append(Tile(f"{buckets:,}", "bucket" if buckets == 1 else "buckets"))
+        if store.options.value(BUCKET) <= 0:  # a fixed number is among the phrases of `kind_of`
+            buckets = int((files.by_bucket(files.ready) > 0).sum())
+            tiles.append(Tile(f"{buckets:,}", "bucket" if buckets == 1 else "buckets"))
     return tuple(tiles)
+
+
+def _rows_tile(store: FileStore, snapshot: Snapshot | None, files: FileColumns | None) -> tuple[Tile, ...]:
+    """Return the number of rows that a read returns, exactly or at most; no tile if the number is unknown."""
+    if files is None or store.traits.data_evolution:
+        total = None if snapshot is None else snapshot.total_record_count
+        return () if total is None else (Tile(_brief(total), "rows stored", "some may be hidden or merged"),)
+    visible, hidden = files.ready, hidden_rows(store, snapshot)
+    if store.traits.hides_level_0:
+        visible = visible & (files.level > 0)
+    rows = int(files.rows[visible].sum()) - (hidden or 0)
+    exact, note = hidden is not None and store.options.value(RECORD_LEVEL_EXPIRE_TIME) is None, ""
+    if store.traits.keyed:
+        merged = store.traits.deletion_vectors or bool((files.runs[files.by_bucket(files.ready) > 0] <= 1).all())
+        exact = exact and merged and bool((files.deletes[visible] == 0).all())
+        compacted = int(files.rows[visible & (files.level >= num_levels(store.options) - 1)].sum())
+        note = "" if exact or not compacted else f"{compacted:,} on the last level"
+    text = _brief(rows) if exact else f"at most {_brief(rows)}"
+    return (Tile(text, "row" if rows == 1 else "rows", note),)
+
+
+def hidden_rows(store: FileStore, snapshot: Snapshot | None) -> int | None:
+    """Return the number of rows that deletion vectors hide; `None`: unknown, because a vector has no number of rows."""
+    if not store.traits.deletion_vectors:
+        return 0
+    numbers = [r.cardinality for e in vector_entries(store, snapshot) for r in e.deletion_ranges or ()]
+    return None if None in numbers else sum(number or 0 for number in numbers)
 
 
 def _brief(number: int) -> str:
@@ -190,20 +265,32 @@ def _of_small_files(store: FileStore, files: FileColumns) -> list[Measure]:
 
 
 def advice_of(store: FileStore, snapshot: Snapshot | None) -> tuple[AdviceLine, ...]:
-    """Return the advice about the newest snapshot, the most urgent first; no advice about an older snapshot."""
+    """Return the advice about the newest snapshot, the most urgent first; no advice about an older snapshot.
+
+    Advice with the command of more urgent advice becomes a part of it: `AdviceLine.also`.
+    """
     if snapshot is None or store.snapshots.latest_id() != snapshot.id:
         return ()
-    return tuple(
-        AdviceLine(
-            _SYMBOLS[advice.severity],
+    lines: list[AdviceLine] = []
+    for advice in advise(store):
+        command = hide_secrets(advice.command or advice.sql or advice.python or "")
+        same = next((at for at, line in enumerate(lines) if command and line.command == command), None)
+        if same is not None:
+            lines[same] = replace(lines[same], also=tuple(dict.fromkeys((*lines[same].also, advice.kind))))
+            continue
+        line = AdviceLine(
+            SEVERITY_SYMBOLS[advice.severity],
             advice.severity,
+            advice.kind,
             str(advice.scope),
             hide_secrets(advice.text),
             str(advice.measure),
-            hide_secrets(advice.command or advice.sql or advice.python or ""),
+            command,
+            (),
+            _SECTIONS.get(advice.kind, BUCKETS_SECTION),
         )
-        for advice in advise(store)
-    )
+        lines.append(line)
+    return tuple(lines)
 
 
 def columns_of(store: FileStore) -> tuple[Column, ...]:

@@ -74,6 +74,8 @@ class Storage:
     buckets: int
     order: str
     """The order in which the buckets were chosen."""
+    first_key: str
+    """The first column of the keys by which files are sorted; empty for a table without a primary key."""
 
 
 def storage_of(store: FileStore, files: FileColumns) -> Storage:
@@ -97,6 +99,7 @@ def storage_of(store: FileStore, files: FileColumns) -> Storage:
         cards,
         len(ready),
         "most sorted runs first" if keyed else "most small files first",
+        store.schema.trimmed_primary_keys[0] if keyed else "",
     )
 
 

@@ -1,7 +1,6 @@
 """A chart of the merge tree of one bucket: a strip for each sorted run, a bar for each file, along the sorted keys.
 
-The horizontal axis has one step for each distinct first or last key of a file. It shows which files overlap, for keys
-of any type, but not how many rows a range holds.
+The horizontal axis shows which files overlap, for keys of any type: see `key_axis`.
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import pyarrow as pa
 from paimon_core.errors import PaimonError
 from paimon_core.inspect.html.chart import Bar, divided
 from paimon_core.inspect.html.file_sums import FileColumns
+from paimon_core.inspect.html.key_axis import KeyAxis, axis_of
 from paimon_core.lsm.intervals import ranks
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.store.file_store import FileStore
@@ -52,6 +52,8 @@ class Tree:
     depth_height: int
     low: str
     high: str
+    scaled: bool
+    """True if positions are proportional to the first key column; False if they only show the order of the keys."""
 
 
 def tree_of(store: FileStore, files: FileColumns, positions: Positions, trigger: int) -> Tree:
@@ -68,8 +70,8 @@ def tree_of(store: FileStore, files: FileColumns, positions: Positions, trigger:
     )
     ranked = ranks(keys)
     low, high = ranked[: len(positions)], ranked[len(positions) :]
-    steps = int(ranked.max()) + 1
-    picture = _Picture(files, positions, low, high, steps, _texts(store, keys))
+    axis = axis_of(ranked, low, high, keys.column(0), store.schema.key_fields[0].type)
+    picture = _Picture(files, positions, low, high, axis, key_texts(store, keys))
     levels = files.level[positions]
     newest_first = np.lexsort((files.created[positions], files.sequence[positions]))[::-1]
     unsorted = newest_first[levels[newest_first] == 0]
@@ -95,7 +97,7 @@ def tree_of(store: FileStore, files: FileColumns, positions: Positions, trigger:
         bars = picture.bars([part.tolist() for part in parts], kind, y, _THICK)
         strips.append(Strip(f"L{level}", size(int(files.size[positions[members]].sum())), y, _THICK, bars))
         y += _THICK + _GAP
-    depth, deepest = _depth(low, high, steps, trigger)
+    depth, deepest = _depth(low, high, axis, trigger)
     first, last = int(np.argmin(low)), int(np.argmax(high))
     return Tree(
         tuple(strips),
@@ -105,6 +107,7 @@ def tree_of(store: FileStore, files: FileColumns, positions: Positions, trigger:
         _DEPTH,
         picture.texts[first],
         picture.texts[len(positions) + last],
+        axis.scaled,
     )
 
 
@@ -116,7 +119,7 @@ class _Picture:
     chosen: Positions
     low: Positions
     high: Positions
-    steps: int
+    axis: KeyAxis
     texts: Sequence[str]
 
     def bars(self, groups: Sequence[Sequence[int]], kind: str, y: int, height: int) -> tuple[Bar, ...]:
@@ -125,7 +128,6 @@ class _Picture:
 
     def _bar(self, group: Sequence[int], kind: str, y: int, height: int) -> Bar:
         first, last = group[0], group[-1]
-        start, end = int(self.low[first]), int(self.high[last]) + 1
         deletes = int(np.maximum(self.files.deletes[self.chosen[group]], 0).sum())
         lines = [
             *described(self.files, self.chosen[group]),
@@ -133,15 +135,22 @@ class _Picture:
             f"to {short(self.texts[len(self.chosen) + last], 80)}",
             count(deletes, "row of kind -D or -U", "rows of kind -D or -U") if deletes else "",
         ]
-        x, width = _percent(start, self.steps), _percent(end - start, self.steps)
+        x, width = self.axis.span(int(self.low[first]), int(self.high[last]))
         return Bar(f"{kind} del" if deletes else kind, x, width, y, height, tuple(line for line in lines if line))
 
     def overlaid(self, members: Positions, y: int, height: int) -> tuple[Bar, ...]:
         """Return bars for runs that overlap each other, darker where more runs overlap."""
-        bars, _ = _depth(self.low[members], self.high[members], self.steps, 1)
+        if self.axis.scaled:
+            parts = divided(members[np.argsort(self.low[members], kind="stable")], MOST_BARS)
+            return tuple(self._pale(part, y, height) for part in parts)
+        bars, _ = _depth(self.low[members], self.high[members], self.axis, 1)
         return tuple(
             Bar(f"l0 o{max(1, round(4 * bar.height / _DEPTH))}", bar.x, bar.width, y, height, bar.lines) for bar in bars
         )
+
+    def _pale(self, members: Positions, y: int, height: int) -> Bar:
+        x, width = self.axis.span(int(self.low[members].min()), int(self.high[members].max()))
+        return Bar("l0 o1", x, width, y, height, (count(len(members), "run"),))
 
 
 def described(files: FileColumns, members: Positions) -> list[str]:
@@ -158,39 +167,39 @@ def described(files: FileColumns, members: Positions) -> list[str]:
     ]
 
 
-def _depth(low: Positions, high: Positions, steps: int, least_top: int) -> tuple[tuple[Bar, ...], int]:
+def _depth(low: Positions, high: Positions, axis: KeyAxis, least_top: int) -> tuple[tuple[Bar, ...], int]:
     """Return bars for the number of files at each key, and the largest number; adjacent equal bars are joined.
 
     A bar of ``least_top`` files has the full height if no bar counts more files.
     """
+    steps = len(axis.starts)
     change = np.bincount(low, minlength=steps + 1) - np.bincount(high + 1, minlength=steps + 1)
     depth = np.cumsum(change)[:steps]
-    cells = np.arange(min(steps, MOST_BARS)) * steps // min(steps, MOST_BARS)
+    most = int(depth.max())
+    if axis.scaled:  # a bar counts the files between two keys; a file with one key is not between two keys
+        depth = (np.cumsum(np.bincount(low, minlength=steps) - np.bincount(high, minlength=steps)))[: steps - 1]
+    cells = np.arange(min(len(depth), MOST_BARS)) * len(depth) // min(len(depth), MOST_BARS)
     coarse = np.maximum.reduceat(depth, cells)
     starts = np.flatnonzero(run_starts(coarse))
-    ends = [*cells[starts[1:]].tolist(), steps]
-    most = int(depth.max())
+    ends = [*cells[starts[1:]].tolist(), len(depth)]
     bars = []
     for at, end in zip(starts.tolist(), ends, strict=True):
         number = int(coarse[at])
         if number:
             height = round(_DEPTH * number / max(most, least_top), 1)
-            x, width = _percent(int(cells[at]), steps), _percent(end - int(cells[at]), steps)
+            x, width = axis.span(int(cells[at]), end if axis.scaled else end - 1)
             bars.append(Bar("depth", x, width, round(_DEPTH - height, 1), height, (count(number, "run"),)))
     return tuple(bars), most
 
 
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / whole, 2)
-
-
-def _texts(store: FileStore, keys: pa.RecordBatch) -> list[str]:
+def key_texts(store: FileStore, keys: pa.RecordBatch) -> list[str]:
     """Return the keys as texts, with commas between columns."""
-    columns = [_column_texts(keys.column(i), field.type) for i, field in enumerate(store.schema.key_fields)]
+    columns = [column_texts(keys.column(i), field.type) for i, field in enumerate(store.schema.key_fields)]
     return [", ".join(values) for values in zip(*columns, strict=True)]
 
 
-def _column_texts(values: pa.Array, kind: DataType) -> list[str]:
+def column_texts(values: pa.Array, kind: DataType) -> list[str]:
+    """Return the values of a column as texts; ``kind``: the type of the column."""
     if isinstance(kind, AtomicType) and kind.root not in BINARY_ROOTS:
         try:
             return ["NULL" if text is None else text for text in cast_array(values, kind, STRING).to_pylist()]

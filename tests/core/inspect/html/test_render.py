@@ -22,14 +22,16 @@ from tests.support.tables import append_table, keyed_table, orders
 
 
 class Structure(HTMLParser):
-    """The elements of a page with the names of their attributes."""
+    """The elements of a page with the names of their attributes, the targets of its links, and its ids."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
-        self.elements, self.text = [], []
+        self.elements, self.text, self.links, self.ids = [], [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.links += [value for name, value in attrs if name == "href"]
+        self.ids += [value for name, value in attrs if name == "id"]
 
     def handle_data(self, data):
         self.text.append(data)
@@ -44,18 +46,21 @@ def structure(text):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    return structure(summary_document(table_summary(named_table(tmp_path_factory.mktemp("plain"), "plain")))).elements
+    table = named_table(tmp_path_factory.mktemp("plain"), "plain")
+    return structure(summary_document(table_summary(table, rows=2))).elements
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_name_changes_no_element_of_page(tmp_path, plain, kind):
     name = HOSTILE[kind]
-    page = table_summary(named_table(tmp_path, name))
+    page = table_summary(named_table(tmp_path, name), rows=2)
     assert page.errors == ()
     text = summary_document(page)
     actual = structure(text)
     assert actual.elements == plain
-    assert not {tag for tag, _ in actual.elements} & {"script", "img", "iframe", "object", "link", "a", "base"}
+    assert not {tag for tag, _ in actual.elements} & {"script", "img", "iframe", "object", "link", "base"}
+    assert {link.removeprefix("#") for link in actual.links} <= set(actual.ids)
+    assert all(re.fullmatch("pmn-[0-9a-f]{10}-[a-z0-9-]+", name) for name in actual.ids)
     assert not [names for _, names in actual.elements if any(one.startswith("on") for one in names)]
     assert text.isprintable() or not {c for c in text if not c.isprintable()} - {"\n"}
     assert len(text) < 60_000
@@ -90,9 +95,14 @@ def test_look_stays_inside_of_page(tmp_path):
     selectors = [one.strip() for rule in re.findall(r"([^{}]+)\{", flat) for one in re.split(r",(?![^(]*\))", rule)]
     assert len(selectors) > 50
     assert not [one for one in selectors if ".pmn" not in one]
-    assert " id=" not in text  # two pages of one notebook cannot clash
     assert "url(" not in text
     assert "http" not in text.replace("Content-Security-Policy", "")
+
+
+def test_pages_of_one_notebook_have_different_ids(tmp_path):
+    pages = [structure(summary_html(table_summary(keyed_table(tmp_path / name)))) for name in "ab"]
+    assert not set(pages[0].ids) & set(pages[1].ids)
+    assert len(set(pages[0].ids)) == len(pages[0].ids) > 1
 
 
 def test_every_kind_of_bar_has_look(tmp_path):

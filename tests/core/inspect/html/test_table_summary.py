@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.made_up import COLUMNS, Maker
-from paimon_core import Schema, Table
+from paimon_core import AddColumn, InvalidInputError, Schema, Table
 from paimon_core.inspect.html.fact_lines import MOST_COLUMNS
 from paimon_core.inspect.html.render import summary_document
 from paimon_core.inspect.html.storage import MOST_BUCKETS, MOST_PARTITIONS
 from paimon_core.inspect.html.tree import MOST_BARS, MOST_STRIPS
 from paimon_core.table import table_summary
+from paimon_core.types.datatype import INT
 from paimon_core.types.human_text import count, share, short, size, wall_clock
 from tests.support.tables import append_table, keyed_table, orders
 
@@ -45,14 +46,28 @@ def test_tree_shows_runs_newest_first_over_order_of_keys(tmp_path):
     assert (card.runs, card.files, card.rows) == (3, 3, 5)
     tree = card.tree
     assert [strip.label for strip in tree.strips] == ["L0 × 2", "", "L5"]
-    # the keys 1, 2, 4, 9 are four steps of 25 percent
+    assert tree.scaled  # key 1 at 0 %, key 9 at 100 %
     assert [spans(strip.bars) for strip in tree.strips] == [
-        [("l0 del", 25.0, 50.0)],
-        [("l0", 50.0, 100.0)],
-        [("deep", 0.0, 75.0)],
+        [("l0 del", 12.5, 12.9)],
+        [("l0", 37.5, 100.0)],
+        [("deep", 0.0, 37.5)],
     ]
     assert (tree.low, tree.high, tree.deepest) == ("1", "9", 2)
-    assert [(bar.x, bar.lines[0]) for bar in tree.depth] == [(0.0, "1 run"), (25.0, "2 runs"), (75.0, "1 run")]
+    assert [(bar.x, bar.width, bar.lines[0]) for bar in tree.depth] == [(0.0, 100.0, "1 run")]
+
+
+def test_tree_of_texts_and_of_skewed_keys_has_one_step_for_each_bound(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    for low, high in ((1, 40), (20, 60), (50, 90), (10**12, 10**12 + 1)):  # one file far from all others
+        table.write(orders((low, "a", 0), (high, "b", 0)))
+    tree = only_card(table).tree
+    assert not tree.scaled
+    assert spans(tree.strips[0].bars) == [("l0", 75.0, 100.0)]
+    assert "not to scale" in summary_document(table_summary(table))
+    schema = pa.schema([pa.field("k", pa.string(), nullable=False)])
+    texts = keyed_table(tmp_path / "texts", schema, ("k",), bucket="1")
+    texts.write(pa.table({"k": ["a", "b"]}, schema=schema))
+    assert not only_card(texts).tree.scaled
 
 
 def test_bucket_of_many_runs_has_few_bars_and_counts_all(tmp_path):
@@ -92,7 +107,9 @@ def test_advice_is_shown_for_newest_snapshot_only(tmp_path):
     given = table.advice()
     assert given
     page = table_summary(table)
-    assert [(one.severity, one.text) for one in page.advice.value] == [(one.severity, one.text) for one in given]
+    lines = page.advice.value
+    assert [(one.severity, one.text) for one in lines] == [(one.severity, one.text) for one in given[:1]]
+    assert (lines[0].kind, lines[0].also) == ("compaction-backlog", ("never-compacted",))  # both say: compact
     text = summary_document(page)
     assert html.escape(page.advice.value[0].command)[:40] in text
     older = table_summary(table, snapshot_id=3)
@@ -181,6 +198,84 @@ def test_timeline_has_last_snapshots_and_names_that_keep_them(tmp_path, monkeypa
     assert line.columns[-1].shown
     assert line.columns[0].lines[0] == "snapshot 4: APPEND"
     assert line.columns[0].lines[2:4] == ("+1 rows, 4 in total", "+1 file, -0 files")
+    assert line.scale == "largest change: +1 rows"
+    rows, sizes = line.growth
+    assert [bar.lines for bar in rows.bars][::5] == [("snapshot 4: 4",), ("snapshot 9: 9",)]
+    assert sizes.bars[-1].lines == (f"snapshot 9: {table_summary(table).tiles.value[1].value}",)
+    assert [bar.height for bar in sizes.bars] == sorted(bar.height for bar in sizes.bars)
+
+
+def test_heights_of_timeline_are_square_roots_unless_changes_are_skewed(tmp_path):
+    heights = []
+    for name, rows in (("even", (1, 100)), ("skewed", (1, 10_000))):
+        table = append_table(tmp_path / name)
+        for number in rows:
+            table.write(orders(*((key, "v", 0) for key in range(number))))
+        line = table_summary(table).timeline.value
+        heights.append([column.height for column in line.columns])
+        assert line.scale == f"largest change: +{rows[1]:,} rows" + (
+            ", logarithmic heights" if name == "skewed" else ""
+        )
+    assert heights == [[5.2, 52], [3.9, 52]]
+
+
+def test_rows_are_exact_or_at_most(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    table.write(orders((1, "a", 0), (2, "b", 0)))
+    assert rows_tile(table) == ("2", "rows", "")
+    table.write(orders((1, "a", 1)))
+    assert rows_tile(table) == ("at most 3", "rows", "")
+    table.with_options({"write-only": "false"}).compact(full=True)
+    assert rows_tile(table) == ("2", "rows", "")
+    table.write(orders((1, "a", 2)), row_kinds=["-D"])
+    assert rows_tile(table) == ("at most 3", "rows", "2 on the last level")
+    vectors = append_table(tmp_path / "v", **{"deletion-vectors.enabled": "true"})
+    vectors.write(orders((1, "v", 1), (2, "v", 1)))
+    vectors.delete("id = 2")
+    assert rows_tile(vectors) == ("1", "row", "")
+    hidden = keyed_table(tmp_path / "h", bucket="1", write_only="true", **{"deletion-vectors.enabled": "true"})
+    hidden.write(orders((1, "a", 0)))
+    assert rows_tile(hidden) == ("0", "rows", "")
+    assert hidden.to_arrow().num_rows == 0
+
+
+def rows_tile(table):
+    tile = table_summary(table).tiles.value[0]
+    return tile.value, tile.name, tile.note
+
+
+def test_bytes_of_history_are_those_of_replaced_files(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    table.write(orders((1, "a", 0)))
+    assert not [tile for tile in table_summary(table).tiles.value if tile.name == "of history"]
+    replaced = sum(file.file_size for split in table.scan().plan().splits for file in split.files)
+    table.overwrite(orders((2, "b", 0)))
+    (tile,) = [tile for tile in table_summary(table).tiles.value if tile.name == "of history"]
+    assert tile.value == size(replaced)
+    assert not [tile for tile in table_summary(table, snapshot_id=1).tiles.value if tile.name == "of history"]
+
+
+def test_page_shows_rows_on_request_only(tmp_path):
+    table = append_table(tmp_path / "t", pa.schema([("n", pa.int64()), ("s", pa.string()), ("b", pa.binary())]))
+    table.write(pa.table({"n": [1, None, 3], "s": ["<i>", None, "x"], "b": [b"\xff", None, b""]}))
+    assert table.page().summary.preview is None
+    page = table.page(rows=2)
+    preview = page.summary.preview.value
+    assert (preview.names, preview.right) == (("n", "s", "b"), (True, False, False))
+    assert preview.rows == (("1", "<i>", "ff"), (None, None, None))
+    assert "&lt;i&gt;" in page.html()
+    page.write(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html()
+    for rows in (-1, 101):
+        with pytest.raises(InvalidInputError, match="from 0 to 100 rows"):
+            table.page(rows)
+    table.alter([AddColumn("late", INT)])
+    assert Table.open(table.path).page(1, snapshot_id=1).summary.preview.value.names == ("n", "s", "b")
+    file = next(Path(table.path).glob("bucket-*/*.parquet"))
+    file.unlink()
+    broken_page = table.page(1)
+    assert broken_page.errors
+    assert broken_page.summary.storage.value is not None
 
 
 def test_time_travel_shows_older_snapshot(tmp_path):
