@@ -6,18 +6,24 @@ functions. The compiler checks the names that the Java classes in ``paimon_spark
 """
 
 import json
+import logging
+import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from py4j.protocol import EMPTY_RESPONSE, Py4JNetworkError
+from py4j.protocol import EMPTY_RESPONSE, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -73,6 +79,96 @@ def check_names(spark: SparkSession, names: Any, required: Mapping[str, Iterable
 def is_classic(spark: SparkSession) -> bool:
     """Return True if the session runs in a JVM of this process, False for Spark Connect."""
     return hasattr(spark, "_jsparkSession")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPython:
+    """An interpreter that a local session runs workers with.
+
+    Args:
+        command: the name or path.
+        variable: the environment variable that sets it.
+        environment: the environment of its processes.
+        directory: the working directory of its processes.
+    """
+
+    command: str
+    variable: str
+    environment: Mapping[str, str]
+    directory: str
+
+
+def worker_pythons(context: SparkContext) -> Sequence[WorkerPython]:
+    """Return the interpreters that run workers of a local context: for data sources, and for functions.
+
+    Returns `()` for other masters, and if Spark sends files to workers, which may contain packages.
+    """
+    conf = context.getConf()
+    sent = ("spark.submit.pyFiles", "spark.archives", "spark.files", "spark.jars.packages")
+    if (
+        not re.fullmatch(r"local(\[.*\])?", context.master or "")
+        or context._python_includes
+        or any(map(conf.get, sent))
+    ):
+        return ()
+    java: Any = context._jvm
+    system = java.java.lang.System
+    environment = {str(key): str(value) for key, value in system.getenv().items()}
+    shared = filter(None, [conf.get("spark.executorEnv.PYTHONPATH"), environment.get("PYTHONPATH")])
+    environment["PYTHONPATH"] = os.pathsep.join(shared)
+    variable = next((name for name in ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON") if name in environment), "")
+    sources = WorkerPython(
+        environment.get(variable, "python3"),
+        variable or "PYSPARK_PYTHON",
+        environment,
+        str(system.getProperty("user.dir")),
+    )
+    return sources, replace(sources, command=context.pythonExec, variable="PYSPARK_PYTHON")
+
+
+def builder_settings(builder: SparkSession.Builder) -> dict[str, str]:
+    """Return the settings of a builder, of a classic session or of Connect."""
+    return {str(key): str(value) for key, value in vars(builder).get("_options", {}).items()}
+
+
+def has_context() -> bool:
+    """Return True if a classic session runs in this process."""
+    return SparkContext._active_spark_context is not None
+
+
+_RAISED = ("executor.Executor", "scheduler.TaskSetManager", "sql.execution.datasources.v2")
+"""The loggers of Java whose errors a local session also raises."""
+_CONTEXT_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""The loggers of PySpark for errors that it also raises."""
+
+
+def quiet_raised_errors(spark: SparkSession) -> None:
+    """Let a session not log errors that it also raises: in Python, and, for a classic session, in the JVM."""
+    for name in _CONTEXT_LOGGERS:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    if is_classic(spark):
+        log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+        for name in _RAISED:
+            log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
+
+
+def java_connector_catalogs(spark: SparkSession) -> dict[str, str]:
+    """Return the catalogs of a classic session that settings assign to the Java connector, if its jar is missing.
+
+    The values are the warehouses; empty: not set.
+    """
+    prefix, settings = "spark.sql.catalog.", spark.conf.getAll
+    java: Any = spark.sparkContext._jvm
+    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+    catalogs: dict[str, str] = {}
+    for key, value in settings.items():
+        name = key.removeprefix(prefix)
+        if key.startswith(prefix) and "." not in name and value.startswith("org.apache.paimon.spark."):
+            try:
+                loader.loadClass(value)
+            except Py4JJavaError:
+                catalogs[name] = settings.get(f"{key}.warehouse", "")
+    return catalogs
 
 
 def gateway_of(spark: SparkSession) -> object:
@@ -216,6 +312,7 @@ def planned_read(source: DataSource, columns: StructType, reader: DataSourceRead
 
 _convert_exception: Any = vars(captured).get("convert_exception")
 _TRANSLATIONS: list[Callable[[Any], Exception | None]] = []
+_ADVISERS: list[Callable[[captured.CapturedException, str], str | None]] = []
 
 
 def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
@@ -229,9 +326,33 @@ def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
         vars(captured)["convert_exception"] = _converted
 
 
+def advise_on_java_errors(advise: Callable[[captured.CapturedException, str], str | None]) -> None:
+    """Let PySpark's errors end their first line with advice. A second call with the same function changes nothing.
+
+    Args:
+        advise: returns the advice on an error with this text, a sentence; `None`: no advice.
+    """
+    if _convert_exception is not None and advise not in _ADVISERS:
+        _ADVISERS.append(advise)
+        vars(captured)["convert_exception"] = _converted
+
+
+def _with_advice(error: captured.CapturedException) -> None:
+    """Add the advice of `advise_on_java_errors` to the first line of an error. An adviser that fails adds nothing."""
+    text = error._desc or ""
+    for advise in _ADVISERS:
+        with suppress(Exception):
+            advice = advise(error, text)
+            if advice is not None:
+                end = len(re.split(r" SQLSTATE:|\n", text, maxsplit=1)[0])
+                error._desc = f"{text[:end].rstrip()} {advice}{text[end:]}"
+                return
+
+
 def _converted(error: Any) -> Any:
-    """Return the error that PySpark raises for a Java exception; see `translate_java_errors`."""
+    """Return the error that PySpark raises for a Java exception: see the two functions above."""
     converted = _convert_exception(error)
+    _with_advice(converted)
     if isinstance(converted, captured.AnalysisException):
         return converted
     return next((translated for translate in _TRANSLATIONS if (translated := translate(error)) is not None), converted)

@@ -54,6 +54,7 @@ WRITE_OPTIONS = {
     "write.merge-schema": "true appends to the table the columns of the rows that it lacks",
     "write.merge-schema.type-widening": "true also widens a column to a type that holds old and new values",
     "write.merge-schema.explicit-cast": "true also gives a column the type of the rows, even if old values lose a part",
+    "write.missing-columns": "an upsert whose rows lack columns: warn (the default), null (no warning) or fail",
     "write.stream.on-doubt": "for a repeated batch that may have been committed already: fail, commit or skip",
 }
 PROPERTY = "snapshot-property."
@@ -106,6 +107,15 @@ _NOT_YET = {
 }
 
 
+SPARK_CATALOG = (
+    "Spark's own catalog cannot hold a Paimon table: for names in SQL and saveAsTable call paimon_spark.catalog(spark, "
+    "'paimon', warehouse='/warehouse'), and name the table paimon.<database>.<table>"
+)
+"""The advice for a table that a statement puts into Spark's own catalog."""
+_PROPERTIES = {"owner", "location", "provider", "external", "is_managed_location"}
+"""Properties that Spark gives to tables of its own catalog, and passes as options."""
+
+
 def canonical(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options under their canonical names. Raise InvalidInputError for an option with two values."""
     named: dict[str, str] = {}
@@ -121,9 +131,12 @@ def canonical(options: Mapping[str, str]) -> dict[str, str]:
 def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
     """Raise InvalidInputError for a name that is neither in `ours` nor a table option; suggest the closest name.
 
-    Raises UnsupportedError for an option of another connector that is not supported yet.
+    Raises UnsupportedError for an option of another connector that is not supported yet, InvalidInputError for a
+    property of a table in Spark's own catalog.
     """
     for key in (key for key in named if key not in ours):
+        if key in _PROPERTIES:
+            raise InvalidInputError(SPARK_CATALOG)
         for pattern, feature in _NOT_YET.items():
             if pattern.fullmatch(key):
                 raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")

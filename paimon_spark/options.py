@@ -9,7 +9,7 @@ name.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from paimon_core import SystemTable, Table, TableLocation
 from paimon_core.engine import (
@@ -41,6 +41,7 @@ from paimon_spark.option_names import (
     OTHER_ENDS,
     PROPERTY,
     READ_OPTIONS,
+    SPARK_CATALOG,
     STREAM_OPTIONS,
     STREAM_STARTS,
     STREAMS_ONLY,
@@ -54,6 +55,7 @@ from paimon_spark.option_names import (
 )
 from paimon_spark.times import zoned_times
 
+MissingColumns: TypeAlias = Literal["warn", "null", "fail"]
 _OF_CHANGES = {*ENDS, *OTHER_ENDS, "read.changelog", "read.ignore-deletes"}
 _WITH_CHANGES = {AUDIT_LOG.name, BINLOG.name}
 _BATCH_MODES = {
@@ -162,6 +164,7 @@ class WriteRequest(_Request):
     `dynamic`: True: mode overwrite replaces the partitions in the data; False: it replaces the whole table, or
     `partition`, whose values are texts. With `version` the write is idempotent: version N of `commit_user` is committed
     at most once. `started_from`: the snapshot from which the rows were read. `properties`: properties of the snapshot.
+    `missing_columns`: the result of an upsert whose rows lack columns: a warning, NULL without a warning, or an error.
     `merge_rules`: the schema changes that the write may make; `None`: the rows must have the columns of the table.
     """
 
@@ -176,6 +179,7 @@ class WriteRequest(_Request):
     partition: Spec | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     merge_rules: MergeRules | None = None
+    missing_columns: MissingColumns = "warn"
 
 
 def read_request(options: Mapping[str, str]) -> ReadRequest:
@@ -357,6 +361,7 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
             "options 'snapshot-property.<name>' together with 'txnVersion' are not supported yet: leave one out"
         )
     merge_rules = pop_merge_rules(named)
+    missing_columns = cast(MissingColumns, pop(named, "write.missing-columns", enum("warn", "null", "fail"), "warn"))
     reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)
     if reading is not None:
         raise InvalidInputError(f"option {reading!r} is for reads: a write follows the newest snapshot; leave it out")
@@ -375,6 +380,7 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
         partition=partition,
         properties=properties,
         merge_rules=merge_rules,
+        missing_columns=missing_columns,
     )
 
 
@@ -448,11 +454,7 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
         directory = f"{warehouse.rstrip('/')}/{name.database}.db/{name.table}"
         location = TableLocation(directory, name.branch, name.system_table)
     else:
-        raise InvalidInputError(
-            "no table is named: pass its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
-            "options 'warehouse' and 'table'. Spark drops the options of CREATE TABLE ... USING paimon OPTIONS: use "
-            "CREATE TEMPORARY VIEW instead"
-        )
+        raise InvalidInputError(f"no table is named: pass its path to load() or save(). {SPARK_CATALOG}")
     if branch is not None and location.branch not in (None, branch):
         raise InvalidInputError(
             f"option 'branch' is {branch!r}, but the table's name has branch {location.branch!r}: keep one"

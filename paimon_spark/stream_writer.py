@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from paimon_core import Table
 from paimon_core.engine import IdempotentCommits
 from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedError
+from paimon_spark.missing_columns import check_missing_columns
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
 from paimon_spark.worker_log import log_metrics
@@ -44,6 +45,8 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
         self._table, self._request = table, request
         self._job = WriteJob(table, request, schema, overwrite)
+        if not overwrite:
+            check_missing_columns(table, request, schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """Write the rows of one task."""

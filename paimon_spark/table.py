@@ -53,6 +53,7 @@ from paimon_spark.row_level.target import Target
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame
 from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone
+from paimon_spark.worker_python import check_worker_python
 
 _MIN_TASKS = "read.min-tasks"
 
@@ -80,7 +81,11 @@ class PaimonTable(MaintainedTable):
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """Return the table in the directory `path`, for `spark`; `options`: read options and storage options."""
+        """Return the table in the directory `path`, for `spark`; `options`: read options and storage options.
+
+        Raises MissingDependencyError if the workers of a local session lack this package.
+        """
+        check_worker_python(spark)
         read_options = in_session_zone({**options, "path": path}, lambda: spark)
         return cls(spark, read_request(read_options).address, read_options)
 

@@ -33,7 +33,8 @@ from paimon_core.options.option import Option
 from paimon_core.types.columns import find_column
 from paimon_spark.clustered import find_shuffle
 from paimon_spark.merge_schema import merge_columns
-from paimon_spark.options import WriteRequest, with_changed_options
+from paimon_spark.missing_columns import check_missing_columns
+from paimon_spark.options import TableAddress, WriteRequest, with_changed_options
 from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
 from paimon_spark.worker_log import log_metrics
@@ -49,14 +50,21 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
     name other keys, partitions or buckets than the table has.
     """
     address = request.address
-    try:
-        table = address.open()
-    except NotFoundError:
-        if address.branch is not None:
-            raise
+    table = _existing_table(address)
+    if table is None:  # outside of an except clause: an error of the new table has no cause
         new = _new_schema(request, schema)
         table = Table.create(address.path, new, address.storage_options, ignore_if_exists=True)
     return prepared_table(table, request, schema)
+
+
+def _existing_table(address: TableAddress) -> Table | None:
+    """Return the table at an address; `None` if it is missing. Raises NotFoundError for a missing branch."""
+    try:
+        return address.open()
+    except NotFoundError:
+        if address.branch is not None:
+            raise
+        return None
 
 
 def prepared_table(table: Table, request: WriteRequest, schema: StructType) -> Table:
@@ -141,6 +149,8 @@ class PaimonWriter(DataSourceArrowWriter):
             replaced if replaced is not None else DYNAMIC if request.dynamic else spec
         )
         self._job = WriteJob(table, request, schema, overwrite, single)
+        if not overwrite:
+            check_missing_columns(table, request, schema)
         self._request = request
         version, commits = request.version, self._numbered()
         self._committed = version is not None and commits is not None and commits.is_committed(version)

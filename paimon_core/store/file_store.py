@@ -317,10 +317,25 @@ def _unfinished(root: str) -> NotFoundError:
     )
 
 
+def _contents(io: FileIO, root: str) -> str:
+    """Return what a directory has instead of a table, with advice and a semicolon; empty: nothing that is known."""
+    try:
+        entries = io.list(root)
+    except OSError:  # the error of the missing table matters more
+        return ""
+    databases = sorted(entry.name for entry in entries if entry.is_directory and entry.name.endswith(".db"))
+    if databases:
+        return f"it is a warehouse, name a table as in {join(root, databases[0])}/<table>; "
+    formats = {entry.name.rpartition(".")[2].lower() for entry in entries if not entry.is_directory}
+    data = next((name for name in ("parquet", "orc", "avro") if name in formats), None)
+    return "" if data is None else f"it has {data} files without a table, which import_table copies into a table; "
+
+
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:
     if branch != MAIN_BRANCH and Schemas(io, root).ids():
         names = listed_names(branch, list_branches(io, root))
         return NotFoundError(f"no branch {branch!r} in the table at {root}; there are {names}")
     return NotFoundError(
-        f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}"
+        f"no table at {root}: {_contents(io, root)}there is no schema file in "
+        f"{join(branch_directory(root, branch), 'schema')}"
     )

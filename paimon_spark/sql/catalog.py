@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core import FileSystemCatalog, Schema, StagedTable, SystemTable, Table, TableSchema
-from paimon_core.engine import AUDIT_LOG, AnyTable, Identifier, check_name, open_any, read_only, split_name
+from paimon_core.engine import AUDIT_LOG, AnyTable, FileIO, Identifier, check_name, open_any, read_only, split_name
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -20,6 +20,8 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
+from paimon_core.options import warn_once
+from paimon_spark.error_advice import advise_on_errors
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
 from paimon_spark.sql.bridge.conversions import java_array, text_array
@@ -29,7 +31,7 @@ from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
 from paimon_spark.sql.ddl.alter import schema_changes
-from paimon_spark.sql.ddl.databases import DatabaseHandler, same_directory
+from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, DatabaseHandler, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.staged import StagedHandler
@@ -37,6 +39,7 @@ from paimon_spark.sql.statements.parser import install_parser
 from paimon_spark.sql.statements.procedures import list_procedures, load_procedure
 from paimon_spark.sql.system_table import SystemTableHandler, check_time_travel
 from paimon_spark.sql.table import TableHandler
+from paimon_spark.worker_python import check_worker_python
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = (
@@ -50,8 +53,12 @@ _CAPABILITIES = (
     "OVERWRITE_DYNAMIC",
 )
 _READS = ("BATCH_READ", "MICRO_BATCH_READ")
-_DEFAULT_DATABASE = "default"
 _DATA_SOURCE = "paimon"
+NEEDS_CLASSIC = (
+    "a catalog needs a classic session, but this is a Spark Connect session: use spark.read.format('paimon') and "
+    "paimon_spark.PaimonTable.forPath"
+)
+"""The error for a catalog over Spark Connect."""
 
 
 def catalog(
@@ -66,7 +73,8 @@ def catalog(
     """Install a catalog, whose tables have names like ``<name>.<database>.<table>`` in SQL and in Spark's methods.
 
     The catalog is visible in all sessions of the application, including the sessions that streaming queries clone. From
-    then on, Ctrl-C also cancels running jobs. The database ``default`` is created if it is missing.
+    then on, Ctrl-C also cancels running jobs. The database ``default`` is created if it is missing. If the directory of
+    the warehouse does not exist, a warning says so, and the first CREATE makes both.
 
     Args:
         spark: a classic session.
@@ -76,17 +84,16 @@ def catalog(
         storage_options: options of the file system.
         options: ``table-default.<option>`` and other options of the catalog.
 
-    Raises UnsupportedError for a session of Spark Connect.
+    Raises UnsupportedError for a session of Spark Connect, MissingDependencyError if the workers of a local session
+    lack this package.
     """
     if not isinstance(spark, SparkSession) or not is_classic(spark):
-        raise UnsupportedError(
-            "a catalog needs a classic session, but this is a Spark Connect session: use "
-            "spark.read.format('paimon') and paimon_spark.PaimonTable.forPath"
-        )
+        raise UnsupportedError(NEEDS_CLASSIC)
+    check_worker_python(spark)
+    advise_on_errors()
     jvm = Jvm(spark)
     handler = CatalogHandler(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
-    with suppress(OSError):  # a read-only warehouse
-        handler.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
+    handler.prepare_warehouse()
     install(jvm, name, handler)
     install_parser(jvm)
     cancel_jobs_on_interrupt(spark.sparkContext)
@@ -104,14 +111,32 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
     """The declared schema and the stored schema of each table that ``writeStream.toTable`` has created."""
 
+    def prepare_warehouse(self) -> None:
+        """Create the database ``default``; warn instead if the directory of the warehouse does not exist."""
+        warehouse = self.catalog.warehouse
+        with suppress(OSError):  # a read-only warehouse
+            if FileIO.of(warehouse, self.catalog.storage_options).exists(warehouse):
+                self.catalog.create_database(DEFAULT_DATABASE, ignore_if_exists=True)
+            else:
+                self.default_pending = True
+                warn_once(f"the warehouse {warehouse} is new and empty: the first CREATE makes its directory")
+
     # ---- tables
 
     def list_tables(self, namespace: Any) -> Any:
         """Return the identifiers of the tables of a database as a Java array."""
+        if not len(namespace):
+            names = self.databases()
+            raise InvalidInputError(
+                f"{self.name} is a catalog, and its databases are {', '.join(names[:20])}: name one of them, as in "
+                f"SHOW TABLES IN {self.name}.{names[-1] if names else 'db'}"
+            )
         if not self.database_exists(namespace):
             raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
         identifier = self.jvm.type(f"{_CATALOG}.Identifier")
-        identifiers = [identifier.of(namespace, table) for table in self.catalog.list_tables(namespace[0])]
+        pending = self.default_pending and namespace[0] == DEFAULT_DATABASE
+        tables = [] if pending else self.catalog.list_tables(namespace[0])
+        identifiers = [identifier.of(namespace, table) for table in tables]
         return java_array(self.jvm, f"{_CATALOG}.Identifier", identifiers)
 
     def table_exists(self, identifier: Any) -> bool:
@@ -151,6 +176,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return self._spark_table(self._parts(identifier), table)
 
     def _created(self, identifier: Any, schema: Schema) -> Table:
+        self.create_default()
         try:
             return self.catalog.create_table(self._identifier(self._parts(identifier)), schema)
         except AlreadyExistsError:
@@ -325,6 +351,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         name = self._identifier(self._parts(identifier))
         stage = partial(self.catalog.stage_table, name, replace_existing=replace_existing)
         refused = None
+        self.create_default()
         try:
             try:
                 staged = stage(schema)

@@ -9,6 +9,7 @@ from paimon_spark.sql.bridge.conversions import java_array, java_map
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 
+DEFAULT_DATABASE = "default"
 _LOCATION = "location"
 _OWNER = "owner"  # Spark adds the user of the process, which does not own the directory
 
@@ -20,20 +21,34 @@ class DatabaseHandler:
     jvm: Jvm
     name: str
     catalog: FileSystemCatalog
+    default_pending: bool = False
+    """True if the database ``default`` is listed, but is created only with the first database or table."""
+
+    def create_default(self) -> None:
+        """Create the database ``default`` if it is pending."""
+        if self.default_pending:
+            self.catalog.create_database(DEFAULT_DATABASE, ignore_if_exists=True)
+            self.default_pending = False
+
+    def databases(self) -> list[str]:
+        """Return the names of the databases, sorted."""
+        names = self.catalog.list_databases()
+        return sorted({*names, DEFAULT_DATABASE}) if self.default_pending else names
 
     def list_databases(self) -> Any:
         """Return the names of the databases as a Java array."""
-        return java_array(self.jvm, "java.lang.Object", self.catalog.list_databases())
+        return java_array(self.jvm, "java.lang.Object", self.databases())
 
     def database_exists(self, namespace: Any) -> bool:
         """Return True if the database exists."""
         parts = list(namespace)
-        return len(parts) == 1 and parts[0] in self.catalog.list_databases()
+        return len(parts) == 1 and parts[0] in self.databases()
 
     def load_database(self, namespace: Any) -> Any:
         """Return the properties of a database. Raise NoSuchNamespaceException if it is missing."""
         self._check_exists(namespace)
-        properties = self.catalog.database_properties(namespace[0])
+        pending = self.default_pending and namespace[0] == DEFAULT_DATABASE
+        properties = {} if pending else self.catalog.database_properties(namespace[0])
         return java_map(self.jvm, {**properties, _LOCATION: self._directory(namespace[0])})
 
     def create_database(self, namespace: Any, metadata: Any) -> None:
@@ -42,6 +57,7 @@ class DatabaseHandler:
             raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
         properties = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
         self._check_location(namespace[0], properties.pop(_LOCATION, None))
+        self.create_default()
         try:
             self.catalog.create_database(namespace[0], properties=properties)
         except AlreadyExistsError:
@@ -56,11 +72,13 @@ class DatabaseHandler:
             changed[key] = change.value() if change.getClass().getSimpleName() == "SetProperty" else None
         if _LOCATION in changed:
             self._check_location(namespace[0], changed.pop(_LOCATION))
+        self.create_default()
         self.catalog.alter_database(namespace[0], changed)
 
     def drop_database(self, namespace: Any, cascade: bool) -> bool:
         """Delete a database and return True. `cascade`: True to delete its tables, too."""
         self._check_exists(namespace)
+        self.create_default()
         if not cascade and self.catalog.list_tables(namespace[0]):
             raise analysis_error(self.jvm, "NonEmptyNamespaceException", namespace)
         self.catalog.drop_database(namespace[0], cascade=cascade)

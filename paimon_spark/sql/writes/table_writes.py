@@ -14,6 +14,7 @@ from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.frame_write import write_table
 from paimon_spark.internals import analyzed
+from paimon_spark.missing_columns import MISSING_COLUMNS
 from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.bridge.conversions import frame_of, java_map
@@ -96,6 +97,11 @@ class TableWrites:
         )
         if named is not None:
             raise InvalidInputError(f"option {named!r} is for writes without a catalog: the statement names the table")
+        if MISSING_COLUMNS in batch_options:
+            raise InvalidInputError(
+                f"option {MISSING_COLUMNS!r} is for writes without a catalog: Spark itself adds the missing columns of "
+                "a write by name, as NULL or as their default"
+            )
         mode = batch_options.pop("partitionoverwritemode", "static")
         if mode.lower() != "static":
             raise UnsupportedError(
