@@ -90,9 +90,11 @@ def test_compose_and_readme_name_no_missing_make_target():
 
 
 def anchors(page):
-    """The anchors of a page's headings, as they are made from their words."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """Return the anchors of a page's headings, as Markdown makes them, and the ids of its links."""
+    text = page.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    ids = re.findall(r'<a id="([^"]+)"', text)
+    return {*ids, *(re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -7,20 +7,27 @@ from typing import Any
 
 from paimon_core.options import ALL_OPTIONS, REMOVED, families
 from paimon_core.options.option import Option
+from paimon_core.options.tasks import TASKS, position
 
 _HEAD = """# Table options
 
-Every option of a table that this engine knows, in four groups. The list comes from the declarations in
-`paimon_core/options/`; `python -m paimon_core.options.listing > docs/reference/options.md` regenerates it.
+Find an option by task; each name links to itself. `paimon-spark options NAME` explains one in a terminal.
 
-- *used*: the option has its effect.
-- *without effect here*: the option is accepted and will never have an effect, for the given reason. It warns once.
-- *not yet*: the option is accepted and has no effect so far. It warns once.
-- *refused*: reads, writes or the creation of a table fail with an error: rows could be wrong without the option.
+{tasks}
+
+- *Used* options, in the sections above, have their effect.
+- [Without effect here](#without-effect-here): accepted, and never has an effect, for the given reason. It warns once.
+- [Not yet](#not-yet): accepted, and has no effect so far. It warns once.
+- [Refused](#refused): reads, writes or the creation of a table fail with an error, because rows could be wrong.
+- [Families](#families): names with a part that you choose, such as `fields.<column>.aggregate-function`.
 
 An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. So is an unknown
 option of a catalog, and a storage option that is not an option of a store. An unknown name that a table already stores
 is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
+"""
+_TAIL = """
+This page is generated from the declarations in `paimon_core/options/`:
+`python -m paimon_core.options.listing > docs/reference/options.md`.
 """
 KINDS = ("used", "without effect here", "not yet", "refused")
 """How this engine treats an option."""
@@ -50,12 +57,12 @@ def listed() -> list[Listed]:
 
 def page() -> str:
     """Return the page as Markdown."""
-    parts = [_HEAD]
-    for kind in KINDS:
-        options = [one for one in listed() if one.kind == kind]
-        last = "effect" if kind == "used" else "reason"
-        parts.append(f"\n## {kind.capitalize()}\n\n| option | default | {last} |\n|---|---|---|\n")
-        parts += [f"| {_key(o)} | {_cell(o.default)} | {_cell(o.effect)} |\n" for o in options]
+    parts = [_HEAD.format(tasks=", ".join(f"[{task}](#{_slug(task)})" for task in TASKS))]
+    for task in TASKS:
+        used = [one for one in listed() if one.kind == "used" and position(one.key)[0] == task]
+        parts += _section(task, "effect", sorted(used, key=lambda one: position(one.key)[1]))
+    for kind in KINDS[1:]:
+        parts += _section(kind.capitalize(), "reason", [one for one in listed() if one.kind == kind])
     parts.append("\n## Families\n\nNames without a declaration; `<...>` stands for a name that you choose.\n")
     for what, names in (
         ("Used, or refused if they cannot be", families.EFFECTIVE),
@@ -64,12 +71,24 @@ def page() -> str:
         ("Names of older releases, accepted and without effect", sorted(REMOVED)),
     ):
         parts.append(f"\n{what}: {', '.join(f'`{name}`' for name in names)}.\n")
-    return "".join(parts)
+    return "".join([*parts, _TAIL])
+
+
+def _section(title: str, last: str, options: list[Listed]) -> list[str]:
+    """Return a heading and a table; `last`: the title of its last column."""
+    head = f"\n## {title}\n\n| option | default | {last} |\n|---|---|---|\n"
+    return [head, *(f"| {_key(one)} | {_cell(one.default)} | {_cell(one.effect)} |\n" for one in options)]
+
+
+def _slug(heading: str) -> str:
+    """Return the anchor that Markdown gives a heading of letters, spaces and commas."""
+    return heading.lower().replace(",", "").replace(" ", "-")
 
 
 def _key(option: Listed) -> str:
+    """Return the name of an option as a link to itself, and its older names."""
     older = f" (also {', '.join(f'`{key}`' for key in option.old_keys)})" if option.old_keys else ""
-    return f"`{option.key}`{older}"
+    return f'<a id="{option.key}" href="#{option.key}">`{option.key}`</a>{older}'
 
 
 def _default(value: object) -> str:

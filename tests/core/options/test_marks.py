@@ -11,6 +11,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.options import ALL_OPTIONS, check_known, warn_once
 from paimon_core.options.listing import page
 from paimon_core.options.option import Options
+from paimon_core.options.tasks import TASKS, position
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.support import LIMITS
 from paimon_core.schema.table_schema import TableSchema
@@ -101,3 +102,13 @@ def test_default_and_option_that_counts_warn_of_nothing():
 def test_page_of_docs_is_current():
     command = "python -m paimon_core.options.listing > docs/reference/options.md"
     assert (ROOT / "docs/reference/options.md").read_text() == page(), command
+
+
+def test_every_used_option_has_task_and_every_task_name_has_option():
+    used = {position(key) for key, option in ALL_OPTIONS.items() if option.mark.kind == "used"}
+    assert used == {(task, index) for task, names in TASKS.items() for index in range(len(names))}
+
+
+def test_each_option_has_its_own_anchor_on_page_of_docs():
+    anchors = re.findall(r'<a id="([^"]+)" href="#([^"]+)">', page())
+    assert sorted(anchors) == sorted((key, key) for key in ALL_OPTIONS)
