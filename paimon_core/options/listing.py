@@ -77,7 +77,7 @@ def page() -> str:
 def _section(title: str, last: str, options: list[Listed]) -> list[str]:
     """Return a heading and a table; `last`: the title of its last column."""
     head = f"\n## {title}\n\n| option | default | {last} |\n|---|---|---|\n"
-    return [head, *(f"| {_key(one)} | {_cell(one.default)} | {_cell(one.effect)} |\n" for one in options)]
+    return [head, *(f"| {_key(one)} | {_code(one.default)} | {_cell(one.effect)} |\n" for one in options)]
 
 
 def _slug(heading: str) -> str:
@@ -106,6 +106,10 @@ def _default(value: object) -> str:
         case tuple():
             return ",".join(map(str, value))
     return ""
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`" if text else ""
 
 
 def _cell(text: str) -> str:
