@@ -18,7 +18,7 @@ def test_page_shows_both_schemes_without_console_output(tmp_path, browser, site,
         image = pixels(picture)
         assert image.shape == (HEIGHT, WIDTH, 3)
         assert (image[HEIGHT // 2 :, WIDTH // 2 :].mean() > 128) == light
-        assert has_colour(image, "#4051b5", 2000)  # the head of the theme: its style was loaded
+        assert has_colour(image, "#0b4a70", 2000)  # the head of the page: both styles were loaded
 
 
 def test_search_answers_without_server(tmp_path, browser, site):

@@ -60,3 +60,26 @@ def fences(page):
         Fence(found["info"], found["code"], reason[1] if (reason := _REASON.match(found["comment"] or "")) else None)
         for found in _FENCE.finditer(page.read_text(encoding="utf-8"))
     ]
+
+
+def comparison(page, heading):
+    """Return the rows of the first table below a heading: the task, and the code of each other cell.
+
+    "the same" stands for the code of the cell before it; a cell without code is `None`.
+    """
+    section = page.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
+    lines = section[section.index("\n| ") :].strip().partition("\n\n")[0].splitlines()
+    rows = []
+    for line in lines[2:]:
+        task, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        codes = []
+        for cell in cells:
+            codes.append(codes[-1] if cell.startswith("the same") else _first_code(cell))
+        rows.append((task, *codes))
+    return rows
+
+
+def _first_code(cell):
+    """Return the text of the first code span of a cell, `None` without one."""
+    span = re.search(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", cell)
+    return span and span[2].strip()
