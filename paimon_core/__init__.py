@@ -11,11 +11,11 @@
     table.to_arrow(columns=["id", "price"], filter="price > 10")
 """
 
-import gc
+from typing import TYPE_CHECKING
 
-_collecting = gc.isenabled()
-gc.disable()  # objects that imports create stay alive: collecting during imports costs a sixth of the start
-try:
+from paimon_core.lazy import lazy_names
+
+if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FileSystemCatalog
     from paimon_core.catalog.staged import StagedTable
     from paimon_core.commit.table_commit import TableCommit
@@ -79,9 +79,6 @@ try:
     from paimon_core.table.stored_table import StoredTable
     from paimon_core.types.datatype import DataField
     from paimon_core.write.table_write import TableWrite
-finally:
-    if _collecting:
-        gc.enable()
 
 __all__ = [
     "AddColumn",
@@ -152,3 +149,56 @@ __all__ = [
     "VerifyReport",
     "col",
 ]
+
+_NAMES = {
+    "paimon_core.catalog.filesystem": "FileSystemCatalog",
+    "paimon_core.catalog.staged": "StagedTable",
+    "paimon_core.commit.table_commit": "TableCommit",
+    "paimon_core.errors": (
+        "AlreadyExistsError CommitConflictError CommitUnknownError CorruptedError InvalidInputError "
+        "MissingDependencyError NotFoundError OutOfRangeError PaimonError TableChangedError "
+        "UnsupportedError"
+    ),
+    "paimon_core.inspect.advice.report": "Advice TableHealth",
+    "paimon_core.inspect.explain.explanation": "Explanation",
+    "paimon_core.inspect.verify.repair": "RepairReport",
+    "paimon_core.inspect.verify.verify_report": "VerifyReport",
+    "paimon_core.manifest.bucket": "BucketLocation BucketRef",
+    "paimon_core.manifest.commit_message": "CommitMessage",
+    "paimon_core.manifest.data_file": "DataFileMeta",
+    "paimon_core.migration.add_files": "AddedFiles",
+    "paimon_core.operations.compaction.request": "CompactionArguments CompactionRequest RescaleRequest",
+    "paimon_core.operations.compaction.rewrite_result": "RewriteResult RewrittenFiles",
+    "paimon_core.operations.history.expire_snapshots": "Expired",
+    "paimon_core.operations.history.orphan_files": "OrphanFiles",
+    "paimon_core.operations.history.table_branches": "TableBranches",
+    "paimon_core.operations.history.table_consumers": "TableConsumers",
+    "paimon_core.operations.history.table_tags": "TableTags",
+    "paimon_core.operations.row_changes.delete": "DeletedRows",
+    "paimon_core.operations.table_maintenance": "TableMaintenance",
+    "paimon_core.predicate.expr": "col",
+    "paimon_core.read.stream": "Stream",
+    "paimon_core.read.table_read": "TableRead",
+    "paimon_core.scan.split": "DataSplit",
+    "paimon_core.scan.stream_lag": "StreamLag",
+    "paimon_core.scan.stream_scan": "ChangeSplit",
+    "paimon_core.scan.table_scan": "Plan TableScan",
+    "paimon_core.schema.change": (
+        "AddColumn DropColumn MoveColumn RemoveOption RenameColumn SetOption UpdateComment UpdateDefault "
+        "UpdateNullability UpdateTableComment UpdateType"
+    ),
+    "paimon_core.schema.schema": "Schema",
+    "paimon_core.schema.table_schema": "TableSchema",
+    "paimon_core.snapshot.snapshot": "Snapshot",
+    "paimon_core.snapshot.tags": "Tag",
+    "paimon_core.snapshot.time_travel": "TimeTravelArguments",
+    "paimon_core.store.location": "TableLocation",
+    "paimon_core.table": "ReadableTable SystemTable Table",
+    "paimon_core.table.stored_table": "StoredTable",
+    "paimon_core.types.datatype": "DataField",
+    "paimon_core.write.table_write": "TableWrite",
+}
+"""The modules of the public names, which are imported when a name is first used."""
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES, __all__)

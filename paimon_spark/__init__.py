@@ -8,13 +8,18 @@ installs a catalog for SQL, `PaimonTable` opens a table by its path, and `import
 format.
 """
 
-from paimon_spark.clustered import clustered
-from paimon_spark.datasource import PaimonDataSource
-from paimon_spark.import_table import import_table
-from paimon_spark.session_start import register, session
-from paimon_spark.sql.catalog import catalog
-from paimon_spark.table import PaimonTable
-from paimon_spark.upsert import upsert_batch
+from typing import TYPE_CHECKING
+
+from paimon_core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from paimon_spark.bucket_shuffle import clustered
+    from paimon_spark.datasource import PaimonDataSource
+    from paimon_spark.session_start import register, session
+    from paimon_spark.sql.catalog import catalog
+    from paimon_spark.table import PaimonTable
+    from paimon_spark.table_import import import_table
+    from paimon_spark.upsert import upsert_batch
 
 __all__ = [
     "PaimonDataSource",
@@ -26,3 +31,17 @@ __all__ = [
     "session",
     "upsert_batch",
 ]
+
+_NAMES = {
+    "paimon_spark.bucket_shuffle": "clustered",
+    "paimon_spark.datasource": "PaimonDataSource",
+    "paimon_spark.table_import": "import_table",
+    "paimon_spark.session_start": "register session",
+    "paimon_spark.sql.catalog": "catalog",
+    "paimon_spark.table": "PaimonTable",
+    "paimon_spark.upsert": "upsert_batch",
+}
+"""The modules of the names, which are imported when a name is first used."""
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES, __all__)

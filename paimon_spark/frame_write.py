@@ -21,7 +21,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core import Snapshot, Table
 from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_spark.clustered import shuffle_for
+from paimon_spark.bucket_shuffle import shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted

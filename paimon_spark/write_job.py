@@ -30,7 +30,7 @@ from paimon_core.engine import (
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
 from paimon_core.types.system_fields import ROW_ID
-from paimon_spark.clustered import find_shuffle
+from paimon_spark.bucket_shuffle import find_shuffle
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
 from paimon_spark.partitioner import BucketPartitioner, shuffle_targets

@@ -31,7 +31,7 @@ from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
 from paimon_core.types.columns import find_column
-from paimon_spark.clustered import find_shuffle
+from paimon_spark.bucket_shuffle import find_shuffle
 from paimon_spark.merge_schema import merge_columns
 from paimon_spark.missing_columns import check_missing_columns
 from paimon_spark.options import TableAddress, WriteRequest, with_changed_options

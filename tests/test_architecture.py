@@ -11,6 +11,7 @@ import pytest
 
 from paimon_core import engine
 from tests.docs import layer_diagram
+from tests.support.lazy_imports import lazy_imports, type_checking_imports
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted([*ROOT.glob("paimon_*/**/*.py"), ROOT / "pyspark_paimon.py"])
@@ -63,7 +64,7 @@ def test_module_is_documented_and_hides_no_first_party_import(path):
                 assert not [n for n in names if n.startswith("paimon_")], f"{path}:{node.lineno} hides an import"
 
 
-DOORS = re.compile(r"paimon_core(\.engine|\.errors|(\.types|\.options)(\.\w+)*)?")
+DOORS = re.compile(r"paimon_core(\.engine|\.errors|\.lazy|(\.types|\.options)(\.\w+)*)?")
 
 
 def imported_names(path):
@@ -109,16 +110,55 @@ def test_every_package_has_content():
             )
 
 
-def test_engine_starts_without_pandas():
-    """Spark starts a Python process for every step of planning: what is imported is paid for each time."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys, paimon_core; print('pandas' in sys.modules)"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "False"
+LATE_IMPORTS = {
+    "paimon_core/lazy.py",
+    "paimon_command/command_registry.py",
+    "paimon_command/spark.py",
+    "paimon_spark/progress.py",
+}
+"""The files that import modules while a function runs."""
+
+
+def test_only_reviewed_files_import_modules_late():
+    late = {str(path.relative_to(ROOT)) for path in MODULES if "import_module(" in path.read_text()}
+    assert late == LATE_IMPORTS
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if "from paimon_core.lazy import" in path.read_text()],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_lazy_imports_agree_with_those_for_type_checkers(path):
+    tree = ast.parse(path.read_text())
+    lazy, typed = lazy_imports(tree), type_checking_imports(tree)
+    assert lazy
+    assert {name: typed.get(name) for name in lazy} == lazy
+    exported = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"
+    ]
+    assert not exported or lazy == typed, "a facade exports each name that type checkers see"
+
+
+MODULES_AFTER = """
+import sys
+{statement}
+print(*sorted(sys.modules))
+"""
+
+
+def modules_after(statement):
+    """Return the modules that a new process has imported after a statement."""
+    command = [sys.executable, "-c", MODULES_AFTER.format(statement=statement)]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_public_packages_import_nothing_before_their_names_are_used():
+    modules = modules_after("import paimon_core, paimon_core.engine, paimon_core.table, paimon_spark")
+    assert {name for name in modules if name.startswith("paimon_")} == {
+        "paimon_core", "paimon_core.engine", "paimon_core.lazy", "paimon_core.table", "paimon_spark"
+    }  # fmt: skip
+    assert not {"numpy", "pyarrow", "pyspark"} & modules
 
 
 MOST_LINES, MOST_LINES_OF_A_CLASS = 600, 400

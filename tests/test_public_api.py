@@ -1,17 +1,22 @@
 """The public surface: what `paimon_core` exports is there, documented, and nothing else; errors print and travel."""
 
+import ast
 import inspect
 import pickle
 import re
 import sys
 import typing
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import paimon_core
+import paimon_spark
 from paimon_core import engine, errors
+from tests.support.lazy_imports import type_checking_imports
 
 TABLE = {
     "add_files", "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers",
@@ -28,10 +33,31 @@ BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "Unsu
 
 
 def test_all_names_public_api():
+    unlisted = {"TYPE_CHECKING", "lazy_names"}
     names = {n for n, v in vars(paimon_core).items() if not n.startswith("_") and not inspect.ismodule(v)}
-    assert names == set(paimon_core.__all__)
+    assert names - unlisted <= set(paimon_core.__all__)
+    assert all(hasattr(paimon_core, name) for name in paimon_core.__all__)
     assert sorted(paimon_core.__all__) == paimon_core.__all__
     assert set(errors.__all__) <= set(paimon_core.__all__)
+
+
+@pytest.mark.parametrize("facade", [paimon_core, engine, paimon_spark, paimon_core.table], ids=lambda f: f.__name__)
+def test_lazy_names_are_like_imported_ones(facade):
+    assert dir(facade) == sorted(facade.__all__)
+    names = {}
+    exec(f"from {facade.__name__} import *", names)
+    assert set(facade.__all__) <= set(names)
+    assert all(names[name] is getattr(facade, name) for name in facade.__all__)
+    assert not [name for name in facade.__all__ if inspect.ismodule(names[name])], "a module of the same name hides it"
+    with pytest.raises(AttributeError, match=f"module '{facade.__name__}' has no attribute 'no_such_name'"):
+        _ = facade.no_such_name
+    with pytest.raises(ImportError):
+        exec(f"from {facade.__name__} import no_such_name", {})
+
+
+@pytest.mark.parametrize("value", [paimon_core.col, paimon_core.Table, paimon_spark.upsert_batch])
+def test_lazy_names_pickle(value):
+    assert pickle.loads(pickle.dumps(value)) is value
 
 
 @pytest.mark.parametrize("name", paimon_core.__all__)
@@ -48,12 +74,21 @@ def test_table_methods_are_reviewed():
     assert {name for name in dir(paimon_core.Table) if not name.startswith("_")} == TABLE
 
 
+@cache
+def namespace(module):
+    """Return the names of a module, including the names that only type checkers import."""
+    typed = type_checking_imports(ast.parse(inspect.getsource(module)))
+    lazy = {name: getattr(import_module(owner), original) for name, (owner, original) in typed.items()
+            if owner.startswith("paimon_")}  # fmt: skip
+    return {**vars(module), **lazy}
+
+
 def owned_types(annotation, module):
     """Yield the classes of the engine in an annotation, which may be text."""
     if isinstance(annotation, str):
         for word in re.findall(r"\w+", annotation):
-            if hasattr(module, word):
-                yield from owned_types(getattr(module, word), module)
+            if word in namespace(module):
+                yield from owned_types(namespace(module)[word], module)
     elif inspect.isclass(annotation) and not typing.get_args(annotation):
         if annotation.__module__.startswith("paimon_core."):
             yield annotation

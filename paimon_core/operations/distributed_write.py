@@ -28,7 +28,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.operations.compaction.after_commit import after_commit
 from paimon_core.operations.compaction.staging import drop_staged, route_staged, staging
-from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.operations.partitions.partitions_done import record_done_after_commit
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.file_store import FileStore

@@ -18,7 +18,7 @@ from paimon_core.operations.history.expire import expire_after_commit, expire_ta
 from paimon_core.operations.history.expire_snapshots import Expired
 from paimon_core.operations.history.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.operations.history.purge import purge, remove_missing_files
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.partitions.expire_partitions import expiration_options, expire_partitions
 from paimon_core.operations.row_changes.row_ids import reassign_row_ids
 from paimon_core.predicate.filter import Filter, bound_filter

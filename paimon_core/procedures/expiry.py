@@ -1,7 +1,7 @@
 """Procedures that delete old snapshots and unneeded files, and that mark partitions as complete."""
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.operations.partitions.partitions_done import record_done
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.options.snapshot import SNAPSHOT_NUM_RETAINED_MIN

@@ -14,7 +14,7 @@ from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, nearest_name
 from paimon_core.migration.migrate import SourceTable
-from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.schema.partition_spec import partition_specs, partition_values
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table

@@ -1,34 +1,49 @@
 """Reads of a table: the selected snapshot, its scan and reader, changes and streams."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.lazy import deferred
 from paimon_core.operations.history.read_guard import protected_read
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
-from paimon_core.read.changed_rows import ChangeRead, change_splits
 from paimon_core.read.frames import RepeatableRead
-from paimon_core.read.stream import Stream
-from paimon_core.read.table_read import TableRead
-from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
-from paimon_core.scan.stream_scan import StreamScan
-from paimon_core.scan.table_scan import TableScan
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import NEWEST, OPTIONS, TimeTravel
 from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
+
+if TYPE_CHECKING:
+    from paimon_core.read.changed_rows import ChangeRead, change_splits
+    from paimon_core.read.stream import Stream
+    from paimon_core.read.table_read import TableRead
+    from paimon_core.scan.fallback import branch_splits, reads_branches
+    from paimon_core.scan.stream_scan import StreamScan
+    from paimon_core.scan.table_scan import TableScan
+else:
+    ChangeRead = deferred("paimon_core.read.changed_rows", "ChangeRead")
+    change_splits = deferred("paimon_core.read.changed_rows", "change_splits")
+    Stream = deferred("paimon_core.read.stream", "Stream")
+    TableRead = deferred("paimon_core.read.table_read", "TableRead")
+    branch_splits = deferred("paimon_core.scan.fallback", "branch_splits")
+    reads_branches = deferred("paimon_core.scan.fallback", "reads_branches")
+    StreamScan = deferred("paimon_core.scan.stream_scan", "StreamScan")
+    TableScan = deferred("paimon_core.scan.table_scan", "TableScan")
 
 READERS = 2  # splits decoded at a time by to_arrow; each split also decodes its columns in parallel
 

@@ -1,35 +1,21 @@
 """StoredTable: the reads of a table that has snapshots and files."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, overload
 
 import pyarrow as pa
 
-from paimon_core.commit.measure import operation_metrics
 from paimon_core.errors import UnsupportedError, hide_secrets
-from paimon_core.inspect.advice.advise import advise, health
-from paimon_core.inspect.advice.report import Advice, AdviceList, TableHealth
-from paimon_core.inspect.explain.explain import DEFAULT_LISTED, execute, explain
-from paimon_core.inspect.explain.explanation import Explanation
-from paimon_core.inspect.html.preview import MOST_COLUMNS, Preview, check_rows, preview_of
-from paimon_core.inspect.html.render import TablePage, notebook_html, summary_html
-from paimon_core.inspect.html.repr_text import summary
-from paimon_core.inspect.html.table_summary import TableSummary, name_of, summary_of
-from paimon_core.inspect.verify.verify import verify
-from paimon_core.inspect.verify.verify_report import VerifyReport
+from paimon_core.inspect.explain.limits import DEFAULT_LISTED
+from paimon_core.lazy import deferred
 from paimon_core.operations.history.read_guard import protected_read
-from paimon_core.operations.jobs.execute import Progress
+from paimon_core.operations.jobs.runner import Progress
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.predicate.filter import Filter
-from paimon_core.read.changed_rows import changes, changes_schema
-from paimon_core.read.frames import RepeatableRead
-from paimon_core.read.key_cache import KeyCache
-from paimon_core.read.lookup import Lookup, key_table
-from paimon_core.read.stream import Stream
-from paimon_core.read.table_read import TableRead
 from paimon_core.scan.projection import project
-from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.snapshot_list import SnapshotList
@@ -46,6 +32,49 @@ from paimon_core.write.input_data import Rows, arrow_table
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from paimon_core.commit.measure import operation_metrics
+    from paimon_core.inspect.advice.advise import advise, health
+    from paimon_core.inspect.advice.report import Advice, AdviceList, TableHealth
+    from paimon_core.inspect.explain.explain import execute, explain
+    from paimon_core.inspect.explain.explanation import Explanation
+    from paimon_core.inspect.html.preview import Preview, check_rows, columns_to_read, preview_of
+    from paimon_core.inspect.html.render import TablePage, notebook_html, summary_html
+    from paimon_core.inspect.html.repr_text import summary
+    from paimon_core.inspect.html.table_summary import TableSummary, name_of, summary_of
+    from paimon_core.inspect.verify.verify import verify
+    from paimon_core.inspect.verify.verify_report import VerifyReport
+    from paimon_core.read.changed_rows import changes, changes_schema
+    from paimon_core.read.frames import RepeatableRead
+    from paimon_core.read.key_cache import KeyCache
+    from paimon_core.read.lookup import Lookup, key_table
+    from paimon_core.read.stream import Stream
+    from paimon_core.read.table_read import TableRead
+    from paimon_core.scan.table_scan import TableScan
+else:
+    operation_metrics = deferred("paimon_core.commit.measure", "operation_metrics")
+    advise = deferred("paimon_core.inspect.advice.advise", "advise")
+    health = deferred("paimon_core.inspect.advice.advise", "health")
+    AdviceList = deferred("paimon_core.inspect.advice.report", "AdviceList")
+    execute = deferred("paimon_core.inspect.explain.explain", "execute")
+    explain = deferred("paimon_core.inspect.explain.explain", "explain")
+    columns_to_read = deferred("paimon_core.inspect.html.preview", "columns_to_read")
+    check_rows = deferred("paimon_core.inspect.html.preview", "check_rows")
+    preview_of = deferred("paimon_core.inspect.html.preview", "preview_of")
+    TablePage = deferred("paimon_core.inspect.html.render", "TablePage")
+    notebook_html = deferred("paimon_core.inspect.html.render", "notebook_html")
+    summary_html = deferred("paimon_core.inspect.html.render", "summary_html")
+    summary = deferred("paimon_core.inspect.html.repr_text", "summary")
+    name_of = deferred("paimon_core.inspect.html.table_summary", "name_of")
+    summary_of = deferred("paimon_core.inspect.html.table_summary", "summary_of")
+    verify = deferred("paimon_core.inspect.verify.verify", "verify")
+    changes = deferred("paimon_core.read.changed_rows", "changes")
+    changes_schema = deferred("paimon_core.read.changed_rows", "changes_schema")
+    KeyCache = deferred("paimon_core.read.key_cache", "KeyCache")
+    Lookup = deferred("paimon_core.read.lookup", "Lookup")
+    key_table = deferred("paimon_core.read.lookup", "key_table")
+    TableScan = deferred("paimon_core.scan.table_scan", "TableScan")
+
+
 Keys: TypeAlias = Sequence[Mapping[str, object]] | Rows
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
@@ -59,7 +88,7 @@ class StoredTable(ReadableTable):
         self._key_cache = KeyCache(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
         self._lookup: Lookup | None = None
 
-    def with_store(self, store: FileStore) -> "Self":
+    def with_store(self, store: FileStore) -> Self:
         """Return the same table or view with another form of its store, for engines."""
         return type(self)(store, read_optimized=self._read_optimized)
 
@@ -83,11 +112,11 @@ class StoredTable(ReadableTable):
         """Return all snapshots that have not expired, oldest first. ``print`` and notebooks show them as a table."""
         return SnapshotList(self._store.snapshots.all())
 
-    def snapshot(self, **at: "Unpack[TimeTravelArguments]") -> Snapshot | None:
+    def snapshot(self, **at: Unpack[TimeTravelArguments]) -> Snapshot | None:
         """Return a snapshot, by default the newest; `None`: the table has no commit. ``at``: as for `to_arrow`."""
         return self._reading.resolve(TimeTravel.of(at))[1]
 
-    def operation_metrics(self, **at: "Unpack[TimeTravelArguments]") -> dict[str, int]:
+    def operation_metrics(self, **at: Unpack[TimeTravelArguments]) -> dict[str, int]:
         """Return the files, rows and bytes that the commit of a snapshot, by default the newest, added and deleted.
 
         The counts come from manifests, so every snapshot has them, regardless of the engine that committed it. Their
@@ -143,7 +172,7 @@ class StoredTable(ReadableTable):
         *,
         analyze: bool = False,
         listed: int = DEFAULT_LISTED,
-        **at: "Unpack[TimeTravelArguments]",
+        **at: Unpack[TimeTravelArguments],
     ) -> Explanation:
         """Return what a read would read and why, to print or to use field by field (docs/guides/explain-reads.md).
 
@@ -175,7 +204,7 @@ class StoredTable(ReadableTable):
         columns: Sequence[str] | None = None,
         filter: Filter = None,
         limit: int | None = None,
-        **at: "Unpack[TimeTravelArguments]",
+        **at: Unpack[TimeTravelArguments],
     ) -> TableScan:
         """Return a scan; a reader with the same columns and filter can read the splits of its ``plan()`` anywhere.
 
@@ -184,7 +213,7 @@ class StoredTable(ReadableTable):
         return self._reading.scan_and_reader(Selection.of(columns, filter, limit, at))[0]
 
     def reader(
-        self, columns: Sequence[str] | None = None, filter: Filter = None, **at: "Unpack[TimeTravelArguments]"
+        self, columns: Sequence[str] | None = None, filter: Filter = None, **at: Unpack[TimeTravelArguments]
     ) -> TableRead:
         """Return a reader of the splits of a scan with the same arguments: ``reader.to_batches(split)``.
 
@@ -242,7 +271,7 @@ class StoredTable(ReadableTable):
         """
         return AdviceList(advise(self.store))
 
-    def page(self, rows: int = 0, **at: "Unpack[TimeTravelArguments]") -> TablePage:
+    def page(self, rows: int = 0, **at: Unpack[TimeTravelArguments]) -> TablePage:
         """Return the HTML page of the table, which a notebook shows and ``page.write(file)`` stores.
 
         Reads metadata, and ``rows`` rows. A part that cannot be read shows its error instead.
@@ -273,7 +302,7 @@ class StoredTable(ReadableTable):
         return f"Table({hide_secrets(str(self.location))!r}, {summary(self._reading.resolve)})"
 
 
-def table_summary(table: StoredTable, rows: int = 0, **at: "Unpack[TimeTravelArguments]") -> TableSummary:
+def table_summary(table: StoredTable, rows: int = 0, **at: Unpack[TimeTravelArguments]) -> TableSummary:
     """Return the summary of a table as a value: files, timeline and health, from metadata.
 
     Args:
@@ -292,11 +321,11 @@ def table_summary(table: StoredTable, rows: int = 0, **at: "Unpack[TimeTravelArg
 
 def _preview(table: StoredTable, store: FileStore, snapshot: Snapshot | None, rows: int) -> Preview:
     """Read the first rows of the first columns of a snapshot; ``store`` has its schema."""
-    names = store.schema.names[:MOST_COLUMNS]
+    names = columns_to_read(store.schema)
     reading = TableReading(store.in_microseconds(), table._read_optimized)
     return preview_of(reading.first_rows(snapshot, names, rows), store.schema)
 
 
-def resolved_snapshot(table: StoredTable, **at: "Unpack[TimeTravelArguments]") -> tuple[FileStore, Snapshot | None]:
+def resolved_snapshot(table: StoredTable, **at: Unpack[TimeTravelArguments]) -> tuple[FileStore, Snapshot | None]:
     """Return the selected snapshot, and the store with its schema; `None`: the table has no commit."""
     return table._reading.resolve(TimeTravel.of(at))

@@ -1,16 +1,14 @@
 """SystemTable: rows about a table or a catalog, such as its files and snapshots."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
-from paimon_core.inspect.html.render import notebook_html, rows_html
-from paimon_core.inspect.html.table_summary import name_of
-from paimon_core.inspect.system_tables.kind import SystemTableKind
-from paimon_core.inspect.system_tables.system_read import SystemRead
-from paimon_core.inspect.system_tables.table_registry import system_table_kind
+from paimon_core.lazy import deferred
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.read.frames import RepeatableRead
 from paimon_core.scan.projection import project
@@ -27,6 +25,19 @@ from paimon_core.table.selection import Selection
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from paimon_core.inspect.html.render import notebook_html, rows_html
+    from paimon_core.inspect.html.table_summary import name_of
+    from paimon_core.inspect.system_tables.kind import SystemTableKind
+    from paimon_core.inspect.system_tables.system_read import SystemRead
+    from paimon_core.inspect.system_tables.table_registry import system_table_kind
+else:
+    notebook_html = deferred("paimon_core.inspect.html.render", "notebook_html")
+    rows_html = deferred("paimon_core.inspect.html.render", "rows_html")
+    name_of = deferred("paimon_core.inspect.html.table_summary", "name_of")
+    SystemRead = deferred("paimon_core.inspect.system_tables.system_read", "SystemRead")
+    system_table_kind = deferred("paimon_core.inspect.system_tables.table_registry", "system_table_kind")
+
+
 _NOTEBOOK_ROWS = 20
 
 
@@ -42,7 +53,7 @@ class SystemTable(ReadableTable):
         self.kind = kind
         """The columns, and the functions that read them."""
 
-    def __reduce__(self) -> tuple[Callable[..., "SystemTable"], tuple[FileStore, SystemTableKind]]:
+    def __reduce__(self) -> tuple[Callable[..., SystemTable], tuple[FileStore, SystemTableKind]]:
         """Pickle the store and the kind."""
         return SystemTable, (self._store, self.kind)
 
@@ -52,7 +63,7 @@ class SystemTable(ReadableTable):
         storage_options: Mapping[str, object] | None = None,
         options: Mapping[str, str] | None = None,
         branch: str | None = None,
-    ) -> "SystemTable":
+    ) -> SystemTable:
         """Open a system table by its path, such as ``path$files``, or ``path$branch_b$files`` for a branch.
 
         Args:
@@ -82,12 +93,12 @@ class SystemTable(ReadableTable):
         fields = self.kind.fields(self._store)
         return TableSchema(0, fields, highest_field_id=len(fields))
 
-    def with_store(self, store: FileStore) -> "Self":
+    def with_store(self, store: FileStore) -> Self:
         """Return the same system table over another form of the table's store, for engines."""
         return type(self)(store, self.kind)
 
     def read(
-        self, columns: Sequence[str] | None = None, filter: Filter = None, **at: "Unpack[TimeTravelArguments]"
+        self, columns: Sequence[str] | None = None, filter: Filter = None, **at: Unpack[TimeTravelArguments]
     ) -> SystemRead:
         """Return the read as a value, for engines: ``plan()`` returns parts, ``to_batches(part)`` reads one anywhere.
 
@@ -96,11 +107,11 @@ class SystemTable(ReadableTable):
         """
         return self._system_read(Selection.of(columns, filter, None, at))
 
-    def schema_at(self, **at: "Unpack[TimeTravelArguments]") -> TableSchema:
+    def schema_at(self, **at: Unpack[TimeTravelArguments]) -> TableSchema:
         """Return the columns at a snapshot. Raises as `read`."""
         return self.with_store(self._resolve(TimeTravel.of(at))[0]).schema
 
-    def in_microseconds(self) -> "SystemTable":
+    def in_microseconds(self) -> SystemTable:
         """Return the table with the timestamps of its rows cut to microseconds, for engines without nanoseconds."""
         return self.with_store(self._store.in_microseconds()) if self.kind.of_rows else self
 

@@ -1,5 +1,7 @@
 """Table: reads and changes of one table. Each method is one read or one change, and calls a lower package."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -7,44 +9,70 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.commit.overwrite_partitions import drop_partitions, replace_files
-from paimon_core.commit.publisher import Publisher
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.inspect.system_tables.table_registry import system_table_kind
-from paimon_core.inspect.verify.repair import RepairReport, repair
-from paimon_core.migration.add_files import AddedFiles, add_files
-from paimon_core.operations.compaction.request import CompactionArguments
-from paimon_core.operations.compaction.restore import restore
-from paimon_core.operations.history.rollback import rollback, target_of
-from paimon_core.operations.history.table_branches import TableBranches
-from paimon_core.operations.history.table_consumers import TableConsumers
-from paimon_core.operations.history.table_tags import TableTags
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
-from paimon_core.operations.row_changes.data_evolution import update_columns
-from paimon_core.operations.row_changes.delete import DeletedRows, delete_rows
-from paimon_core.operations.table_maintenance import TableMaintenance
+from paimon_core.lazy import deferred
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Changes
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.started_from import StartedFrom
-from paimon_core.store.create import create_table
 from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.store.storage_options import check_storage_options
 from paimon_core.table.stored_table import StoredTable
 from paimon_core.table.system_table import SystemTable, read_only, system_table_of
-from paimon_core.table.writing import expired_after, overwrite_rows, write_rows
 from paimon_core.write.input_data import Data, Rows, arrow_data, arrow_table
-from paimon_core.write.merge_schema import with_columns_of
-from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from paimon_core.commit.overwrite_partitions import drop_partitions, replace_files
+    from paimon_core.commit.publisher import Publisher
+    from paimon_core.commit.table_commit import TableCommit
+    from paimon_core.inspect.system_tables.table_registry import system_table_kind
+    from paimon_core.inspect.verify.repair import RepairReport, repair
+    from paimon_core.migration.add_files import AddedFiles, add_files
+    from paimon_core.operations.compaction.request import CompactionArguments
+    from paimon_core.operations.compaction.restore import restore
+    from paimon_core.operations.history.rollback import rollback, target_of
+    from paimon_core.operations.history.table_branches import TableBranches
+    from paimon_core.operations.history.table_consumers import TableConsumers
+    from paimon_core.operations.history.table_tags import TableTags
+    from paimon_core.operations.row_changes.data_evolution import update_columns
+    from paimon_core.operations.row_changes.delete import DeletedRows, delete_rows
+    from paimon_core.operations.table_maintenance import TableMaintenance
+    from paimon_core.store.create import create_table
+    from paimon_core.table.writing import expired_after, overwrite_rows, write_rows
+    from paimon_core.write.merge_schema import with_columns_of
+    from paimon_core.write.table_write import TableWrite, WriterRole
+else:
+    drop_partitions = deferred("paimon_core.commit.overwrite_partitions", "drop_partitions")
+    replace_files = deferred("paimon_core.commit.overwrite_partitions", "replace_files")
+    Publisher = deferred("paimon_core.commit.publisher", "Publisher")
+    TableCommit = deferred("paimon_core.commit.table_commit", "TableCommit")
+    system_table_kind = deferred("paimon_core.inspect.system_tables.table_registry", "system_table_kind")
+    repair = deferred("paimon_core.inspect.verify.repair", "repair")
+    add_files = deferred("paimon_core.migration.add_files", "add_files")
+    restore = deferred("paimon_core.operations.compaction.restore", "restore")
+    rollback = deferred("paimon_core.operations.history.rollback", "rollback")
+    target_of = deferred("paimon_core.operations.history.rollback", "target_of")
+    TableBranches = deferred("paimon_core.operations.history.table_branches", "TableBranches")
+    TableConsumers = deferred("paimon_core.operations.history.table_consumers", "TableConsumers")
+    TableTags = deferred("paimon_core.operations.history.table_tags", "TableTags")
+    update_columns = deferred("paimon_core.operations.row_changes.data_evolution", "update_columns")
+    delete_rows = deferred("paimon_core.operations.row_changes.delete", "delete_rows")
+    TableMaintenance = deferred("paimon_core.operations.table_maintenance", "TableMaintenance")
+    create_table = deferred("paimon_core.store.create", "create_table")
+    expired_after = deferred("paimon_core.table.writing", "expired_after")
+    overwrite_rows = deferred("paimon_core.table.writing", "overwrite_rows")
+    write_rows = deferred("paimon_core.table.writing", "write_rows")
+    with_columns_of = deferred("paimon_core.write.merge_schema", "with_columns_of")
+    TableWrite = deferred("paimon_core.write.table_write", "TableWrite")
+
 
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
@@ -65,7 +93,7 @@ class Table(StoredTable):
         2
     """
 
-    def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[FileStore, bool]]:
+    def __reduce__(self) -> tuple[Callable[..., Table], tuple[FileStore, bool]]:
         """Pickle without the caches."""
         return _unpickled, (self._store, self._read_optimized)
 
@@ -77,7 +105,7 @@ class Table(StoredTable):
         storage_options: Mapping[str, object] | None = None,
         options: Mapping[str, str] | None = None,
         branch: str | None = None,
-    ) -> "Table":
+    ) -> Table:
         """Open the table in the directory ``path``.
 
         ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view. `SystemTable.open` opens
@@ -108,7 +136,7 @@ class Table(StoredTable):
         storage_options: Mapping[str, object] | None = None,
         *,
         ignore_if_exists: bool = False,
-    ) -> "Table":
+    ) -> Table:
         """Create a table at ``path`` and open it.
 
         Args:
@@ -136,7 +164,7 @@ class Table(StoredTable):
                 raise
         return Table.open(path, storage_options)
 
-    def read_optimized(self) -> "Table":
+    def read_optimized(self) -> Table:
         """Return the view ``$ro``, which is fast to read, possibly late, and cannot be written.
 
         With a primary key, the view has the rows that the last full compaction left, without merging. Without a
@@ -261,7 +289,7 @@ class Table(StoredTable):
         commit_user: str | None = None,
         *,
         overwrite: bool = False,
-        role: WriterRole = ONLY_WRITER,
+        role: WriterRole | None = None,
         started_from: StartedFrom | None = None,
     ) -> TableWrite:
         """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
@@ -271,7 +299,7 @@ class Table(StoredTable):
         Args:
             commit_user: the user of the committer; `None`: a new user.
             overwrite: True if the rows replace the rows of the table.
-            role: the role of this writer in a distributed job, which differs for each writer.
+            role: the role of this writer in a distributed job, which differs for each writer; `None`: the only writer.
             started_from: the snapshot with the locations of keys. On a table with dynamic buckets, all writers and the
                 commit use the same snapshot. `None`: the newest.
 
@@ -348,7 +376,7 @@ class Table(StoredTable):
         return TableMaintenance(self._writable())
 
     def compact(
-        self, *, progress: Progress | None = None, runner: Runner = LOCAL, **arguments: "Unpack[CompactionArguments]"
+        self, *, progress: Progress | None = None, runner: Runner = LOCAL, **arguments: Unpack[CompactionArguments]
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; return `None` if no file needs it.
 
@@ -376,7 +404,7 @@ class Table(StoredTable):
 
     # ---- changing
 
-    def alter(self, changes: Changes) -> "Table":
+    def alter(self, changes: Changes) -> Table:
         """Apply schema changes, all or none, and return the table with its new schema.
 
         `changes` may be a function of the newest schema: it is called again if another process changes the schema.

@@ -65,7 +65,7 @@ class TableWrite:
     Args:
         store: the table to write.
         overwrite: True if the rows replace the table's rows, so that sequence numbers start again at 0.
-        role: the role of this writer in its job.
+        role: the role of this writer in its job; `None`: the only writer.
         started_from: the snapshot to continue from. `None`: the newest snapshot when the first rows arrive.
             With dynamic buckets, all writers of a job must have the same snapshot.
         commit_user: a part of the file names in postponed buckets, which later define the row order. `None`: a new
@@ -91,7 +91,7 @@ class TableWrite:
         store: FileStore,
         *,
         overwrite: bool = False,
-        role: WriterRole = ONLY_WRITER,
+        role: WriterRole | None = None,
         started_from: StartedFrom | None = None,
         commit_user: str | None = None,
         keeps_row_ids: bool = False,
@@ -99,6 +99,7 @@ class TableWrite:
         check_writable(store.schema)
         store.io.check_can_commit()
         self._store, traits = store, store.traits
+        role = ONLY_WRITER if role is None else role
         self.plan = WriterPlan.of(store, role, overwrite=overwrite)
         self._router = ROUTERS[self.plan.mode](store, role.keys)
         self._spec = DataFileSpec.of(store, keeps_row_ids=keeps_row_ids)

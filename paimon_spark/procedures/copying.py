@@ -4,7 +4,7 @@ from typing import Any
 
 from paimon_core import Schema
 from paimon_core.engine import DONE, Call, Rows, procedure
-from paimon_spark.clustered import clustered
+from paimon_spark.bucket_shuffle import clustered
 from paimon_spark.procedures.session_call import SessionCall
 
 

@@ -18,7 +18,7 @@ from paimon_core.types.coerce import coerce_array
 from paimon_core.types.columns import free_name
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
-from paimon_spark.clustered import TASK_COLUMN, typed_arrow_udf
+from paimon_spark.bucket_shuffle import TASK_COLUMN, typed_arrow_udf
 from paimon_spark.report import reporting
 from paimon_spark.row_level.rows import INSERTED, SEVERAL, UPDATED
 from paimon_spark.row_level.tasks import ChangeCounts, TaskChanges

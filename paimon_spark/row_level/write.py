@@ -34,7 +34,7 @@ from paimon_core.errors import (
     hide_secrets,
 )
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
-from paimon_spark.clustered import shuffle_for
+from paimon_spark.bucket_shuffle import shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.frame_write import Results, run_tasks
 from paimon_spark.options import WriteRequest, write_request

@@ -8,7 +8,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
-from paimon_spark.clustered import task_column
+from paimon_spark.bucket_shuffle import task_column
 from paimon_spark.partitioner import BucketPartitioner
 from tests.support.compaction import levels_of
 from tests.support.hash_indexes import check_indexes, indexes_of

@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from paimon_core.datafile.indexes import index_names
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.inspect.explain.explanation import Explanation
+from paimon_core.inspect.explain.limits import DEFAULT_LISTED
 from paimon_core.inspect.explain.parts import FilterUse, LevelFiles, Pruned, Run, Section, SplitPlan, Totals
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.metrics.values import ReadMetrics
-from paimon_core.operations.jobs.execute import Runner
+from paimon_core.operations.jobs.runner import Runner
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.predicate.rewrite import conjuncts, restrict
@@ -27,9 +27,6 @@ from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
-
-DEFAULT_LISTED: Final = 20
-"""The number of splits, and of sections, that an explanation lists by default."""
 
 
 def explain(

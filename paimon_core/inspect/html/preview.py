@@ -32,6 +32,11 @@ def check_rows(rows: int) -> None:
         raise InvalidInputError(f"a page shows from 0 to {MOST_ROWS} rows, not {rows}")
 
 
+def columns_to_read(schema: TableSchema) -> tuple[str, ...]:
+    """Return the names of the columns that a preview shows."""
+    return schema.names[:MOST_COLUMNS]
+
+
 def preview_of(rows: pa.Table, schema: TableSchema) -> Preview:
     """Return rows as texts; ``schema`` has the types of the columns."""
     types = [schema.field(name).type for name in rows.column_names]

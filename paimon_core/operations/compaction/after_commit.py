@@ -11,7 +11,7 @@ from paimon_core.errors import hide_secrets
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.operations.compaction.compact_after_write import compact_written_buckets
 from paimon_core.operations.history.expire import expire_after_commit
-from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 

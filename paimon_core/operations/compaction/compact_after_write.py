@@ -12,7 +12,8 @@ from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.operations.jobs.execute import LOCAL, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.operations.jobs.task import BucketFiles, Buckets, PlanRequest, live_files
 from paimon_core.options.lsm import WRITE_ONLY
 from paimon_core.snapshot.snapshot import Snapshot

@@ -11,7 +11,8 @@ from paimon_core.operations.compaction.append_compact import plan_append
 from paimon_core.operations.compaction.compact import plan_compaction, run_task
 from paimon_core.operations.compaction.compact_postponed import compact_postponed
 from paimon_core.operations.compaction.request import CompactionRequest
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import Buckets, CompactionTask, PlanRequest, partition_choice
 from paimon_core.operations.partitions.expire_partitions import partitions_not_due
 from paimon_core.operations.row_changes import data_evolution

@@ -7,7 +7,8 @@ from paimon_core.datafile.deletion_vectors import deleted_rows, restrict_to_file
 from paimon_core.operations.compaction import append_compact
 from paimon_core.operations.compaction.append_compact import AppendCompactTask
 from paimon_core.operations.compaction.compact import CompactTask, plan_compaction, run_task
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import PlanRequest, live_files, partition_choice
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable

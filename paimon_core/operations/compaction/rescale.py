@@ -22,7 +22,8 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.operations.compaction.compact import plan_compaction, run_task
 from paimon_core.operations.compaction.request import RescaleRequest
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import PlanRequest, partition_choice
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.predicate.expr import Predicate

@@ -12,7 +12,8 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import BucketFiles, PlanRequest, live_files, partition_choice
 from paimon_core.options.file_index import indexed
 from paimon_core.predicate.expr import Predicate

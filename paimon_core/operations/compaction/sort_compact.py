@@ -20,7 +20,8 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.operations.compaction.cluster_key import ClusterKey, bound_ranks, distinct, quantiles
 from paimon_core.operations.compaction.external_sort import SortLimits, sample_rows, sort_stream
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.operations.jobs.execute import run_plan
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files, partition_choice
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate

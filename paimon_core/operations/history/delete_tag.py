@@ -49,7 +49,7 @@ from paimon_core.operations.history.snapshot_deletion import (
     index_files,
     statistics_file,
 )
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.options.file import FILE_OPERATION_THREAD_NUM
 from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE
 from paimon_core.snapshot.snapshot import Snapshot

@@ -34,7 +34,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.iceberg.listed import leftover_files
 from paimon_core.operations.history.referenced_names import ReferencedNames, name_hashes
 from paimon_core.operations.history.snapshot_deletion import remove_empty_directories
-from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY, FILE_OPERATION_THREAD_NUM
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.store.file_store import FileStore

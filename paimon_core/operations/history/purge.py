@@ -10,7 +10,7 @@ from paimon_core.manifest.entry import DELETE, ManifestEntry
 from paimon_core.operations.history.expire import expire_table
 from paimon_core.operations.history.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.operations.history.table_branches import TableBranches
-from paimon_core.operations.jobs.execute import LOCAL, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot

@@ -1,16 +1,25 @@
 """Protect the files of a planned read from expiry with a tag (``scan.plan-auto-tag-for-read.time-retained``)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.errors import NotFoundError
-from paimon_core.operations.history.delete_tag import is_in_timeline
-from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.lazy import deferred
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
+
+if TYPE_CHECKING:
+    from paimon_core.operations.history.delete_tag import is_in_timeline
+    from paimon_core.operations.history.table_tags import TableTags
+else:
+    is_in_timeline = deferred("paimon_core.operations.history.delete_tag", "is_in_timeline")
+    TableTags = deferred("paimon_core.operations.history.table_tags", "TableTags")
 
 PREFIX = "batch-read-"
 

@@ -22,7 +22,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
-from paimon_core.operations.jobs.execute import Runner
+from paimon_core.operations.jobs.runner import Runner
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshot import Snapshot

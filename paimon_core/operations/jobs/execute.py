@@ -1,100 +1,24 @@
 """Execute plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from paimon_core.commit.clean_up import delete_written_files
 from paimon_core.commit.commit_messages import commit_compactions
 from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import OutOfRangeError
-from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner, Task
 from paimon_core.operations.jobs.task import ALL_DUE, CompactionTask, PlanRequest
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
-Task = TypeVar("Task", bound=CompactionTask)
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-Progress = Callable[[int, int], None]
-"""A function that is called after every task with the bytes done and the total bytes."""
 _ATTEMPTS = 5  # a bucket whose files other processes replace each time needs no compaction from this one
 _TOO_LATE: Final = 0  # a marker in place of the number of buckets, which is never 0: files of the task have expired
-_RUNNERS = 2  # tasks at a time; each task also decodes and encodes its columns in parallel
-
-
-class Runner(Protocol):
-    """An object that runs the tasks of a plan: in this process, or in the processes of a query engine."""
-
-    @property
-    def parts(self) -> int:
-        """Return the number of tasks into which it pays to divide a divisible task."""
-
-    def run_all(
-        self,
-        store: FileStore,
-        tasks: Sequence[Task],
-        run: Callable[[FileStore, Task], CommitMessage],
-        progress: Progress | None,
-    ) -> list[CommitMessage]:
-        """Return the messages of ``run`` for all tasks, in the order of the tasks.
-
-        REQUIRES: ``run`` is a module-level function or a partial of one, because it may be pickled. After an error no
-        new file remains, as far as the runner knows the written files.
-        """
-
-    def map(
-        self, store: FileStore, function: Callable[[FileStore, Part], Result], parts: Sequence[Part]
-    ) -> Iterator[Result]:
-        """Yield ``function(store, part)`` for all parts, in the order of the parts; raise the first error.
-
-        REQUIRES: ``function`` may run twice for a part. The function, the parts and the results are picklable.
-        """
-
-
-class _Local:
-    """A runner with a few threads of this process."""
-
-    parts = 1
-
-    def run_all(
-        self,
-        store: FileStore,
-        tasks: Sequence[Task],
-        run: Callable[[FileStore, Task], CommitMessage],
-        progress: Progress | None,
-    ) -> list[CommitMessage]:
-        written: list[CommitMessage] = []  # of all finished tasks, even if their results were not read
-
-        def one(task: Task) -> tuple[Task, CommitMessage]:
-            message = run(store, task)
-            written.append(message)
-            return task, message
-
-        total, bytes_done = sum(task.size for task in tasks), 0
-        messages = []
-        try:
-            for task, message in parallel_map(one, tasks, threads=_RUNNERS):
-                messages.append(message)
-                bytes_done += task.size
-                if progress is not None:
-                    progress(bytes_done, total)
-        except BaseException:
-            delete_written_files(store, written)
-            raise
-        return messages
-
-    def map(
-        self, store: FileStore, function: Callable[[FileStore, Part], Result], parts: Sequence[Part]
-    ) -> Iterator[Result]:
-        return parallel_map(partial(function, store), parts, threads=_RUNNERS)
-
-
-LOCAL: Runner = _Local()
 
 
 def run_plan(

@@ -28,7 +28,7 @@ from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.operations.history.expire import expire_after_commit
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import BucketFiles
 from paimon_core.operations.row_changes.remove_rows import without_rows
 from paimon_core.options.merge import (

@@ -28,7 +28,7 @@ from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import files_by_bucket
-from paimon_core.operations.jobs.execute import LOCAL, Progress, Runner
+from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import BucketFiles
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot

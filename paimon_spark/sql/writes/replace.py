@@ -25,7 +25,7 @@ from paimon_core.engine import (
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_spark.clustered import find_shuffle, shuffle_for
+from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
 from paimon_spark.frame_write import run_tasks, runner_for
 from paimon_spark.options import WriteRequest
 from paimon_spark.row_level.target import check_added_names

@@ -12,8 +12,8 @@ import paimon_spark
 from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.errors import MissingDependencyError, UnsupportedError
 from paimon_spark import PaimonTable
-from paimon_spark.import_table import iceberg_partitions
 from paimon_spark.sql.reads.native import unsuitable_files
+from paimon_spark.table_import import iceberg_partitions
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from paimon_core.commit.compaction import has_compaction
 from paimon_core.errors import PaimonError
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.operations.compaction.compact_after_write import compact_written_buckets
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.row.bucket import buckets
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole

@@ -9,7 +9,7 @@ from paimon_core.commit.overwrite_partitions import replace_files
 from paimon_core.commit.publisher import Publisher
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.operations.compaction.rescale import RescaleTask
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.entries import live_entries, partitions_predicate

@@ -5,7 +5,7 @@ import pytest
 
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
 from paimon_core.operations.compaction import append_compact, compact, compact_postponed, rescale, sort_compact
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.operations.row_changes import data_evolution, delete
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema

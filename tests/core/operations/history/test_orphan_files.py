@@ -15,7 +15,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeErro
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.operations.history import referenced_names
 from paimon_core.operations.history.referenced_names import ReferencedNames, name_hashes
-from paimon_core.operations.jobs.execute import LOCAL
+from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import branch_root

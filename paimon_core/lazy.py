@@ -1,0 +1,78 @@
+"""Names that are imported when they are first used.
+
+Spark starts Python processes for the steps of a query, and each of them imports this package. So a module that offers
+more than one step needs imports the rest through these functions. For type checkers, the same names are imported below
+``if TYPE_CHECKING``; a test compares the two. Python's import lock protects an import that several threads need.
+"""
+
+import gc
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+Getter = Callable[[str], Any]
+Lister = Callable[[], Sequence[str]]
+
+
+def lazy_names(facade: str, names: Mapping[str, str], public: Sequence[str]) -> tuple[Getter, Lister]:
+    """Return the functions ``__getattr__`` and ``__dir__`` of a module that offers names of other modules.
+
+    Submodules of a package are attributes, too, and are imported when they are first used.
+
+    Args:
+        facade: the ``__name__`` of the module.
+        names: for each module its names, separated by blanks; ``name=alias`` offers a name as ``alias``.
+        public: the ``__all__`` of the module, which ``dir()`` returns.
+    """
+    sources = {}
+    for module, text in names.items():
+        for item in text.split():
+            name, _, alias = item.partition("=")
+            sources[alias or name] = module, name
+
+    def get(name: str) -> Any:
+        if name not in sources:
+            return _submodule(facade, name)
+        module, attribute = sources[name]
+        with collection_paused():
+            value = getattr(import_module(module), attribute)
+        setattr(sys.modules[facade], name, value)
+        return value
+
+    return get, lambda: sorted(public)
+
+
+def _submodule(package: str, name: str) -> ModuleType:
+    """Import a module of a package. Raise AttributeError if the package has no module of this name."""
+    path = f"{package}.{name}"
+    spec = None
+    with suppress(ModuleNotFoundError):  # raised if `package` is a module without submodules
+        spec = None if name.startswith("_") else find_spec(path)
+    if spec is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return import_module(path)
+
+
+def deferred(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that calls a function or class of another module, and imports the module on its first call."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments, **options)
+
+    return call
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause garbage collection: what imports create stays alive, so collections during imports only cost time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
