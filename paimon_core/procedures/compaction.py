@@ -3,18 +3,25 @@
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import astuple
 from datetime import timedelta
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.operations.compaction.compact_manifests import manifests_to_compact
-from paimon_core.operations.compaction.request import CompactionRequest
+from paimon_core.operations.compaction.request import CompactionRequest, RescaleRequest
+from paimon_core.operations.compaction.rewrite_result import RewriteResult, RewrittenFiles
 from paimon_core.operations.partitions.idle_partitions import idle_partitions
 from paimon_core.operations.table_maintenance import TableMaintenance
 from paimon_core.options.parse import column_list, duration, number_list
 from paimon_core.predicate.filter import Filter
 from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 
+REWRITE_RESULT = (
+    "result BOOLEAN, snapshot_id BIGINT, files_before BIGINT, bytes_before BIGINT, rows_before BIGINT, "
+    "files_after BIGINT, bytes_after BIGINT, rows_after BIGINT, milliseconds BIGINT"
+)
+"""The column of Paimon, and after it the fields of a `RewriteResult`."""
 _STRATEGIES = ("full", "minor")
 _ORDERS = ("none", "order", "zorder", "hilbert")
 _log = logging.getLogger(__name__)
@@ -22,7 +29,8 @@ _log = logging.getLogger(__name__)
 
 @procedure(
     "compact(table STRING, [partitions STRING], [compact_strategy STRING], [order_strategy STRING], "
-    "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])"
+    "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])",
+    REWRITE_RESULT,
 )
 def compact(call: Call) -> Rows:
     """Compact all files or, with compact_strategy 'minor', the files that are due; with order_by, sort the rows.
@@ -41,7 +49,7 @@ def compact(call: Call) -> Rows:
     if idle is not None:
         condition, partitions = idle_partitions(table.store, idle, partitions, where), None
         if condition is None:
-            return DONE
+            return _rewritten(RewriteResult(None, RewrittenFiles(), 0.0))
     request = CompactionRequest(
         full=strategy == "full",
         order_by=None if columns is None else column_list(columns),
@@ -50,8 +58,7 @@ def compact(call: Call) -> Rows:
         filter=condition,
         buckets=_numbers(call, "buckets"),
     )
-    TableMaintenance(table.store, call.runner(table)).run(request)
-    return DONE
+    return _rewritten(TableMaintenance(table.store, call.runner(table)).run(request))
 
 
 @procedure("compact_manifest(table STRING, [options STRING], [dry_run BOOLEAN])")
@@ -122,7 +129,8 @@ def compact_database(call: Call) -> Rows:
 
 @procedure(
     "rescale(table STRING, [bucket_num INT], [partitions STRING], [where STRING], [scan_parallelism INT], "
-    "[sink_parallelism INT])"
+    "[sink_parallelism INT])",
+    REWRITE_RESULT,
 )
 def rescale(call: Call) -> Rows:
     """Change the number of buckets and rewrite the partitions; without bucket_num, use the table's number."""
@@ -133,8 +141,16 @@ def rescale(call: Call) -> Rows:
     if buckets is not None and buckets < 1:
         raise InvalidInputError(f"bucket_num must be 1 or more, not {buckets}")
     maintenance = TableMaintenance(table.store, call.runner(table))
-    maintenance.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
-    return DONE
+    request = RescaleRequest(buckets=buckets, partitions=call.partitions(table), filter=call.text("where"))
+    return _rewritten(maintenance.run(request))
+
+
+def _rewritten(result: RewriteResult) -> Rows:
+    """Return the row of a compaction or a rescale; NULL for numbers that are unknown."""
+    files = result.rewritten
+    numbers = (None,) * 6 if files is None else astuple(files)
+    snapshot = None if result.snapshot is None else result.snapshot.id
+    return [(True, snapshot, *numbers, round(result.seconds * 1000))]
 
 
 def _choice(call: Call, name: str, choices: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """Procedures that delete old snapshots and unneeded files, and that mark partitions as complete."""
 
+import time
+
 from paimon_core.errors import InvalidInputError
 from paimon_core.operations.jobs.runner import LOCAL
 from paimon_core.operations.partitions.partitions_done import record_done
@@ -13,7 +15,8 @@ _MODES = ("distributed", "local")
 @procedure(
     "expire_snapshots(table STRING, [retain_max INT], [retain_min INT], [older_than STRING], [max_deletes INT], "
     "[options STRING])",
-    "deleted_snapshots_count INT",
+    "deleted_snapshots_count INT, deleted_changelogs_count INT, deleted_files_count BIGINT, deleted_bytes BIGINT, "
+    "milliseconds BIGINT",
 )
 def expire_snapshots(call: Call) -> Rows:
     """Delete old snapshots and the files that only they need; older_than is a time."""
@@ -26,9 +29,10 @@ def expire_snapshots(call: Call) -> Rows:
                 f"retain_max is {most}, but {table.path} keeps at least {least} snapshots: set retain_min as well, or "
                 f"lower '{SNAPSHOT_NUM_RETAINED_MIN.key}'"
             )
-    verbs = table.maintenance
+    verbs, started = table.maintenance, time.monotonic()
     expired = verbs.expire_snapshots(call.millis("older_than"), most, least, max_deletes=call["max_deletes"])
-    return [(len(expired.snapshots),)]
+    counts = (len(expired.snapshots), len(expired.changelogs), expired.files, expired.bytes)
+    return [(*counts, _millis_since(started))]
 
 
 @procedure(
@@ -53,23 +57,24 @@ def expire_partitions(call: Call) -> Rows:
 
 @procedure(
     "remove_orphan_files(table STRING, [older_than STRING], [dry_run BOOLEAN], [parallelism INT], [mode STRING])",
-    "deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT",
+    "deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT, milliseconds BIGINT",
 )
 def remove_orphan_files(call: Call) -> Rows:
     """Delete unreferenced files older than a time, by default a day; 'db.*' stands for all tables of a database.
 
-    The rows are the number and the bytes of the files.
+    The row has the number and the bytes of the files, and the time.
     """
     call.refuse("parallelism", "remove it: the tasks use the whole cluster")
     mode = (call.text("mode") or _MODES[0]).lower()
     if mode not in _MODES:
         raise InvalidInputError(f"argument 'mode' of remove_orphan_files must be one of {list(_MODES)}, not {mode!r}")
     before, dry_run, count, total = call.millis("older_than"), bool(call["dry_run"]), 0, 0
+    started = time.monotonic()
     for table in call.tables():
         runner = call.runner(table) if mode == _MODES[0] else LOCAL
         files = TableMaintenance(table.store, runner).remove_orphan_files(before, dry_run=dry_run)
         count, total = count + files.count, total + files.bytes
-    return [(count, total)]
+    return [(count, total, _millis_since(started))]
 
 
 @procedure("mark_partition_done(table STRING, partitions STRING)")
@@ -100,3 +105,8 @@ def purge_files(call: Call) -> Rows:
     TableMaintenance(table.store, call.runner(table)).purge()
     call.refresh()
     return [("Success",)]
+
+
+def _millis_since(started: float) -> int:
+    """Return the milliseconds since a time of `time.monotonic`."""
+    return round((time.monotonic() - started) * 1000)

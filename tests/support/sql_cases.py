@@ -15,6 +15,7 @@ its kind, or `error: ` and a part of the message. Lines of the statement that be
     --: since 4.2                  Sparks before this one leave the statement out
     --: not java, <reason>         the Java connector 0.9 has no such statement
     --: java <reason>              it answers another result
+    --: columns 1                  only the first column is compared: after it, this engine has columns that Java lacks
 
 A line `#: versions` anywhere in the file has all of it run on other Sparks as well, `#: more` keeps it out of
 `make test`, `#: not java, <reason>` keeps it from the Java connector.
@@ -31,7 +32,7 @@ from typing import Any
 
 SEPARATOR = "\n----\n"
 QUERY = re.compile(r"(--:.*\n)*\s*(SELECT|WITH|TABLE|FROM)\b", re.IGNORECASE)
-MARK = re.compile(r"^(?:--|#): (not java|java|since|versions|more)(?:,? (.*))?$", re.MULTILINE)
+MARK = re.compile(r"^(?:--|#): (not java|java|since|versions|more|columns)(?:,? (.*))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,12 @@ def matches(found: str, expected: str) -> bool:
     return found == expected or (expected.startswith("error ") and found.startswith(f"{expected}: "))
 
 
-def answer(session: Any, text: str, warehouse: str) -> str:
-    """Run a statement and return its result as the corpus writes it."""
+def answer(session: Any, text: str, warehouse: str, columns: int | None = None) -> str:
+    """Run a statement, and return the first ``columns`` of its result as the corpus writes it; `None`: all columns."""
     try:
         frame = session.sql(text.replace("{warehouse}", warehouse))
         rows = frame.collect()
-        fields = frame.schema.fields
+        fields = frame.schema.fields[:columns]
         lines = [" | ".join(shown(row[i], f.dataType) for i, f in enumerate(fields)) for row in rows]
     except Exception as error:
         return error_line(error).replace(warehouse, "{warehouse}")

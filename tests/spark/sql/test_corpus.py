@@ -38,7 +38,8 @@ def test_statements_return_rows_of_corpus(spark, warehouse, corpus, request):
     for statement in corpus.statements:
         if "since" in statement.marks and tuple(map(int, statement.marks["since"].split("."))) > VERSION:
             continue
-        result = answer(session, statement.text, warehouse)
+        columns = statement.marks.get("columns")
+        result = answer(session, statement.text, warehouse, None if columns is None else int(columns))
         if not matches(result, statement.expected):
             results[statement.line] = result
             wrong.append(

@@ -135,7 +135,7 @@ def test_compact_takes_buckets_as_its_page_says(spark, tmp_path):
     session = session_of(spark, str(tmp_path))
     session.sql("CREATE TABLE t (id INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2', 'write-only' = 'true')")
     session.sql("INSERT INTO t VALUES (1), (2), (3), (4), (5)")
-    assert session.sql("CALL sys.compact('t', buckets => '1')").collect() == [(True,)]
+    assert session.sql("CALL sys.compact('t', buckets => '1')").first().result is True
     levels = session.sql("SELECT bucket, level FROM `t$files`").collect()
     assert {row.level > 0 for row in levels if row.bucket == 1} == {True}
     assert {row.level for row in levels if row.bucket == 0} == {0}
