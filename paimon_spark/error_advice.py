@@ -7,10 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.errors.exceptions.captured import CapturedException
-
 from paimon_core.errors import InvalidInputError
-from paimon_spark.internals import advise_on_java_errors, translate_java_errors
+from paimon_spark.internals import amend_java_errors, translate_java_errors, with_advice
 from paimon_spark.worker_python import advice as worker_advice
 
 _CATALOG = "paimon_spark.catalog(spark, {!r}, warehouse=...)"
@@ -20,7 +18,7 @@ _CATALOG_NAME = re.compile(r"catalog '?(\w+)'?")
 
 def advise_on_errors() -> None:
     """Install the advice in this process. A second call changes nothing."""
-    advise_on_java_errors(_advice)
+    amend_java_errors(_amended)
     translate_java_errors(_java_connector)
 
 
@@ -53,10 +51,11 @@ _ADVICE: dict["re.Pattern[str]", Callable[["re.Match[str]"], str]] = {
 }
 
 
-def _advice(error: CapturedException, text: str) -> str | None:
-    """Return the advice on the first line of an error; `None`: no advice."""
+def _amended(text: str) -> str | None:
+    """Return the text of an error with advice on its first line; `None`: no advice."""
     first = text.partition("\n")[0]
-    return next((advise(match) for pattern, advise in _ADVICE.items() if (match := pattern.match(first))), None)
+    advice = next((advise(match) for pattern, advise in _ADVICE.items() if (match := pattern.match(first))), None)
+    return with_advice(text, advice)
 
 
 def _java_connector(error: Any) -> InvalidInputError | None:

@@ -150,6 +150,12 @@ def quiet_raised_errors(spark: SparkSession) -> None:
         log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
         for name in _RAISED:
             log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
+        result, context = log4j.core.Filter.Result, log4j.core.LoggerContext.getContext(False)
+        aborted = log4j.core.filter.RegexFilter.createFilter(
+            "Aborting task.*", None, False, result.DENY, result.NEUTRAL
+        )
+        context.getConfiguration().addFilter(aborted)
+        context.updateLoggers()
 
 
 def java_connector_catalogs(spark: SparkSession) -> dict[str, str]:
@@ -312,7 +318,7 @@ def planned_read(source: DataSource, columns: StructType, reader: DataSourceRead
 
 _convert_exception: Any = vars(captured).get("convert_exception")
 _TRANSLATIONS: list[Callable[[Any], Exception | None]] = []
-_ADVISERS: list[Callable[[captured.CapturedException, str], str | None]] = []
+_AMENDMENTS: list[Callable[[str], str | None]] = []
 
 
 def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
@@ -326,33 +332,51 @@ def translate_java_errors(translate: Callable[[Any], Exception | None]) -> None:
         vars(captured)["convert_exception"] = _converted
 
 
-def advise_on_java_errors(advise: Callable[[captured.CapturedException, str], str | None]) -> None:
-    """Let PySpark's errors end their first line with advice. A second call with the same function changes nothing.
+def amend_java_errors(amend: Callable[[str], str | None]) -> None:
+    """Let PySpark's errors have another text. A second call with the same function changes nothing.
 
     Args:
-        advise: returns the advice on an error with this text, a sentence; `None`: no advice.
+        amend: returns the new text of an error; `None`: the text stays.
     """
-    if _convert_exception is not None and advise not in _ADVISERS:
-        _ADVISERS.append(advise)
+    if _convert_exception is not None and amend not in _AMENDMENTS:
+        _AMENDMENTS.append(amend)
         vars(captured)["convert_exception"] = _converted
 
 
-def _with_advice(error: captured.CapturedException) -> None:
-    """Add the advice of `advise_on_java_errors` to the first line of an error. An adviser that fails adds nothing."""
-    text = error._desc or ""
-    for advise in _ADVISERS:
+def with_advice(text: str, advice: str | None) -> str | None:
+    """Return the text of an error whose first line ends with advice, before its SQLSTATE; `None`: no advice."""
+    if advice is None:
+        return None
+    end = len(re.split(r" SQLSTATE:|\n", text, maxsplit=1)[0])
+    return f"{text[:end].rstrip()} {advice}{text[end:]}"
+
+
+class _WorkerError(captured.PythonException):
+    """A PythonException whose text begins with the error of the worker, without a line before it."""
+
+    __str__ = captured.CapturedException.__str__
+
+
+_WorkerError.__name__ = _WorkerError.__qualname__ = captured.PythonException.__name__
+_WorkerError.__module__ = captured.PythonException.__module__
+
+
+def _amend(error: captured.CapturedException) -> None:
+    """Change the text of an error as `amend_java_errors` says. A function that fails changes nothing."""
+    if type(error) is captured.PythonException and "paimon_core.errors." in (error._desc or "").partition("\n")[0]:
+        error.__class__ = _WorkerError
+    for amend in _AMENDMENTS:
         with suppress(Exception):
-            advice = advise(error, text)
-            if advice is not None:
-                end = len(re.split(r" SQLSTATE:|\n", text, maxsplit=1)[0])
-                error._desc = f"{text[:end].rstrip()} {advice}{text[end:]}"
+            text = amend(error._desc or "")
+            if text is not None:
+                error._desc = text
                 return
 
 
 def _converted(error: Any) -> Any:
     """Return the error that PySpark raises for a Java exception: see the two functions above."""
     converted = _convert_exception(error)
-    _with_advice(converted)
+    _amend(converted)
     if isinstance(converted, captured.AnalysisException):
         return converted
     return next((translated for translate in _TRANSLATIONS if (translated := translate(error)) is not None), converted)

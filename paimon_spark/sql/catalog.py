@@ -132,7 +132,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
                 f"SHOW TABLES IN {self.name}.{names[-1] if names else 'db'}"
             )
         if not self.database_exists(namespace):
-            raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
+            raise self.no_such_database(namespace)
         identifier = self.jvm.type(f"{_CATALOG}.Identifier")
         pending = self.default_pending and namespace[0] == DEFAULT_DATABASE
         tables = [] if pending else self.catalog.list_tables(namespace[0])

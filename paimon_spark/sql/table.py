@@ -149,6 +149,15 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         text = description(self.name, merged.schema, merged.path, ())
         return self.jvm.connector_class("PaimonTable")(text, handler_of(self.jvm, handler))
 
+    def check_missing_columns(self, columns: str, options: str) -> None:
+        """Warn of columns that the rows of a write by name lack, or refuse the write.
+
+        Args:
+            columns: the columns of the rows, a struct as Spark's JSON.
+            options: the options of the write, as JSON.
+        """
+        self._writes().check_columns(StructType.fromJson(json.loads(columns)), options)
+
     def _take_options(self, options: str) -> None:
         """Store the options of ``writeStream.option(...).toTable()`` as properties of the table that it just created.
 

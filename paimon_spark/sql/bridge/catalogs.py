@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from paimon_core import SystemTable, Table
 from paimon_core.engine import AnyTable, read_only
 from paimon_core.errors import UnsupportedError
-from paimon_spark.internals import advise_on_java_errors, analyzed_plan, session_state
+from paimon_spark.internals import amend_java_errors, analyzed_plan, session_state, with_advice
 from paimon_spark.sql.bridge.conversions import java_array
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import PACKAGE, Jvm
@@ -21,13 +20,13 @@ _installed: dict[str, Any] = {}
 
 def install(jvm: Jvm, name: str, catalog: Any) -> None:
     """Install a CatalogHandler under a catalog name, replacing any catalog with this name."""
-    advise_on_java_errors(_near_name)
+    amend_java_errors(_with_near_name)
     _installed[name] = catalog
     jvm.bridge.Bridge.HANDLERS.put(name, handler_of(jvm, catalog))
 
 
-def _near_name(error: CapturedException, text: str) -> str | None:
-    return near_name(error, text, _installed)
+def _with_near_name(text: str) -> str | None:
+    return with_advice(text, near_name(text, _installed))
 
 
 def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> Table:

@@ -166,6 +166,9 @@ class MergeSchemaEndpoint(Protocol):
         True: the schema does not change; `None`: it must not change.
         """
 
+    def check_missing_columns(self, columns: str, options: str) -> None:
+        """Warn of columns that the rows of a write by name lack, or refuse the write."""
+
 
 class RowLevelEndpoint(Protocol):
     """The methods that ``PaimonRowLevelRule.java`` calls, directly or through ``PaimonCommand.java``."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from paimon_core.engine import Identifier
@@ -14,12 +13,11 @@ _MISSING = re.compile(r"\[(TABLE_OR_VIEW|SCHEMA)_NOT_FOUND\] The (?:table or vie
 _NEAR = re.compile(r"did you mean '([^']+)'\?$")
 
 
-def near_name(error: CapturedException, text: str, catalogs: Mapping[str, Any]) -> str | None:
+def near_name(text: str, catalogs: Mapping[str, Any]) -> str | None:
     """Return a sentence with the nearest name for an error about a missing table or database; `None`: no near name.
 
     Args:
-        error: the error.
-        text: its message.
+        text: the text of the error.
         catalogs: the handlers of the installed catalogs, by name.
 
     Cost: one listing of the database.

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from paimon_core import FileSystemCatalog
 from paimon_core.errors import AlreadyExistsError, UnsupportedError
-from paimon_spark.sql.bridge.conversions import java_array, java_map
+from paimon_spark.sql.bridge.conversions import java_array, java_map, text_array
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 
@@ -86,7 +88,12 @@ class DatabaseHandler:
 
     def _check_exists(self, namespace: Any) -> None:
         if not self.database_exists(namespace):
-            raise analysis_error(self.jvm, "NoSuchNamespaceException", namespace)
+            raise self.no_such_database(namespace)
+
+    def no_such_database(self, namespace: Any) -> Py4JJavaError:
+        """Return the error for a missing database, with the name of the catalog."""
+        name = text_array(self.jvm, [self.name, *namespace])
+        return analysis_error(self.jvm, "NoSuchNamespaceException", name)
 
     def _directory(self, name: str) -> str:
         return f"{self.catalog.warehouse}/{name}.db"

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.sql.types import StructType
+
 from paimon_core import Table
 from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.frame_write import write_table
 from paimon_spark.internals import analyzed
-from paimon_spark.missing_columns import MISSING_COLUMNS
+from paimon_spark.missing_columns import check_missing_columns
 from paimon_spark.option_names import canonical
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.bridge.conversions import frame_of, java_map
@@ -47,6 +49,15 @@ class TableWrites:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
         self._request(options)
         self._replaced(mode, trees)
+
+    def check_columns(self, columns: StructType, options: str) -> None:
+        """Warn of columns that the rows of an append by name lack, or refuse the append.
+
+        Args:
+            columns: the columns of the rows.
+            options: the options of the write, as JSON.
+        """
+        check_missing_columns(self.table, self._request(options), columns)
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a Java Dataset in one commit.
@@ -97,11 +108,6 @@ class TableWrites:
         )
         if named is not None:
             raise InvalidInputError(f"option {named!r} is for writes without a catalog: the statement names the table")
-        if MISSING_COLUMNS in batch_options:
-            raise InvalidInputError(
-                f"option {MISSING_COLUMNS!r} is for writes without a catalog: Spark itself adds the missing columns of "
-                "a write by name, as NULL or as their default"
-            )
         mode = batch_options.pop("partitionoverwritemode", "static")
         if mode.lower() != "static":
             raise UnsupportedError(

@@ -5,6 +5,7 @@ import warnings
 from functools import partial
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql.types import StructType
 
 import paimon_spark
@@ -81,15 +82,22 @@ def test_errors_of_spark_have_advice(spark, tmp_path):
 @pytest.mark.parametrize("condition", ["DATA_SOURCE_NOT_FOUND", "DATA_SOURCE_NOT_EXIST"])
 def test_missing_format_names_worker_python(condition):
     text = f"[{condition}] Failed to find the data source: paimon. Make sure"
-    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable' in error_advice._advice(None, text)
-    assert error_advice._advice(None, text.replace("paimon", "orc")) is None
+    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable' in error_advice._amended(text)
+    assert error_advice._amended(text.replace("paimon", "orc")) is None
+
+
+def test_error_of_task_is_on_first_line(spark, catalog_name, table):
+    rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")
+    action = partial(rows.write.format("paimon").mode("append").save, table.path)
+    with pytest.raises(PythonException, match=r"\A.*paimon_core.errors.InvalidInputError: column 'id': string cannot"):
+        action()
 
 
 def test_advice_that_fails_leaves_error_unchanged(spark, catalog_name, monkeypatch):
-    def advise(error, text):
+    def amend(text):
         raise RuntimeError
 
-    monkeypatch.setattr(internals, "_ADVISERS", [advise])
+    monkeypatch.setattr(internals, "_AMENDMENTS", [amend])
     assert first_line(lambda: spark.sql("SELECT * FROM nope")).startswith("[TABLE_OR_VIEW_NOT_FOUND]")
 
 
@@ -147,8 +155,15 @@ def test_write_without_columns_does_not_warn(tmp_path, case, recwarn):
     assert not recwarn.list
 
 
-def test_option_for_missing_columns_is_refused_for_names(spark, sql):
+def test_append_by_name_without_columns_warns(spark, sql):
+    warn_once.cache_clear()
     sql("CREATE TABLE t (id BIGINT, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
-    rows = spark.createDataFrame([(1, "a")], "id bigint, v string").writeTo(f"pm.{sql.database}.t")
-    line = first_line(lambda: rows.option("write.missing-columns", "fail").append())
-    assert "'write.missing-columns' is for writes without a catalog" in line
+    rows = spark.createDataFrame([(1,)], "id bigint")
+    with pytest.warns(UserWarning, match="the rows lack the columns v of"):
+        rows.writeTo(f"pm.{sql.database}.t").append()
+    write = rows.writeTo("t").option("write.missing-columns", "fail")
+    assert "the rows lack the columns v of" in first_line(write.append)
+    rows.write.format("paimon").mode("append").option("write.missing-columns", "null").saveAsTable(f"{sql.database}.t")
+    line = first_line(lambda: sql("INSERT INTO t WITH ('write.missing-columns' = 'fail') VALUES (2, 'b')"))
+    assert "'write.missing-columns' is for writes of DataFrames, not for INSERT" in line
+    assert sql("SELECT * FROM t") == [(1, None)]

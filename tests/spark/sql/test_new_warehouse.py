@@ -57,8 +57,10 @@ def test_misspelt_name_has_near_name(sql):
     for name in ("ordrs", f"pm.{database}.oders"):
         with pytest.raises(Exception, match=near):
             sql(f"SELECT * FROM {name}")
+    sql.spark.catalog.setCurrentCatalog("spark_catalog")
     with pytest.raises(Exception, match=rf"Did you mean pm.{database}\?"):
         sql(f"SHOW TABLES IN pm.{database}x")
+    sql("USE pm." + database)
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
         sql("SELECT * FROM nothing_like_it")
     assert "Did you mean" not in str(caught.value)

@@ -42,6 +42,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * The stored schema changes when the write runs, but not under EXPLAIN.
  */
 class PaimonMergeSchemaRule extends Rule {
+  private static final String[] MERGE_SCHEMA = {"merge-schema", "mergeschema"};
+  private static final String[] MISSING_COLUMNS = {"write.missing-columns"};
   private final SparkSession session;
 
   PaimonMergeSchemaRule(SparkSession session) {
@@ -59,6 +61,13 @@ class PaimonMergeSchemaRule extends Rule {
   }
 
   private TreeNode insert(InsertIntoStatement plan) {
+    Map settings = CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
+    boolean asked = mentions(optionsOf(plan.table()).keySet().iterator(), MISSING_COLUMNS)
+        || mentions(settings.keySet().iterator(), MISSING_COLUMNS) && isNamedInOurCatalog(plan.table());
+    if (asked) {
+      throw new UnsupportedOperationException(
+          "option 'write.missing-columns' is for writes of DataFrames, not for INSERT: list every column in the statement");
+    }
     boolean demanded = flag(plan, "withSchemaEvolution");
     if (!demanded && !wanted(optionsOf(plan.table())) || !demanded && !plan.byName()) {
       return plan;
@@ -82,6 +91,9 @@ class PaimonMergeSchemaRule extends Rule {
             : plan instanceof OverwritePartitionsDynamic
                 ? CollectionConverters.asJava(((OverwritePartitionsDynamic) plan).writeOptions())
                 : null;
+    if (plan instanceof AppendData && plan.isByName()) {
+      checkMissingColumns(plan, options);
+    }
     if (options == null || !demanded && !wanted(options) || !demanded && !plan.isByName()) {
       return (TreeNode) plan;
     }
@@ -93,6 +105,32 @@ class PaimonMergeSchemaRule extends Rule {
     DataSourceV2Relation merged = merged(relation, columns, options, demanded, plan.isByName());
     boolean same = merged == null || merged == relation && !demanded;
     return same ? (TreeNode) plan : replaced((TreeNode) plan, merged);
+  }
+
+  /** Let Python warn about, or refuse, an append by name whose rows lack columns of the table. */
+  private void checkMissingColumns(V2WriteCommand plan, Map options) {
+    LogicalPlan table = (LogicalPlan) plan.table();
+    LogicalPlan query = (LogicalPlan) ((LogicalPlan) plan).children().head();
+    if (!table.resolved() && !isNamedInOurCatalog(table) || !query.resolved()) {
+      return;
+    }
+    DataSourceV2Relation relation = relation(analyzed(table));
+    StructType columns = query.schema();
+    if (relation != null && columns.size() < relation.table().columns().length) {
+      PaimonTable target = (PaimonTable) relation.table();
+      String stated = Trees.of(new CaseInsensitiveStringMap(options));
+      Bridge.call(target.handler(), "check_missing_columns", new Object[] {columns.json(), stated});
+    }
+  }
+
+  /** Return True if a name that is not resolved yet has a catalog of this connector; other tables are not loaded. */
+  private boolean isNamedInOurCatalog(LogicalPlan table) {
+    if (!(table instanceof UnresolvedRelation)) {
+      return relation(table) != null;
+    }
+    Object first = CollectionConverters.asJava(((UnresolvedRelation) table).multipartIdentifier()).get(0);
+    String current = session.sessionState().catalogManager().currentCatalog().name();
+    return Bridge.HANDLERS.containsKey(first) || Bridge.HANDLERS.containsKey(current);
   }
 
   private TreeNode merge(MergeIntoTable plan) {
@@ -130,15 +168,18 @@ class PaimonMergeSchemaRule extends Rule {
 
   /** Return True if options or the session may allow a schema change; Python decides. */
   private boolean wanted(Map options) {
-    return mentions(options.keySet().iterator())
-        || mentions(CollectionConverters.asJava(session.sessionState().conf().getAllConfs()).keySet().iterator());
+    Map settings = CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
+    return mentions(options.keySet().iterator(), MERGE_SCHEMA)
+        || mentions(settings.keySet().iterator(), MERGE_SCHEMA);
   }
 
-  private static boolean mentions(Iterator keys) {
+  private static boolean mentions(Iterator keys, String[] endings) {
     while (keys.hasNext()) {
       String key = ((String) keys.next()).toLowerCase();
-      if (key.endsWith("merge-schema") || key.endsWith("mergeschema")) {
-        return true;
+      for (int i = 0; i < endings.length; i++) {
+        if (key.endsWith(endings[i])) {
+          return true;
+        }
       }
     }
     return false;
