@@ -74,7 +74,7 @@ def check_catalog_options(options: Mapping[str, str]) -> None:
         if key in _WITHOUT_EFFECT:
             warn_once(f"option {key!r} of the catalog has no effect here: it tunes catalogs of the Java engine")
         elif key not in KNOWN and not key.startswith(DEFAULTS_PREFIX):
-            raise InvalidInputError(f"unknown option {key!r} of the catalog: {_advice(key)}")
+            raise InvalidInputError(f"unknown option {key!r} in the options of the catalog; {_advice(key)}")
 
 
 def table_defaults(options: Mapping[str, str]) -> dict[str, str]:

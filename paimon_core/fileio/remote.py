@@ -210,8 +210,8 @@ def open_filesystem(url: str, options: Mapping[str, Any], package: str | None = 
     try:
         return fsspec.core.url_to_fs(url, **options)[0]
     except ImportError as error:
-        needed = package or f"the fsspec package for {scheme}"
-        raise MissingDependencyError(f"reading {scheme}:// paths needs {needed}: {error}") from error
+        needed = f"pip install '{package}'" if package else f"install the fsspec package for {scheme}"
+        raise MissingDependencyError(f"a package for {scheme}:// paths is missing: {needed} ({error})") from error
     except ValueError as error:
         raise UnsupportedError(f"no store is known for {hide_secrets(url)}: {error}") from error
 

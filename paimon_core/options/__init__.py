@@ -84,7 +84,7 @@ def check_known(given: Iterable[str], where: str) -> None:
         if not is_known(key):
             close = nearest(key)
             advice = f"did you mean {close!r}?" if close else "paimon_core.options.ALL_OPTIONS lists the known ones"
-            raise InvalidInputError(f"unknown option {key!r} of {where}: {advice}")
+            raise InvalidInputError(f"unknown option {key!r} in {where}; {advice}")
         reason = _without_effect(key, given[key] if isinstance(given, Mapping) else None)
         if reason is not None:
             warn_once(f"option {key!r} of {where} {reason}")

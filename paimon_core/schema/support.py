@@ -45,20 +45,21 @@ class Limit:
     reason: str
     read: bool = False
     write: bool = False
+    problem: str = "is not supported yet"
 
 
 def check_readable(schema: TableSchema) -> None:
     """Raise UnsupportedError naming the first missing feature without which reads could return wrong rows."""
     for limit in LIMITS:
         if limit.read and (feature := limit.detect(schema)):
-            raise UnsupportedError(f"cannot read this table: {feature} is not supported yet ({limit.reason})")
+            raise UnsupportedError(f"cannot read this table: {feature} {limit.problem} ({limit.reason})")
 
 
 def check_writable(schema: TableSchema) -> None:
     """Raise UnsupportedError naming the first missing feature without which writes could break the table."""
     for limit in LIMITS:
         if limit.write and (feature := limit.detect(schema)):
-            raise UnsupportedError(f"cannot write to this table: {feature} is not supported yet ({limit.reason})")
+            raise UnsupportedError(f"cannot write to this table: {feature} {limit.problem} ({limit.reason})")
 
 
 # ---- functions that detect the use of a feature in a schema
@@ -249,9 +250,19 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
-    Limit(_is_not("file.format", *WRITABLE_FORMATS), f"this engine writes {', '.join(WRITABLE_FORMATS)}", write=True),
+    Limit(
+        _is_not("file.format", *WRITABLE_FORMATS),
+        f"this engine writes {', '.join(WRITABLE_FORMATS)}",
+        write=True,
+        problem="is not supported",
+    ),
     Limit(_csv_with_key, "csv files do not separate keys from values", read=True, write=True),
-    Limit(_format_of_some_files, f"this engine writes {', '.join(WRITABLE_FORMATS)}; no csv for a level", write=True),
+    Limit(
+        _format_of_some_files,
+        f"this engine writes {', '.join(WRITABLE_FORMATS)}; no csv for a level",
+        write=True,
+        problem="is not supported",
+    ),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(not_describable, "Iceberg metadata cannot describe it, or its readers would show wrong rows", write=True),

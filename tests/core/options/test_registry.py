@@ -91,7 +91,7 @@ def test_key_is_known(key):
 def test_misspelt_keys_are_refused_with_advice(key, near):
     assert not is_known(key)
     assert nearest(key) == near
-    with pytest.raises(InvalidInputError, match=f"unknown option {key!r} of table t: did you mean {near!r}"):
+    with pytest.raises(InvalidInputError, match=f"unknown option {key!r} in table t; did you mean {near!r}"):
         check_known({"bucket": "1", key: "x"}, "table t")
 
 
