@@ -15,7 +15,7 @@ Find an option by task; each name links to itself. `paimon-spark options NAME` e
 
 {tasks}
 
-- *Used* options, in the sections above, have their effect.
+- Options in the sections by task are *used*: they have their effect.
 - [Without effect here](#without-effect-here): accepted, and never has an effect, for the given reason. It warns once.
 - [Not yet](#not-yet): accepted, and has no effect so far. It warns once.
 - [Refused](#refused): reads, writes or the creation of a table fail with an error, because rows could be wrong.
