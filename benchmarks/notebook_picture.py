@@ -1,6 +1,7 @@
 """``python -m benchmarks.notebook_picture docs/assets/notebook.png``: the picture of a table's page, taken by Chromium.
 
-The table is made up: its metadata are real commits of the engine, spread over some days, and no data file has content.
+The table is made up: its metadata are real commits of the engine, spread over some days. Live files do not exist, and
+replaced files are empty on the disk.
 """
 
 import itertools
@@ -99,6 +100,7 @@ def orders(warehouse: Path) -> Table:
     writer = table.writer()
     writer.write(COLUMNS.empty_table().from_pylist([{"dt": 0, "id": 0}], schema=COLUMNS))
     shop = Shop(table, writer.prepare_commit()[0].new_files[0], np.random.default_rng(7))
+    shutil.rmtree(Path(table.path, "dt=0"))
     for day in range(14):
         weight = 1 + day / 6 + (day % 7 in (5, 6))
         files = [shop.run(5, 3, int(weight * 250_000)) for _ in range(4)]
@@ -119,7 +121,8 @@ def orders(warehouse: Path) -> Table:
             _compact(shop)
     table.branches.create("backfill", "week-2")
     table.consumers.reset("to-warehouse", table.snapshot().id)
-    return table
+    shown = shop.clock + 6 * 60_000
+    return table.with_store(replace(table.store, now=lambda: shown))
 
 
 def _compact(shop: Shop) -> None:
@@ -135,6 +138,11 @@ def _compact(shop: Shop) -> None:
             ends = np.linspace(0.05, 0.9, 4)
             after = tuple(shop.file(4, a, b - 1e-7, rows // 3) for a, b in itertools.pairwise(ends))
             messages.append(shop.message("compact", day, bucket, after, tuple(files)))
+            folder = Path(shop.table.path, f"dt={20_454 + day}", f"bucket-{bucket}")
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in files:  # without blocks on the disk
+                with (folder / file.file_name).open("wb") as opened:
+                    opened.truncate(file.file_size)
     shop.commit_all(messages)
 
 
@@ -147,7 +155,7 @@ def main(picture: str) -> None:
         text = summary_document(table_summary(table)).replace(folder, "s3://lake")
         page.write_text(text.replace("s3://lake/warehouse", "s3://lake"), encoding="utf-8")
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        view = ["--window-size=1108,1560", f"--user-data-dir={folder}/home", f"--screenshot={Path(picture).resolve()}"]
+        view = ["--window-size=1108,1976", f"--user-data-dir={folder}/home", f"--screenshot={Path(picture).resolve()}"]
         subprocess.run([*command, *view, "--blink-settings=preferredColorScheme=1", page.as_uri()], check=True)
         with Image.open(picture) as taken:
             fewer = taken.convert("RGB").quantize(128)  # a third of the bytes

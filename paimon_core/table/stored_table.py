@@ -277,7 +277,7 @@ class StoredTable(ReadableTable):
         Reads metadata, and ``rows`` rows. A part that cannot be read shows its error instead.
 
         Args:
-            rows: the number of rows to read and show, from 0 to 100, of the first 20 columns; 0: read no data file.
+            rows: the number of rows to read and show, from 0 to 100, of the first 20 columns without blobs; 0: no row.
             at: the snapshot, as for `to_arrow`; by default the newest.
 
         Raises InvalidInputError for another number of rows.

@@ -163,7 +163,7 @@ def tiles_of(
         if store.schema.partition_keys:
             partitions = len(files.partitions)
             tiles.append(Tile(f"{partitions:,}", "partition" if partitions == 1 else "partitions"))
-        if store.options.value(BUCKET) <= 0:  # a fixed number is among the phrases of `kind_of`
+        if store.schema.primary_keys and store.options.value(BUCKET) <= 0:  # else `kind_of` has the number
             buckets = int((files.by_bucket(files.ready) > 0).sum())
             tiles.append(Tile(f"{buckets:,}", "bucket" if buckets == 1 else "buckets"))
     return tuple(tiles)

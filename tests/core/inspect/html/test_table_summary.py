@@ -163,6 +163,7 @@ def test_append_table_has_run_profile_with_its_small_files(tmp_path, monkeypatch
         table.write(orders((number, "v" * 10, number)))
     card = only_card(table)
     assert card.tree is None
+    assert not [tile for tile in table_summary(table).tiles.value if "bucket" in tile.name]  # "no buckets", says a chip
     bars = [bar for bar in card.run_profile.bars if bar.kind != "whisker"]
     assert len(bars) == card.run_profile.columns == MOST_PROFILE
     assert len(card.run_profile.bars) == MOST_PROFILE + 10  # ten bars are of two files each
