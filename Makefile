@@ -41,8 +41,8 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 	@$(call RUN,$(VENV)) $(PY) demo/sql.py
 	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
-# Three files at a time, those that take long first: tests of Spark wait more than they compute.
-PROCESSES ?= 3
+# Four files at a time, those that take long first: tests of Spark wait more than they compute.
+PROCESSES ?= 4
 PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
