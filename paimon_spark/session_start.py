@@ -18,6 +18,7 @@ from paimon_spark.internals import builder_settings, has_context, quiet_raised_e
 from paimon_spark.session_checks import check_session
 from paimon_spark.sql.catalog import NEEDS_CLASSIC
 from paimon_spark.sql.catalog import catalog as install_catalog
+from paimon_spark.sql.reads.format_reads import install_format
 from paimon_spark.worker_python import DRIVER_PYTHON, WORKER_PYTHON
 
 _LOG_LEVEL = "spark.log.level"
@@ -87,6 +88,7 @@ def session(
         quiet_raised_errors(spark)
     replaced = () if warehouse is None else (catalog,)
     check_session(spark, replaced)
+    install_format(spark)
     if warehouse is not None:
         install_catalog(spark, catalog, warehouse=warehouse, storage_options=storage_options, options=options)
     return spark
@@ -99,6 +101,7 @@ def register(spark: SparkSession) -> None:
     """
     check_session(spark)
     spark.dataSource.register(PaimonDataSource)
+    install_format(spark)
 
 
 def _connect_url(settings: Mapping[str, str]) -> str | None:

@@ -14,6 +14,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from paimon_spark.sql.reads.format_reads import install_format
+
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -90,6 +92,7 @@ def spark(request):
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    install_format(session)  # in every test, not only after one that happens to install a catalog
     yield session
     session.stop()
 

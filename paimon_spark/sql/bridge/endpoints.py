@@ -144,6 +144,16 @@ class ScanEndpoint(Protocol):
         """Return the rows and bytes of the scan, and the statistics of its columns, as JSON."""
 
 
+class FormatEndpoint(Protocol):
+    """The methods that ``FormatTable.java`` calls, for ``spark.read.format("paimon")``. Options are JSON."""
+
+    def schema(self, options: str) -> str | None:
+        """Return the columns of a batch read as JSON; `None`: the Python data source reads."""
+
+    def reads(self, options: str, schema: str) -> Any:
+        """Return the ReadEndpoint of a batch read of these columns; `None`: the Python data source reads."""
+
+
 class WriteEndpoint(Protocol):
     """The methods that ``PaimonWrite.java`` calls. The mode is append, overwrite or dynamic."""
 
@@ -255,6 +265,7 @@ class MissingProcedureEndpoint(Protocol):
 
 ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "Catalog": (CatalogEndpoint,),
+    "FormatTable": (FormatEndpoint,),
     "MatchingFiles": (FilesEndpoint,),
     "PaimonCalls": (FunctionEndpoint,),
     "PaimonMergeSchemaRule": (MergeSchemaEndpoint,),

@@ -70,11 +70,14 @@ class PathReads(TableReads):
         """Return the columns of the read."""
         return spark_schema(project(self.schema, self.request.columns, metadata=True))
 
+    def handler(self) -> Any:
+        """Return the reads as a handler for ``PaimonScanBuilder.java``."""
+        return handler_of(self.jvm, self)
+
     def frame(self) -> DataFrame:
         """Return the rows as a DataFrame that chooses a reader for each query."""
         name = f"paimon {hide_secrets(str(self.table.location))}"
-        handler = handler_of(self.jvm, self)
-        table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), handler)
+        table = self.jvm.bridge.PathTable(name, java_struct(self.jvm, self.whole()), self.handler())
         return DataFrame(table.rows(java_session(self.jvm.spark)), self.jvm.spark)
 
     def explain(

@@ -75,7 +75,7 @@ class PaimonTranslationRule extends Rule {
       leaf = (LogicalPlan) leaf.children().head();
     }
     Table table = leaf instanceof DataSourceV2Relation ? ((DataSourceV2Relation) leaf).table() : null;
-    return table instanceof PaimonTable || table instanceof PathTable;
+    return table instanceof PaimonTable || table instanceof PathTable || table instanceof FormatTable;
   }
 
   static Expression tagged(Expression expression) {
