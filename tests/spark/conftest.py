@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from paimon_spark.sql.reads.format_reads import install_format
+from paimon_spark.sql.session_options import NATIVE_READS
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
@@ -95,6 +96,14 @@ def spark(request):
     install_format(session)  # in every test, not only after one that happens to install a catalog
     yield session
     session.stop()
+
+
+@pytest.fixture
+def python_reads(spark):
+    """Batch reads by the Python data source, as over Spark Connect, for one test."""
+    spark.conf.set(NATIVE_READS, "false")
+    yield
+    spark.conf.unset(NATIVE_READS)
 
 
 @pytest.fixture

@@ -230,7 +230,7 @@ CONDITIONS = [
 
 
 @everywhere
-def test_filters_work_with_pushdown_on_and_off(spark, path):
+def test_filters_work_with_pushdown_on_and_off(spark, path, python_reads):
     save(orders(spark, A, B, C), path, **KEYED)
     expected = orders(spark, A, B, C)
     for setting in ("true", "false"):
@@ -654,7 +654,7 @@ def test_one_large_file_is_read_by_several_tasks(spark, path):
 
 
 @everywhere
-def test_small_files_share_tasks_and_table_fills_slots_of_its_cluster(spark, path):
+def test_small_files_share_tasks_and_table_fills_slots_of_its_cluster(spark, path, python_reads):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
     assert tasks_of(load(spark, path)) == 1  # a task has no less than an eighth of 128 MB, which 64 files count as
     assert tasks_of(load(spark, path, **{"source.split.open-file-cost": "1 mb"})) == 3

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.table import Table
-from paimon_core.types.datatype import parse_type
+from paimon_core.types.parse import parse_type
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
 
@@ -33,6 +33,11 @@ def plan(frame):
     return frame._jdf.queryExecution().executedPlan().toString()
 
 
+def is_by_sql(frame):
+    """Return True if the strategies of SQL read, not the Python data source."""
+    return ", snapshot " in plan(frame) or "LocalTableScan" in plan(frame)
+
+
 def load(spark, path, **options):
     return spark.read.format("paimon").options(**options).load(path)
 
@@ -41,11 +46,11 @@ def both(spark, make):
     """Return the rows of a query as text; Spark's own scan and the Python data source return the same."""
     native = make()
     rows = sorted(map(repr, native.collect()))
-    assert "paimon.python" in plan(native) or ", snapshot " in plan(native), plan(native)
+    assert is_by_sql(native)
     spark.conf.set(NATIVE_READS, "false")
     try:
         general = make()
-        assert ", snapshot " not in plan(general)
+        assert not is_by_sql(general)
         assert sorted(map(repr, general.collect())) == rows
         assert general.schema == native.schema
     finally:
@@ -66,7 +71,7 @@ def test_rows_are_those_of_the_python_data_source(spark, path):
     ]
     assert "native: " in plan(load(spark, path))
     assert load(spark, path).count() == 6
-    assert "rows from metadata" in plan(load(spark, path).groupBy().count())
+    assert "LocalTableScan" in plan(load(spark, path).groupBy().count())  # rows from metadata
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW viewed USING paimon OPTIONS (path '{path}')")
     assert both(spark, lambda: spark.table("viewed").where("id = 3")) == ["Row(id=3, p='y', s=Row(a=3, b='z'))"]
 
@@ -87,11 +92,121 @@ def test_what_only_the_data_source_supports_is_read_by_it(spark, path):
     assert load(spark, path, filter="id > 4").count() == 2
     assert load(spark, path, **{"incremental-between": "1,2"}).count() == 3
     assert load(spark, f"{path}$snapshots").count() == 3
-    assert spark.read.schema("id BIGINT").format("paimon").load(path).count() == 5 if _accepts_bigint(spark, path) else True
     narrowed = spark.read.schema("p STRING, id INT").format("paimon").load(path)
-    assert ", snapshot " not in plan(narrowed)
+    assert not is_by_sql(narrowed)
     assert sorted(narrowed.where("id = 1").collect()) == [("y", 1)]
 
 
-def _accepts_bigint(spark, path):
-    return False
+@pytest.mark.more
+def test_table_that_changes_after_it_was_loaded(spark, path):
+    """The data source reads the columns that Spark expects, or raises its error for one that is gone."""
+    first, second = load(spark, path), load(spark, path)
+    Table.open(path).alter([AddColumn("n", parse_type("INT"))])
+    assert (len(first.collect()), first.columns) == (6, ["id", "p", "s"])
+    assert load(spark, path).columns == ["id", "p", "s", "n"]
+    Table.open(path).alter([RenameColumn("s", "t")])
+    with pytest.raises(Exception, match="'s'"):
+        second.collect()
+
+
+@pytest.mark.more
+def test_errors_are_those_of_the_data_source(spark, path, tmp_path):
+    for options, message in (
+        ({"colums": "id"}, "did you mean 'columns'"),
+        ({"versionAsOf": "7"}, "snapshot 7"),
+        ({"columns": "id,none"}, "none"),
+    ):
+        with pytest.raises(Exception, match=message):
+            load(spark, path, **options).collect()
+    with pytest.raises(Exception, match="no table at"):
+        load(spark, str(tmp_path / "missing")).collect()
+
+
+def test_stream_is_read_by_the_data_source(spark, path, tmp_path):
+    query = (
+        spark.readStream.format("paimon")
+        .load(path)
+        .writeStream.format("memory")
+        .queryName("streamed")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    assert query.exception() is None
+    assert spark.table("streamed").count() == 6
+
+
+IN_A_PROCESS = """
+import sys
+from pyspark.sql import SparkSession
+import paimon_spark
+path = sys.argv[1]
+
+def session():
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    return builder.config("spark.log.level", "OFF").getOrCreate()
+
+def reader():
+    frame = spark.read.format("paimon").load(path)
+    assert frame.count() == 3
+    text = frame._jdf.queryExecution().executedPlan().toString()
+    print("native" if ", snapshot " in text else "python", flush=True)
+
+spark = session()
+spark.range(3).write.format("paimon").mode("append").save(path)
+reader()
+paimon_spark.register(spark)
+reader()
+spark.stop()
+spark = session()
+reader()
+paimon_spark.PaimonTable.forPath(spark, path)
+reader()
+"""
+
+
+@pytest.mark.more
+def test_format_is_native_once_the_program_uses_the_connector(tmp_path):
+    """Also in the session that follows a stopped one, in the same JVM."""
+    command = [sys.executable, "-c", IN_A_PROCESS, str(tmp_path / "t")]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.split() == ["python", "native", "python", "native"]
+
+
+OTHER_SOURCE = """
+package other;
+public class Source implements org.apache.spark.sql.sources.DataSourceRegister {
+  public String shortName() { return "paimon"; }
+}
+"""
+WITH_ANOTHER_SOURCE = """
+import logging, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+logging.basicConfig(level=logging.WARNING)
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+jvm, folder = spark._jvm, sys.argv[1]
+service = Path(folder, "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister")
+service.parent.mkdir(parents=True)
+service.write_text("other.Source")
+loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+util = jvm.org.codehaus.commons.compiler.util.resource
+compiler = jvm.org.codehaus.janino.Compiler()
+compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
+compiler.setClassFileCreator(util.DirectoryResourceCreator(jvm.java.io.File(folder)))
+sources = spark.sparkContext._gateway.new_array(util.Resource, 1)
+sources[0] = util.StringResource("Source.java", sys.argv[2])
+compiler.compile(sources)
+loader.addURL(jvm.java.io.File(folder).toURI().toURL())
+import paimon_spark
+paimon_spark.register(spark)
+"""
+
+
+@pytest.mark.more
+def test_another_connector_is_named(tmp_path):
+    command = [sys.executable, "-c", WITH_ANOTHER_SOURCE, str(tmp_path), OTHER_SOURCE]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert "format('paimon') is other.Source of another connector" in result.stderr, result.stderr[-3000:]

@@ -102,7 +102,7 @@ CASES = [
 @pytest.mark.versions
 @pytest.mark.parametrize(("fail", "message"), CASES, ids=[case[0].__name__ for case in CASES])
 @pytest.mark.cases(2)
-def test_message_comes_before_few_lines_of_trace(spark, path, fail, message):
+def test_message_comes_before_few_lines_of_trace(spark, path, python_reads, fail, message):
     with pytest.raises(Exception) as caught:
         fail(spark, path)
     lines = str(caught.value).splitlines()

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from paimon_spark import PaimonTable
+from paimon_spark.sql.session_options import NATIVE_READS
 from tests.support.draws import rounds
 
 pytestmark = pytest.mark.spark
@@ -15,11 +16,14 @@ everywhere = pytest.mark.everywhere
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
-@pytest.fixture(params=["true", "false"])
+@pytest.fixture(params=["native", "true", "false"])
 def pushdown(spark, request):
-    """Spark's setting for filters of Python data sources."""
-    spark.conf.set(PUSHDOWN, request.param)
+    """Native reads, or the Python data source with and without Spark's setting for filters of Python data sources."""
+    native = request.param == "native"
+    spark.conf.set(NATIVE_READS, str(native).lower())
+    spark.conf.set(PUSHDOWN, "true" if native else request.param)
     yield request.param
+    spark.conf.unset(NATIVE_READS)
     spark.conf.unset(PUSHDOWN)
 
 
@@ -154,7 +158,8 @@ class Program:
         return at, self.pairs[at]
 
     def step(self):
-        """Make a frame of others, or run a query."""
+        """Make a frame of others, or run a query; Spark's own scan or the Python data source reads."""
+        self.spark.conf.set(NATIVE_READS, self.rng.choice(["true", "false"]))
         getattr(self, self.rng.choice(["query"] * 4 + ["derive", "derive", "union", "view", "cache", "copy"]))()
 
     def derive(self):
@@ -248,3 +253,4 @@ def test_random_program_returns_rows_of_parquet(spark, seed, warehouse):
         Program(spark, random.Random(f"{seed} one"), warehouse).play(steps=12)
     finally:
         spark.conf.unset(PUSHDOWN)
+        spark.conf.unset(NATIVE_READS)
