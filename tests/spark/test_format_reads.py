@@ -86,7 +86,7 @@ def test_each_query_reads_its_own_rows(spark, path):
     assert (filtered.count(), whole.count(), frame.count()) == (0, 5, 5)  # the newest snapshot of each query
 
 
-def test_what_only_the_data_source_supports_is_read_by_it(spark, path):
+def test_options_of_the_data_source_are_read_by_it(spark, path):
     table = Table.open(path)
     table.delete("id = 2")
     assert load(spark, path, filter="id > 4").count() == 2

@@ -33,9 +33,9 @@ def restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     stay as they are; if all are the same, no snapshot is created. The other partitions are overwritten in one commit,
     which streams skip. Cost: this process reads and writes the rows of these partitions.
 
-    Raises InvalidInputError for a table without snapshots, UnsupportedError for a table with row ids or postponed
-    buckets, CommitConflictError if other commits change the rows in every attempt, OutOfRangeError if ``target``
-    expires during the call.
+    Raises InvalidInputError for a table without snapshots, and UnsupportedError for a table with row ids or postponed
+    buckets. Raises CommitConflictError if other commits change the rows in every attempt, and OutOfRangeError if
+    ``target`` expires during the call.
     """
     check_writable(store.schema)
     if store.options.value(ROW_TRACKING_ENABLED):

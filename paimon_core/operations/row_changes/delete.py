@@ -96,9 +96,10 @@ def delete_rows(
         progress: called after every task with the bytes done and the total bytes; ``None``: no progress reports.
         count_dropped: True to count the rows of dropped partitions; this reads their metadata once more.
 
-    Raises UnsupportedError if the table's options do not allow deletes, CommitConflictError if every attempt met a
-    conflict, OutOfRangeError if the snapshot of the last attempt expired before it was read, CorruptedError for a file
-    that is missing although its snapshot exists. After an error, except CommitUnknownError, no new file remains.
+    Raises UnsupportedError if the table's options do not allow deletes, and CommitConflictError if every attempt met a
+    conflict. Raises OutOfRangeError if the snapshot of the last attempt expired before it was read, and CorruptedError
+    for a file that is missing although its snapshot exists. After an error, except CommitUnknownError, no new file
+    remains.
     """
     check_writable(store.schema)
     check_deletes(store.schema)

@@ -50,7 +50,7 @@ class FormatReads(FormatEndpoint):
 
         Args:
             options: the options of the read, as JSON.
-            schema: the columns that Spark expects, as JSON: those of the user, or of the table when it was loaded.
+            schema: the columns that Spark expects, as JSON: the user's columns, or the table's when it was loaded.
         """
         reads = self._reads(json.loads(options))
         if reads is None or reads.whole() != StructType.fromJson(json.loads(schema)):
