@@ -11,7 +11,9 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 SOURCES = sorted((Path(paimon_spark.sql.bridge.jvm.__file__).parent / "java").glob("*.java"))
 CLASSES = [
-    name for source in SOURCES for name in re.findall(r"^(?:public )?class (\w+)", source.read_text(), re.MULTILINE)
+    f"{re.search(r'^package ([a-z.]+);', text, re.MULTILINE)[1]}.{name}"
+    for text in (source.read_text() for source in SOURCES)
+    for name in re.findall(r"^(?:public )?class (\w+)", text, re.MULTILINE)
 ]
 
 
@@ -20,7 +22,7 @@ CLASSES = [
 def test_each_class_implements_every_abstract_method_of_its_interfaces(spark, catalog_name, name):
     jvm = Jvm(spark)
     loader = jvm.java.java.lang.Thread.currentThread().getContextClassLoader()
-    of = jvm.java.java.lang.Class.forName(f"paimon.python.{name}", False, loader)
+    of = jvm.java.java.lang.Class.forName(name, False, loader)
     abstract = jvm.java.java.lang.reflect.Modifier.isAbstract
     assert [str(method) for method in of.getMethods() if abstract(method.getModifiers())] == []
 
