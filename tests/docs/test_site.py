@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 
 import pytest
 import yaml
+from PIL import Image
 
 import paimon_core
 import paimon_spark
@@ -22,6 +23,7 @@ SPEC = importlib.util.spec_from_file_location("api", ROOT / ".ci" / "api.py")
 api = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(api)
 DOCS = ROOT / "docs"
+STYLE = (DOCS / "assets" / "site.css").read_text()
 OUTSIDE = {
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
@@ -191,6 +193,16 @@ def test_style_of_site_is_one_file_and_pictures_are_small():
         assert picture.stat().st_size < 250_000, picture
     for picture in DOCS.rglob("*.svg"):
         assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_start_page_shows_timeline_of_picture():
+    """The style crops the picture by its rows: another picture needs other rows."""
+    with Image.open(DOCS / "assets" / "notebook.png") as picture:
+        width, height = picture.size
+    first, last, rows = map(int, re.findall(r"rows (\d+) to (\d+) of the (\d+) rows", STYLE)[0])
+    assert rows == height, "choose the rows of the timeline again, in docs/assets/site.css"
+    assert f"aspect-ratio: {width} / {last - first};" in STYLE
+    assert f"object-position: 0 {100 * first / (height - last + first):.1f}%" in STYLE
 
 
 def test_every_page_begins_with_one_title():
