@@ -7,7 +7,7 @@ from paimon_command.grid import readable_size
 from paimon_command.location import catalog_of, is_path, storage_options
 from paimon_command.output import Answer, Output
 from paimon_core import FileSystemCatalog
-from paimon_core.engine import FileIO, WarehouseState, absolute, split_parts
+from paimon_core.engine import FileIO, WarehouseState, absolute, join, split_parts
 from paimon_core.errors import NotFoundError, hide_secrets
 
 _NO_TABLES = "(no tables)"
@@ -43,9 +43,10 @@ def table_group(text: str | None, warehouse: str | None, options: Mapping[str, s
         is_name = warehouse is not None and "$" not in text and len(split_parts(text)) == 1
         return TableGroup(catalog_of(warehouse, options), split_parts(text)[0]) if is_name else None
     root = absolute(text).rstrip("/")
-    names = {entry.name for entry in FileIO.of(root, storage_options(options, root)).list(root) if entry.is_directory}
-    if _SCHEMA in names:
+    io = FileIO.of(root, storage_options(options, root))
+    if any(not entry.is_directory for entry in io.list(join(root, _SCHEMA))):
         return None
+    names = [entry.name for entry in io.list(root) if entry.is_directory]
     parent, _, name = root.rpartition("/")
     if name.endswith(_SUFFIX) and name != _SUFFIX:
         return TableGroup(catalog_of(parent, options), name.removesuffix(_SUFFIX))

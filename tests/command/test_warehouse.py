@@ -84,6 +84,11 @@ def test_advice_of_one_table_is_its_list(catalog):
         assert [row["kind"] for row in answer("advice", *arguments, code=1)] == [one.kind for one in table.advice()]
 
 
+def test_database_with_table_named_schema_is_a_database(catalog):
+    catalog.create_table("shop.schema", Schema(pa.schema([("a", pa.int64())])))
+    assert [row["table"] for row in answer("advice", f"{catalog.warehouse}/shop.db")] == ["items", "new", "schema"]
+
+
 def test_history_is_bytes_of_replaced_files(catalog):
     items = catalog.table("shop.items")
     before = answer("ls", "shop", "-l", "-w", catalog.warehouse)[0]

@@ -180,8 +180,9 @@ def _rows_tile(store: FileStore, snapshot: Snapshot | None, files: FileColumns |
     rows = int(files.rows[visible].sum()) - (hidden or 0)
     exact, note = hidden is not None and store.options.value(RECORD_LEVEL_EXPIRE_TIME) is None, ""
     if store.traits.keyed:
-        merged = store.traits.deletion_vectors or bool((files.runs[files.by_bucket(files.ready) > 0] <= 1).all())
-        exact = exact and merged and bool((files.deletes[visible] == 0).all())
+        single = bool((files.runs[files.by_bucket(files.ready) > 0] <= 1).all())
+        marked = store.traits.deletion_vectors and store.traits.hides_level_0  # vectors hide each replaced row
+        exact = exact and (single or marked) and bool((files.deletes[visible] == 0).all())
         compacted = int(files.rows[visible & (files.level >= num_levels(store.options) - 1)].sum())
         note = "" if exact or not compacted else f"{compacted:,} on the last level"
     text = _brief(rows) if exact else f"at most {_brief(rows)}"

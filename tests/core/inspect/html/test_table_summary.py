@@ -238,6 +238,26 @@ def test_rows_are_exact_or_at_most(tmp_path):
     hidden.write(orders((1, "a", 0)))
     assert rows_tile(hidden) == ("0", "rows", "")
     assert hidden.to_arrow().num_rows == 0
+    options = {"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"}
+    merged = keyed_table(tmp_path / "m", bucket="1", write_only="true", **options)
+    for number in range(2):
+        merged.write(orders((1, "a", number)))
+    assert rows_tile(merged) == ("at most 2", "rows", "")
+
+
+def test_bytes_over_time_are_those_of_each_snapshot(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    for number in range(3):
+        table.write(orders((number, "v" * 50, 0), (9, "w", number)))
+    table.with_options({"write-only": "false"}).compact(full=True)
+    table.overwrite(orders((2, "b", 0)))
+    table.write(orders((3, "b", 0)))
+    totals = []
+    for snapshot in table.snapshots():
+        splits = table.scan(snapshot_id=snapshot.id).plan().splits
+        totals.append(f"snapshot {snapshot.id}: {size(sum(file.file_size for s in splits for file in s.files))}")
+    _, sizes = table_summary(table).timeline.value.growth
+    assert [bar.lines[0] for bar in sizes.bars] == totals
 
 
 def rows_tile(table):
