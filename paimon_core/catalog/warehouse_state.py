@@ -34,7 +34,7 @@ class CatalogState(ABC):
 
     @abstractmethod
     def table(self, identifier: str | Identifier) -> Table:
-        """Open a table."""
+        """Open a table and return it."""
 
     def state(self, database: str | None = None, most: int | None = None) -> WarehouseState:
         """Return the size, the last commit and the most urgent advice of each table, to print or to show in a notebook.

@@ -11,7 +11,7 @@ from tests.support.help_texts import check_help, public_methods
 
 PUBLIC = [value for name in paimon_core.__all__ if inspect.isclass(value := getattr(paimon_core, name))]
 GROUPS = [
-    inspect.signature(vars(paimon_core.Table)[name].fget).return_annotation
+    getattr(paimon_core, inspect.signature(vars(paimon_core.Table)[name].fget).return_annotation)
     for name in ("maintenance", "tags", "branches", "consumers")
 ]
 BASES = [base for owner in PUBLIC for base in owner.__mro__ if base.__module__.startswith("paimon_core.")]
