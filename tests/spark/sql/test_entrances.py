@@ -158,7 +158,7 @@ def test_write_without_columns_does_not_warn(tmp_path, case, recwarn):
 def test_append_by_name_without_columns_warns(spark, sql):
     warn_once.cache_clear()
     sql("CREATE TABLE t (id BIGINT, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
-    rows = spark.createDataFrame([(1,)], "id bigint")
+    rows = spark.createDataFrame([(1, 2)], "id bigint, other bigint").select("id")
     with pytest.warns(UserWarning, match="the rows lack the columns v of"):
         rows.writeTo(f"pm.{sql.database}.t").append()
     write = rows.writeTo("t").option("write.missing-columns", "fail")

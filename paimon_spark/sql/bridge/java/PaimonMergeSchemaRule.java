@@ -110,13 +110,15 @@ class PaimonMergeSchemaRule extends Rule {
   /** Let Python warn about, or refuse, an append by name whose rows lack columns of the table. */
   private void checkMissingColumns(V2WriteCommand plan, Map options) {
     LogicalPlan table = (LogicalPlan) plan.table();
-    LogicalPlan query = (LogicalPlan) ((LogicalPlan) plan).children().head();
-    if (!table.resolved() && !isNamedInOurCatalog(table) || !query.resolved()) {
+    if (!table.resolved() && !isNamedInOurCatalog(table)) {
       return;
     }
     DataSourceV2Relation relation = relation(analyzed(table));
-    StructType columns = query.schema();
-    if (relation != null && columns.size() < relation.table().columns().length) {
+    if (relation == null || !relation.table().properties().containsKey("primary-key")) {
+      return;
+    }
+    StructType columns = analyzed((LogicalPlan) ((LogicalPlan) plan).children().head()).schema();
+    if (columns.size() < relation.table().columns().length) {
       PaimonTable target = (PaimonTable) relation.table();
       String stated = Trees.of(new CaseInsensitiveStringMap(options));
       Bridge.call(target.handler(), "check_missing_columns", new Object[] {columns.json(), stated});
