@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from paimon_core.read.newer_rows import newer_rows
     from paimon_core.row.bucket import buckets as bucket_numbers
     from paimon_core.scan.base_run import base_run
+    from paimon_core.scan.batch_limits import NO_LIMITS, Limits
     from paimon_core.scan.entries import live_entries
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.interval import DIFF, Interval, interval_of
@@ -100,7 +101,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.position import Position as StreamPosition
     from paimon_core.scan.projection import metadata_fields, project, readable_fields
     from paimon_core.scan.stream_lag import LagCounter
-    from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, Limits, StreamScan
+    from paimon_core.scan.stream_scan import BatchSplit, StreamScan
     from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
     from paimon_core.scan.task_plan import weight as split_weight
     from paimon_core.scan.top_rows import TopRows, first_rows
@@ -419,7 +420,8 @@ _NAMES = {
     "paimon_core.scan.position": "ALL=ALL_ROWS Position=StreamPosition",
     "paimon_core.scan.projection": "metadata_fields project readable_fields",
     "paimon_core.scan.stream_lag": "LagCounter",
-    "paimon_core.scan.stream_scan": "NO_LIMITS BatchSplit Limits StreamScan",
+    "paimon_core.scan.batch_limits": "NO_LIMITS Limits",
+    "paimon_core.scan.stream_scan": "BatchSplit StreamScan",
     "paimon_core.scan.task_plan": "pack_tasks packing_of_tasks plan_tasks weight=split_weight",
     "paimon_core.scan.top_rows": "TopRows first_rows",
     "paimon_core.schema.change": "FIRST DropPrimaryKey SchemaChange Position=ColumnPosition apply=apply_changes",

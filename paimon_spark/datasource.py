@@ -1,8 +1,10 @@
 """The format "paimon" of Spark: its name, its schema, and its readers and writers of batches and streams."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -14,7 +16,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core import SystemTable
-from paimon_core.engine import And, Filter, Predicate, listed_field, parse_predicate, project
+from paimon_core.engine import And, Filter, Predicate, project
+from paimon_core.lazy import deferred
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,
@@ -28,13 +31,29 @@ from paimon_spark.options import (
     system_request,
     write_request,
 )
-from paimon_spark.reader import batch_reader, open_any, open_table, schema_at
 from paimon_spark.report import message_first
-from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
-from paimon_spark.stream_writer import PaimonStreamWriter
-from paimon_spark.system_reader import SystemTableReader
 from paimon_spark.types import spark_schema
-from paimon_spark.writer import PaimonWriter, table_to_write
+
+if TYPE_CHECKING:
+    from paimon_core.engine import listed_field, parse_predicate
+    from paimon_spark.reader import batch_reader, open_any, open_table, schema_at
+    from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
+    from paimon_spark.stream_writer import PaimonStreamWriter
+    from paimon_spark.system_reader import SystemTableReader
+    from paimon_spark.writer import PaimonWriter, table_to_write
+else:
+    listed_field = deferred("paimon_core.engine", "listed_field")
+    parse_predicate = deferred("paimon_core.engine", "parse_predicate")
+    batch_reader = deferred("paimon_spark.reader", "batch_reader")
+    open_any = deferred("paimon_spark.reader", "open_any")
+    open_table = deferred("paimon_spark.reader", "open_table")
+    schema_at = deferred("paimon_spark.reader", "schema_at")
+    PaimonChangesReader = deferred("paimon_spark.stream_reader", "PaimonChangesReader")
+    PaimonStreamReader = deferred("paimon_spark.stream_reader", "PaimonStreamReader")
+    PaimonStreamWriter = deferred("paimon_spark.stream_writer", "PaimonStreamWriter")
+    SystemTableReader = deferred("paimon_spark.system_reader", "SystemTableReader")
+    PaimonWriter = deferred("paimon_spark.writer", "PaimonWriter")
+    table_to_write = deferred("paimon_spark.writer", "table_to_write")
 
 
 @message_first

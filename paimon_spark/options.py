@@ -9,30 +9,23 @@ name.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from paimon_core import SystemTable, Table, TableLocation
 from paimon_core.engine import (
-    AUDIT_LOG,
-    BINLOG,
     NO_LIMITS,
     READ_OPTIMIZED,
     TIME_TRAVEL_OPTIONS,
-    AnyTable,
     Filter,
     Guard,
     Identifier,
     Limits,
-    MergeRules,
-    OnUnknown,
-    Spec,
     StartedFrom,
     is_storage_option,
-    partition_spec,
     read_only,
-    viewed,
 )
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
+from paimon_core.lazy import deferred
 from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
@@ -55,9 +48,17 @@ from paimon_spark.option_names import (
 )
 from paimon_spark.times import zoned_times
 
+if TYPE_CHECKING:
+    from paimon_core.engine import AnyTable, MergeRules, OnUnknown, Spec, partition_spec, viewed
+else:
+    MergeRules = deferred("paimon_core.engine", "MergeRules")
+    partition_spec = deferred("paimon_core.engine", "partition_spec")
+    viewed = deferred("paimon_core.engine", "viewed")
+
 MissingColumns: TypeAlias = Literal["warn", "null", "fail"]
 _OF_CHANGES = {*ENDS, *OTHER_ENDS, "read.changelog", "read.ignore-deletes"}
-_WITH_CHANGES = {AUDIT_LOG.name, BINLOG.name}
+_AUDIT_LOG, _BINLOG = "audit_log", "binlog"
+_WITH_CHANGES = {_AUDIT_LOG, _BINLOG}
 _BATCH_MODES = {
     **dict.fromkeys(("default", "full", "latest", "latest-full")),
     **dict.fromkeys(("from-snapshot", "from-snapshot-full"), "scan.snapshot-id"),
@@ -103,7 +104,7 @@ class TableAddress:
             raise read_only(hide_secrets(str(table.location)))
         return table
 
-    def open_any(self, options: Mapping[str, str] | None = None) -> AnyTable:
+    def open_any(self, options: Mapping[str, str] | None = None) -> "AnyTable":
         """Return the table or the system table with dynamic `options`."""
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
@@ -174,11 +175,11 @@ class WriteRequest(_Request):
     dynamic: bool = False
     commit_user: str | None = None
     version: int | None = None
-    on_unknown: OnUnknown = "fail"
+    on_unknown: "OnUnknown" = "fail"
     started_from: StartedFrom | None = None
-    partition: Spec | None = None
+    partition: "Spec | None" = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    merge_rules: MergeRules | None = None
+    merge_rules: "MergeRules | None" = None
     missing_columns: MissingColumns = "warn"
 
 
@@ -289,7 +290,7 @@ def stream_request(options: Mapping[str, str]) -> StreamRequest:
         **shared,
         options=named,
         changelog=changelog,
-        packed=name == BINLOG.name,
+        packed=name == _BINLOG,
         ignore_deletes=ignore,
         limits=limits,
         min_rows=least,
@@ -343,7 +344,7 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
     primary_keys, partition_keys = (pop(named, key, column_list, None) for key in ("primary-key", "partition"))
     row_kind_column = named.pop("row-kind-column", None)
     user, version = _pop_transaction(named)
-    on_unknown = cast(OnUnknown, pop(named, "write.stream.on-doubt", enum("fail", "commit", "skip"), "fail"))
+    on_unknown = cast("OnUnknown", pop(named, "write.stream.on-doubt", enum("fail", "commit", "skip"), "fail"))
     dynamic, read_at = _pop_overwrite_mode(named), pop(named, "write.unchanged-since", integer_from(1), None)
     if read_at is not None and version is not None:
         raise InvalidInputError(
@@ -384,7 +385,7 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
     )
 
 
-def pop_merge_rules(named: dict[str, str], *, demanded: bool = False) -> MergeRules | None:
+def pop_merge_rules(named: dict[str, str], *, demanded: bool = False) -> "MergeRules | None":
     """Remove the options ``write.merge-schema*`` and return the rules; `None`: the schema does not change.
 
     `demanded`: True if the statement itself requests schema evolution, which also widens types by default.

@@ -153,6 +153,31 @@ def modules_after(statement):
     return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
 
 
+NO_WORKER_IMPORTS = (
+    "paimon_command", "paimon_core.inspect.advice", "paimon_core.inspect.html", "paimon_core.inspect.verify",
+    "paimon_core.inspect.system_tables", "paimon_core.migration", "paimon_core.operations.compaction",
+    "paimon_core.operations.table_maintenance", "paimon_core.procedures", "paimon_spark.procedures", "paimon_spark.sql",
+    "paimon_spark.table", "pandas", "jinja2", "fsspec", "click", "rich",
+)  # fmt: skip
+NO_READER_IMPORTS = ("paimon_core.commit.publisher", "paimon_core.write.table_write", "paimon_core.iceberg")
+NO_WRITER_IMPORTS = ("paimon_core.read.table_read", "paimon_spark.reader", "paimon_spark.stream_reader")
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("paimon_spark.datasource", (*NO_READER_IMPORTS, *NO_WRITER_IMPORTS, "paimon_spark.writer")),
+        ("paimon_spark.reader", NO_READER_IMPORTS),
+        ("paimon_spark.writer", ("paimon_spark.reader", "paimon_spark.stream_reader")),
+    ],
+)
+def test_worker_imports_only_what_its_step_needs(module, absent):
+    """Spark starts a Python process for each step of planning, which unpickles an object of this module."""
+    modules = modules_after(f"import {module}")
+    prefixes = (*NO_WORKER_IMPORTS, *absent)
+    assert not [name for name in modules if any(f"{name}.".startswith(f"{prefix}.") for prefix in prefixes)]
+
+
 def test_public_packages_import_nothing_before_their_names_are_used():
     modules = modules_after("import paimon_core, paimon_core.engine, paimon_core.table, paimon_spark")
     assert {name for name in modules if name.startswith("paimon_")} == {

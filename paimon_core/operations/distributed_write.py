@@ -17,23 +17,34 @@ all rows of their keys stage their rows in files that no snapshot refers to. `Di
 staged rows again with a single writer.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from paimon_core.commit.clean_up import delete_written_files, without_compaction
 from paimon_core.commit.compaction import has_compaction
 from paimon_core.errors import InvalidInputError
+from paimon_core.lazy import deferred
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.operations.compaction.after_commit import after_commit
-from paimon_core.operations.compaction.staging import drop_staged, route_staged, staging
 from paimon_core.operations.jobs.runner import LOCAL, Runner
-from paimon_core.operations.partitions.partitions_done import record_done_after_commit
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_core.write.table_write import TableWrite, WriterRole
+
+if TYPE_CHECKING:
+    from paimon_core.operations.compaction.after_commit import after_commit
+    from paimon_core.operations.compaction.staging import drop_staged, route_staged, staging
+    from paimon_core.operations.partitions.partitions_done import record_done_after_commit
+else:
+    after_commit = deferred("paimon_core.operations.compaction.after_commit", "after_commit")
+    drop_staged = deferred("paimon_core.operations.compaction.staging", "drop_staged")
+    route_staged = deferred("paimon_core.operations.compaction.staging", "route_staged")
+    staging = deferred("paimon_core.operations.compaction.staging", "staging")
+    record_done_after_commit = deferred("paimon_core.operations.partitions.partitions_done", "record_done_after_commit")
 
 MAX_TASKS: Final = 1 << 20
 """Largest number of tasks in a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. Thus no two rows of a job share

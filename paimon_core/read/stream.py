@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.read.changed_rows import ChangeRead
+from paimon_core.scan.batch_limits import NO_LIMITS, Limits
 from paimon_core.scan.position import Position
 from paimon_core.scan.stream_lag import LagCounter, StreamLag
-from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamScan
+from paimon_core.scan.stream_scan import ChangeSplit, StreamScan
 
 
 class Stream:

@@ -13,6 +13,7 @@ from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
+from paimon_core.scan.batch_limits import NO_LIMITS, Limits
 from paimon_core.scan.change_units import ChangeUnit, RowSource, all_units, changed_units
 from paimon_core.scan.difference import DiffSplit, added_files, compared_buckets
 from paimon_core.scan.entries import PartitionFilter
@@ -36,23 +37,6 @@ from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField
 
 _CACHED = 4  # lists of units: `plan` needs the lists that `advance` has just read
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The size of one batch: it takes no more units once a limit is reached. `None`: no limit."""
-
-    files: int | None = None
-    bytes: int | None = None
-    rows: int | None = None
-
-    def reached(self, files: int, size: int, rows: int) -> bool:
-        """Return True if a batch of this many files, bytes and rows reaches a limit."""
-        pairs = ((self.files, files), (self.bytes, size), (self.rows, rows))
-        return any(limit is not None and taken >= limit for limit, taken in pairs)
-
-
-NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from paimon_core.errors import PaimonError
-from paimon_core.scan.stream_scan import NO_LIMITS
+from paimon_core.scan.batch_limits import NO_LIMITS
 from paimon_core.schema.change import (
     AddColumn,
     DropColumn,

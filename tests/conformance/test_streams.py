@@ -11,8 +11,9 @@ import pytest
 
 from paimon_core.errors import OutOfRangeError
 from paimon_core.read.changed_rows import ChangeRead
+from paimon_core.scan.batch_limits import Limits
 from paimon_core.scan.position import Position
-from paimon_core.scan.stream_scan import ChangeSplit, Limits, StreamScan
+from paimon_core.scan.stream_scan import ChangeSplit, StreamScan
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND

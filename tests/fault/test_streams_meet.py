@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import OutOfRangeError
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.scan.stream_scan import Limits
+from paimon_core.scan.batch_limits import Limits
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, PaimonError, UnsupportedError
-from paimon_core.scan.stream_scan import Limits
+from paimon_core.scan.batch_limits import Limits
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.consumers import Consumers

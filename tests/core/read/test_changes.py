@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.read.cross_partition_changes import keys_with_last_kind
-from paimon_core.scan.stream_scan import Limits
+from paimon_core.scan.batch_limits import Limits
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.snapshot import CommitKind
 from paimon_core.table import Table

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
+from paimon_core.scan.batch_limits import Limits
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.stream_lag import LagCounter, StreamLag
-from paimon_core.scan.stream_scan import Limits, StreamScan
+from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.schema.change import AddColumn, DropColumn, SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
