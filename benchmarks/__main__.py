@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import advice, engine, indexes, lsm, maintenance, metadata, report, spark, streaming, tpch
+from benchmarks import advice, engine, indexes, lsm, maintenance, metadata, report, spark, start, streaming, tpch
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -19,6 +19,7 @@ PARTS = {
     "advice": advice.benchmarks,
 }
 THROUGH_SPARK = {
+    "start": start.benchmarks,
     "spark": spark.benchmarks,
     "streaming": streaming.benchmarks,
     "sql": tpch.statements,
