@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.html.repr_text import summary as repr_text
     from paimon_core.inspect.html.warehouse_page import WarehouseState
     from paimon_core.inspect.system_tables.kind import Part
-    from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG, row_fields
+    from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, row_fields
     from paimon_core.inspect.system_tables.row_tables import listed as listed_field
     from paimon_core.inspect.system_tables.row_tables import packed as packed_rows
     from paimon_core.inspect.system_tables.system_read import SystemRead
@@ -148,7 +148,7 @@ __all__ += [
 ]
 """Tables: tables and system tables by path, their stores, and the parts of their names."""
 
-__all__ += ["AUDIT_LOG", "BINLOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
+__all__ += ["AUDIT_LOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
 """System tables: reads of system tables, and the rows of `$audit_log` and `$binlog`."""
 
 __all__ += [
@@ -375,9 +375,7 @@ _NAMES = {
     "paimon_core.inspect.html.repr_text": "summary=repr_text",
     "paimon_core.inspect.html.warehouse_page": "WarehouseState",
     "paimon_core.inspect.system_tables.kind": "Part",
-    "paimon_core.inspect.system_tables.row_tables": (
-        "AUDIT_LOG BINLOG row_fields listed=listed_field packed=packed_rows"
-    ),
+    "paimon_core.inspect.system_tables.row_tables": ("AUDIT_LOG row_fields listed=listed_field packed=packed_rows"),
     "paimon_core.inspect.system_tables.system_read": "SystemRead",
     "paimon_core.inspect.system_tables.value_text": "shown_options",
     "paimon_core.inspect.verify.verify_report": "Fault",
