@@ -38,8 +38,7 @@ def lazy_names(facade: str, names: Mapping[str, str], public: Sequence[str]) -> 
         if name not in sources:
             return _submodule(facade, name)
         module, attribute = sources[name]
-        with collection_paused():
-            value = getattr(import_module(module), attribute)
+        value = getattr(_imported(module), attribute)
         setattr(sys.modules[facade], name, value)
         return value
 
@@ -61,9 +60,16 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
     """Return a function that calls a function or class of another module, and imports the module on its first call."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        return getattr(import_module(module), name)(*arguments, **options)
+        return getattr(_imported(module), name)(*arguments, **options)
 
     return call
+
+
+def _imported(module: str) -> ModuleType:
+    if module in sys.modules:
+        return import_module(module)  # waits if another thread is importing the module
+    with collection_paused():
+        return import_module(module)
 
 
 @contextmanager
