@@ -13,7 +13,7 @@ from paimon_spark.worker_python import advice as worker_advice
 
 _CATALOG = "paimon_spark.catalog(spark, {!r}, warehouse=...)"
 _JAVA_CATALOG = re.compile(r"org\.apache\.paimon\.spark\.\w+")
-_CATALOG_NAME = re.compile(r"catalog '?(\w+)'?")
+_CATALOG_NAME = re.compile(r"catalog '(\w+)'")
 
 
 def advise_on_errors() -> None:
@@ -45,7 +45,10 @@ def _partitioned(_: "re.Match[str]") -> str:
 
 _ADVICE: dict["re.Pattern[str]", Callable[["re.Match[str]"], str]] = {
     re.compile(r"\[DATA_SOURCE_NOT_(?:FOUND|EXIST)\].*\bpaimon\b", re.IGNORECASE): _unregistered,
-    re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\].* got identifier ((?:`[^`]*`|[^\s.]+)\.\S+)\."): _without_catalog,
+    re.compile(
+        r"\[REQUIRES_SINGLE_PART_NAMESPACE\].* but got (?:identifier )?((?:`[^`]*`|[^\s.]+)\.\S+)\."
+    ): _without_catalog,
+    re.compile(r"\[MISSING_CATALOG_ABILITY\.PROCEDURES\]"): lambda _: "Name the catalog: CALL paimon.sys.compact(...).",
     re.compile(r"\[UNRESOLVED_ROUTINE\] Cannot resolve routine (`sys`\.`\w+`)"): _procedure,
     re.compile(r".*provided partitioning or clustering columns do not match"): _partitioned,
 }

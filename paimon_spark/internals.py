@@ -351,6 +351,10 @@ def with_advice(text: str, advice: str | None) -> str | None:
     return f"{text[:end].rstrip()} {advice}{text[end:]}"
 
 
+_WORKER_HEADER = re.compile(r"\s*(An exception was thrown from the Python worker)[^\n]*\n\s*(?=paimon_core\.errors\.)")
+"""The text before the error of a worker, in Spark 4.1."""
+
+
 class _WorkerError(captured.PythonException):
     """A PythonException whose text begins with the error of the worker, without a line before it."""
 
@@ -363,13 +367,17 @@ _WorkerError.__module__ = captured.PythonException.__module__
 
 def _amend(error: captured.CapturedException) -> None:
     """Change the text of an error as `amend_java_errors` says. A function that fails changes nothing."""
-    if type(error) is captured.PythonException and "paimon_core.errors." in (error._desc or "").partition("\n")[0]:
+    text = error._desc or ""
+    header = _WORKER_HEADER.match(text)
+    if header is not None:
+        error._desc = text = f"{header[1]}: {text[header.end() :]}"
+    if type(error) is captured.PythonException and "paimon_core.errors." in text.partition("\n")[0]:
         error.__class__ = _WorkerError
     for amend in _AMENDMENTS:
         with suppress(Exception):
-            text = amend(error._desc or "")
-            if text is not None:
-                error._desc = text
+            amended = amend(text)
+            if amended is not None:
+                error._desc = amended
                 return
 
 

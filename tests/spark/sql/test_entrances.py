@@ -68,6 +68,7 @@ def advice(spark, catalog_name):
     error_advice.advise_on_errors()
 
 
+@pytest.mark.versions
 @pytest.mark.usefixtures("advice")
 def test_errors_of_spark_have_advice(spark, tmp_path):
     frame = spark.range(3).selectExpr("id", "'d' AS dt")
@@ -86,6 +87,7 @@ def test_missing_format_names_worker_python(condition):
     assert error_advice._amended(text.replace("paimon", "orc")) is None
 
 
+@pytest.mark.versions
 def test_error_of_task_is_on_first_line(spark, catalog_name, table):
     rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")
     action = partial(rows.write.format("paimon").mode("append").save, table.path)
@@ -101,6 +103,7 @@ def test_advice_that_fails_leaves_error_unchanged(spark, catalog_name, monkeypat
     assert first_line(lambda: spark.sql("SELECT * FROM nope")).startswith("[TABLE_OR_VIEW_NOT_FOUND]")
 
 
+@pytest.mark.versions
 def test_catalog_of_java_connector_names_catalog_of_this_one(spark, catalog_name):
     key = "spark.sql.catalog.jv"
     spark.conf.set(key, "org.apache.paimon.spark.SparkCatalog")
