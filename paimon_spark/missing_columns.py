@@ -3,7 +3,7 @@
 from pyspark.sql.types import StructType
 
 from paimon_core import Table
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.options import warn_once
 from paimon_core.options.merge import MERGE_ENGINE
 from paimon_spark.options import WriteRequest
@@ -33,7 +33,7 @@ def check_missing_columns(table: Table, request: WriteRequest, schema: StructTyp
     missing = [f.name for f in table.schema.fields if f.name.lower() not in columns and f.default is None]
     if not missing:
         return
-    shown = f"the rows lack the columns {', '.join(missing[:20])} of {table.path}, which become NULL"
+    shown = f"the rows lack the columns {', '.join(missing[:20])} of {hide_secrets(table.path)}, which become NULL"
     if request.missing_columns == "fail":
         raise InvalidInputError(
             f"{shown}: add the columns, or change only some columns with update, merge or 'merge-engine' = "

@@ -121,7 +121,9 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
                 self.catalog.create_database(DEFAULT_DATABASE, ignore_if_exists=True)
             else:
                 self.default_pending = True
-                warn_once(f"the warehouse {warehouse} is new and empty: the first CREATE makes its directory")
+                warn_once(
+                    f"the warehouse {hide_secrets(warehouse)} is new and empty: the first CREATE makes its directory"
+                )
 
     # ---- tables
 

@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import PaimonError, UnsupportedError
+from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_spark.distribute import parallelism
 from paimon_spark.internals import is_classic, session_state
 from paimon_spark.option_names import canonical
@@ -68,7 +68,7 @@ class FormatReads(FormatEndpoint):
                 options = {**options, _MIN_TASKS: str(parallelism(spark))}
             return PathReads.of(spark, options)
         except (PaimonError, Py4JError) as error:  # the Python data source will raise its own errors
-            _log.info("the Python data source reads: %s", error)
+            _log.info("the Python data source reads: %s", hide_secrets(str(error)))
             return None
 
 

@@ -164,7 +164,7 @@ def path_frame(spark: SparkSession, user_options: Mapping[str, str], options: Ma
             return None
         return PathReads.of(spark, options).frame()
     except (PaimonError, Py4JError) as error:  # the data source will raise its own errors, and needs no Java classes
-        _log.info("the Python data source reads: %s", error)
+        _log.info("the Python data source reads: %s", hide_secrets(str(error)))
         return None
 
 
