@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ CONNECTOR = ("org.apache.paimon", "paimon-spark-3.5", "0.9.0")
 RUNS = 5
 READ_FACTOR = 4  # runs that large, or the start of a query would be most of what is measured
 LARGE_FACTOR = 20  # rows of the one large file, in runs
+PATH_FACTOR = 12  # rows of the table that is read by its path, in runs
 PARTITIONS, COMMITS = 200, 25  # of the table of many small files: each commit writes a file in each partition
 RANGE_SHARE = 0.01  # of the keys
 
@@ -120,6 +122,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _writes(arena, running)
         yield from _compaction(arena, running)
         yield from _reads(arena, running)
+        yield from path_reads(arena, running["ours"])
         yield many_files(arena, running)
         yield large_file(arena, running)
         yield key_range(arena, running)
@@ -195,6 +198,34 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             row.goals = {"connector": 1.0}
             command = {"do": "read", "table": table, "columns": columns}
             yield _race(arena, row, running, dict.fromkeys(running, command), bare=count)
+
+
+def path_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
+    """Read an append table by its path, and its very files with Spark's own Parquet source, in the same session."""
+    table = arena.table("spark_path", "int", keyed=False)
+    data = rows.make(PATH_FACTOR * arena.count, "int", 1)
+    table.write(data)
+    files = [str(path) for path in sorted(Path(table.path).glob("bucket-*/*.parquet"))]
+    keys = int(rows.OVERLAP * data.num_rows)
+    low = keys // 2
+    one, some = f"k = {data['k'][0]}", f"k >= {low} AND k < {low + int(RANGE_SHARE * keys)}"
+    kinds: dict[str, dict[str, Any]] = {
+        "all columns": {"as": "nothing"},
+        "2 columns": {"as": "nothing", "columns": ["k", "c"]},
+        f"{RANGE_SHARE:.0%} of the keys": {"as": "nothing", "where": some},
+        "one row": {"as": "rows", "where": one},
+        "count": {"as": "number"},
+    }
+    for name, command in kinds.items():
+        row = Row(f"Spark: format('paimon') by path, {name}", data.num_rows, goals={"parquet": 1.1})
+        ours = {"do": "by_path", "table": Path(table.path).name, **command}
+        plain = {"do": "by_path", "files": files, **command}
+        yield race(
+            row,
+            {"ours": partial(worker.timing, **ours), "parquet": partial(worker.timing, **plain)},
+            arena.rounds,
+            patience=120,
+        )
 
 
 def many_files(arena: Arena, running: dict[str, SparkSide]) -> Row:

@@ -48,6 +48,13 @@ def test_key_range_benchmark_counts_rows_of_engine(contest):
     assert 0 < count == row.timings["ours"][0].rows == row.timings["bare"][0].rows
 
 
+@pytest.mark.more
+def test_path_benchmark_counts_rows_of_parquet(contest):
+    *_, one, count = range_rows.path_reads(contest[0], contest[1]["ours"])
+    assert one.timings["ours"][0].rows == one.timings["parquet"][0].rows == 1
+    assert count.timings["ours"][0].rows == count.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
+
+
 @pytest.mark.slow
 def test_sink_benchmark_counts_all_input_rows(contest):
     append, keyed, _, lag, idle, commit = streaming.streams(*contest, commits=3, seconds=1)
