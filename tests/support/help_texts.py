@@ -40,7 +40,8 @@ def text_of(owner, method, named):
         for name in others:
             target = getattr(target, name)
             if isinstance(target, property):  # a group of methods
-                target = inspect.signature(target.fget).return_annotation
+                group = inspect.signature(target.fget).return_annotation
+                target = named[group] if isinstance(group, str) else group
         text += (target and inspect.getdoc(target)) or ""
     return text
 
