@@ -5,6 +5,7 @@ import pytest
 from tests.support import prose
 
 
+@pytest.mark.more
 def test_prose_has_no_new_findings():
     allowed = prose.allowed()
     assert not {

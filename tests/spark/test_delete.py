@@ -66,6 +66,7 @@ def test_delete_removes_exactly_the_matching_rows(spark, warehouse, name):
     assert rows_of(table.to_arrow()) == rows_of(pa.Table.from_pylist([r for r in left if r["dt"] == "b"], SALES))
 
 
+@pytest.mark.more
 def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, monkeypatch):
     """Another writer commits while Spark reads: the delete reads the changed rows again."""
     table = sales(f"{warehouse}/db.db/sales", "keys")
@@ -100,6 +101,7 @@ def compacted_and_expired(table):
     table.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
 
 
+@pytest.mark.more
 def test_delete_retries_if_its_snapshot_expires(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys", **{"write-only": "true"})
     last, checks = table.snapshot().id, []
@@ -134,8 +136,8 @@ class Late(SparkRunner):
         return super().run_all(store, tasks, run, progress)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["rewritten", "keys"])
-@pytest.mark.cases(1)
 def test_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
     monkeypatch.setattr("paimon_spark.maintained_table.SparkRunner", Late)

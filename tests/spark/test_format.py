@@ -229,6 +229,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.more
 @everywhere
 def test_filters_work_with_pushdown_on_and_off(spark, path, python_reads):
     save(orders(spark, A, B, C), path, **KEYED)

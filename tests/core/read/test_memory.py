@@ -183,6 +183,7 @@ def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
     assert run(COMPACT, large.path, small.path, ALLOWED) == [rows + runs - 1]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("avro", marks=pytest.mark.slow)])
 def test_compaction_needs_one_window_per_run(tmp_path, format_):
     compact(tmp_path, format_, 3 * ALLOWED * (1 << 19) // WIDTH // 30, 30)

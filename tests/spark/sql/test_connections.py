@@ -22,6 +22,7 @@ def held_after(before):
     return {thread.name for thread in new if thread.is_alive()}, sockets("self")
 
 
+@pytest.mark.more
 def test_statements_leave_no_thread_and_no_socket(sql):
     for name, options in (("a", "'bucket' = '-1'"), ("k", "'primary-key' = 'id', 'bucket' = '1'")):
         sql(f"CREATE TABLE {name} (id INT NOT NULL, v INT) TBLPROPERTIES ({options})")

@@ -58,7 +58,7 @@ def test_each_reference_means_one_column(sql, table):
     assert groups(sql, "`a.b` = 3 AND a.b <> 103") == []
 
 
-@pytest.mark.cases(1)
+@pytest.mark.more
 @pytest.mark.parametrize("table", CASES, indirect=True)
 def test_statements_change_column_that_they_name(sql, table):
     for number, column in enumerate(["`a.b`", "a.b", "a.`c.d`", "`a.k`"]):

@@ -87,6 +87,7 @@ def test_missing_format_names_worker_python(condition):
     assert error_advice._amended(text.replace("paimon", "orc")) is None
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_error_of_task_is_on_first_line(spark, catalog_name, table):
     rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")

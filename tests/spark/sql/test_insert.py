@@ -115,6 +115,7 @@ def test_keyed_table_is_compacted_in_same_statement(sql, opened):
     assert sql("SELECT * FROM t") == [(1, 2)]
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_overwrites_by_condition_are_one_commit(sql, opened):
     sql("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)")

@@ -117,6 +117,7 @@ def test_clauses_without_effect_are_refused_or_warned_about(sql, caplog):
     assert "the table has no property 'target-file-size'" in caplog.text
 
 
+@pytest.mark.more
 def test_stream_that_creates_its_table(sql, tmp_path):
     frame(sql, 1, 2).write.parquet(f"{tmp_path}/rows")
     stream = sql.spark.readStream.schema("id int, dt string, v string").parquet(f"{tmp_path}/rows").writeStream

@@ -37,6 +37,7 @@ def table_of(spark, path, rows, **options):
     return PaimonTable.forPath(spark, str(path))
 
 
+@pytest.mark.more
 @classic
 @pytest.mark.versions
 def test_spark_reads_files_that_it_may(spark, tmp_path):
