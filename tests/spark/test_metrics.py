@@ -59,7 +59,7 @@ def test_log_of_workers_has_metrics_of_write(spark, table):
     assert float(record.context["paimon.seconds"]) > 0
 
 
-def test_log_of_workers_has_metrics_of_reads(spark, table):
+def test_log_of_workers_has_metrics_of_reads(spark, table, python_reads):
     put(table, 1, 2, 3)
     put(table, 3, 4)
     spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
