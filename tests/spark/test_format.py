@@ -232,8 +232,7 @@ CONDITIONS = [
 @pytest.mark.more
 @everywhere
 def test_filters_work_with_pushdown_on_and_off(spark, path, python_reads):
-    save(orders(spark, A, B, C), path, **KEYED)
-    expected = orders(spark, A, B, C)
+    save(expected := orders(spark, A, B, C), path, **KEYED)
     for setting in ("true", "false"):
         spark.conf.set("spark.sql.python.filterPushdown.enabled", setting)
         try:

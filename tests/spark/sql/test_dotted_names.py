@@ -43,7 +43,7 @@ def groups(sql, where="TRUE"):
     return sql(f"SELECT id DIV {EACH} AS n, count(*) FROM t WHERE {where} GROUP BY n ORDER BY n")
 
 
-@pytest.mark.cases(1)
+@pytest.mark.more
 @pytest.mark.parametrize("table", CASES, indirect=True)
 def test_each_reference_means_one_column(sql, table):
     for column, offset in OFFSETS.items():
