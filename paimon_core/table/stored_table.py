@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.advice.report import Advice, AdviceList, TableHealth
     from paimon_core.inspect.explain.explain import execute, explain
     from paimon_core.inspect.explain.explanation import Explanation
-    from paimon_core.inspect.html.preview import Preview, check_rows, columns_to_read, preview_of
+    from paimon_core.inspect.html.preview import Preview, check_rows, preview_columns, preview_of
     from paimon_core.inspect.html.render import TablePage, notebook_html, summary_html
     from paimon_core.inspect.html.repr_text import summary
     from paimon_core.inspect.html.table_summary import TableSummary, name_of, summary_of
@@ -57,7 +57,7 @@ else:
     AdviceList = deferred("paimon_core.inspect.advice.report", "AdviceList")
     execute = deferred("paimon_core.inspect.explain.explain", "execute")
     explain = deferred("paimon_core.inspect.explain.explain", "explain")
-    columns_to_read = deferred("paimon_core.inspect.html.preview", "columns_to_read")
+    preview_columns = deferred("paimon_core.inspect.html.preview", "preview_columns")
     check_rows = deferred("paimon_core.inspect.html.preview", "check_rows")
     preview_of = deferred("paimon_core.inspect.html.preview", "preview_of")
     TablePage = deferred("paimon_core.inspect.html.render", "TablePage")
@@ -321,7 +321,7 @@ def table_summary(table: StoredTable, rows: int = 0, **at: Unpack[TimeTravelArgu
 
 def _preview(table: StoredTable, store: FileStore, snapshot: Snapshot | None, rows: int) -> Preview:
     """Read the first rows of the first columns of a snapshot; ``store`` has its schema."""
-    names = columns_to_read(store.schema)
+    names = preview_columns(store.schema)
     reading = TableReading(store.in_microseconds(), table._read_optimized)
     return preview_of(reading.first_rows(snapshot, names, rows), store.schema)
 

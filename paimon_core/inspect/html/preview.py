@@ -32,11 +32,6 @@ def check_rows(rows: int) -> None:
         raise InvalidInputError(f"a page shows from 0 to {MOST_ROWS} rows, not {rows}")
 
 
-def columns_to_read(schema: TableSchema) -> tuple[str, ...]:
-    """Return the names of the columns that a preview shows."""
-    return schema.names[:MOST_COLUMNS]
-
-
 def preview_columns(schema: TableSchema) -> list[str]:
     """Return the names of the columns of a preview. Blobs are left out, because one value can be very large."""
     names = [field.name for field in schema.fields if not _is_blob(field.type)]

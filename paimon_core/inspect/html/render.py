@@ -37,7 +37,7 @@ def summary_html(page: TableSummary) -> str:
 
 def summary_document(page: TableSummary) -> str:
     """Return the summary as an HTML document. Raises MissingDependencyError without jinja2."""
-    return _render("document.html", _values(page))
+    return _document("page.html", page.name, _values(page))
 
 
 def _values(page: TableSummary) -> dict[str, Any]:
@@ -79,9 +79,9 @@ def warehouse_html(state: object) -> str:
     return _render("warehouse.html", {"state": state})
 
 
-def warehouse_document(state: object) -> str:
+def warehouse_document(state: Any) -> str:
     """Return a `WarehouseState` as an HTML document. Raises MissingDependencyError without jinja2."""
-    return _render("warehouse_document.html", {"state": state})
+    return _document("warehouse.html", state.name, {"state": state})
 
 
 def rows_html(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> str:
@@ -90,6 +90,11 @@ def rows_html(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], m
     Raises MissingDependencyError without jinja2.
     """
     return _render("rows.html", {"title": title, "names": names, "rows": rows, "more": more})
+
+
+def _document(content: str, title: str, values: Mapping[str, Any]) -> str:
+    """Return an HTML document; ``content``: the name of the template of its element."""
+    return _render("document.html", {**values, "content": content, "title": title})
 
 
 def _render(name: str, values: Mapping[str, Any]) -> str:

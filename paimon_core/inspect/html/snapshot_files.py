@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paimon_core.errors import PaimonError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.manifest_file import ManifestFileMeta
@@ -30,7 +31,7 @@ def file_changes(store: FileStore, snapshot: Snapshot) -> FileChanges | None:
     """Return the changes of a snapshot from its delta manifest list; `None` if the list cannot be read."""
     try:
         metas = store.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-    except Exception:  # expiry may have deleted the list of an old snapshot
+    except (PaimonError, OSError):  # expiry may have deleted the list of an old snapshot
         return None
     return FileChanges(sum(m.num_added_files for m in metas), sum(m.num_deleted_files for m in metas), tuple(metas))
 
@@ -61,5 +62,5 @@ def _net_bytes(store: FileStore, changes: FileChanges) -> int | None:
             for meta in changes.manifests
             for entry in store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
         )
-    except Exception:  # expiry may have deleted a manifest of an old snapshot
+    except (PaimonError, OSError):  # expiry may have deleted a manifest of an old snapshot
         return None

@@ -75,7 +75,7 @@ class Storage:
     order: str
     """The order in which the buckets were chosen."""
     first_key: str
-    """The first column of the keys by which files are sorted; empty for a table without a primary key."""
+    """The first key column, by which files are sorted; empty for a table without a primary key."""
 
 
 def storage_of(store: FileStore, files: FileColumns) -> Storage:

@@ -67,7 +67,7 @@ class FormatReads(FormatEndpoint):
             if _MIN_TASKS not in canonical(options):
                 options = {**options, _MIN_TASKS: str(parallelism(spark))}
             return PathReads.of(spark, options)
-        except (PaimonError, Py4JError) as error:  # the Python data source will raise its own errors
+        except (PaimonError, Py4JError, OSError) as error:  # the Python data source will raise its own errors
             _log.info("the Python data source reads: %s", hide_secrets(str(error)))
             return None
 

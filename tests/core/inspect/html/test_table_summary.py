@@ -276,6 +276,16 @@ def test_bytes_of_history_are_those_of_replaced_files(tmp_path):
     assert not [tile for tile in table_summary(table, snapshot_id=1).tiles.value if tile.name == "of history"]
 
 
+def test_page_reads_no_blobs(tmp_path):
+    schema = pa.schema([("k", pa.int64()), ("b", pa.large_binary())])
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "b"}
+    table = append_table(tmp_path / "t", schema, **options)
+    table.write(pa.table({"k": [1, 2], "b": [b"secret", None]}))
+    page = table.page(rows=2)
+    assert (page.summary.preview.value.names, page.summary.preview.value.rows) == (("k",), (("1",), ("2",)))
+    assert b"secret".hex() not in page.html()
+
+
 def test_page_shows_rows_on_request_only(tmp_path):
     table = append_table(tmp_path / "t", pa.schema([("n", pa.int64()), ("s", pa.string()), ("b", pa.binary())]))
     table.write(pa.table({"n": [1, None, 3], "s": ["<i>", None, "x"], "b": [b"\xff", None, b""]}))
