@@ -21,6 +21,7 @@ from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_description import describe_parquet
+from paimon_core.format.parquet_probe import groups_with_matches, probed_columns
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
@@ -33,6 +34,7 @@ _BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
 _WHOLE_FILE = 256 << 10  # bytes; one read costs less than separate reads of the footer and of each column
 _REMOTE_RUN = 16 << 20  # encoded bytes of the row groups that are fetched from a distant store at once
+_WORTH_PROBE = 1 << 20  # encoded bytes of the columns that a filter may leave out
 _WORTH_THREADS = 1 << 20  # encoded bytes; for fewer, passing columns to threads costs more than decoding
 
 
@@ -54,9 +56,12 @@ class ParquetFormat(FileFormat):
             if request.row_count not in (None, rows):
                 raise CorruptedError(f"{path} holds {rows} rows, but its manifest entry says {request.row_count}")
             groups = row_groups_to_read(file.metadata, request)
-        stored = [f for f in fields if f.id != ROW_POSITION.id]
-        batches = _batches(source, file, groups, replace(request, fields=stored))
-        yield from batches if len(stored) == len(fields) else _with_positions(batches, file.metadata, groups, fields)
+        stored = replace(request, fields=[f for f in fields if f.id != ROW_POSITION.id])
+        groups = _with_matches(source, file.metadata, groups, stored)
+        batches = _batches(source, file, groups, stored)
+        yield from (
+            batches if len(stored.fields) == len(fields) else _with_positions(batches, file.metadata, groups, fields)
+        )
 
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
@@ -76,6 +81,17 @@ class ParquetFormat(FileFormat):
         """See `FileFormat.row_count`."""
         with as_corrupted(path):
             return int(pq.read_metadata(source).num_rows)
+
+
+def _with_matches(source: Any, metadata: Any, groups: list[int], request: ReadRequest) -> list[int]:
+    """Return the row groups that the values of the filter's columns do not exclude, if a probe pays off, else all."""
+    local = isinstance(source, _LOCAL)
+    names = probed_columns(metadata, groups, request, _WORTH_PROBE if local else _REMOTE_RUN)
+    if names is None:
+        return groups
+    if request.count_bytes is not None:
+        request.count_bytes(encoded_bytes(metadata, groups, names))
+    return groups_with_matches(lambda: _open(source, metadata), groups, request, names)
 
 
 def _batches(
