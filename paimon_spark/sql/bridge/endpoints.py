@@ -145,12 +145,15 @@ class ScanEndpoint(Protocol):
 
 
 class FormatEndpoint(Protocol):
-    """The methods that ``FormatTable.java`` calls, for ``spark.read.format("paimon")``. Options are JSON."""
+    """The methods that ``FormatTable.java`` calls, for ``spark.read.format("paimon")``.
 
-    def schema(self, options: str) -> str | None:
+    Options are JSON, and so is the session of the read: its id, its settings and its parallelism.
+    """
+
+    def schema(self, options: str, session: str) -> str | None:
         """Return the columns of a batch read as JSON; `None`: the Python data source reads."""
 
-    def reads(self, options: str, schema: str) -> Any:
+    def reads(self, options: str, schema: str, session: str) -> Any:
         """Return the ReadEndpoint of a batch read of these columns; `None`: the Python data source reads."""
 
 

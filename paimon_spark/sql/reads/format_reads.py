@@ -3,12 +3,15 @@
 Spark resolves a format by the class ``<format>.DefaultSource`` before it looks among Python data sources. The compiled
 class ``paimon.DefaultSource`` therefore takes over the format, in all sessions of the driver. It asks `FormatReads` at
 each read, and leaves to the Python data source what that does not offer: streams, writes, changes, system tables and
-the options in `unsuitable_read`.
+the options in `unsuitable_options`.
 """
 
 import json
 import logging
-from dataclasses import dataclass
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
 
@@ -18,18 +21,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_spark.distribute import parallelism
 from paimon_spark.internals import is_classic, session_state
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.bridge.endpoints import FormatEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.path_table import PathReads, unsuitable_read
+from paimon_spark.sql.reads.path_table import PathReads, unsuitable_options
+from paimon_spark.sql.session_options import NATIVE_READS
 
 _log = logging.getLogger(__name__)
 _FORMAT = "paimon"
 _CLASS = "paimon.DefaultSource"
 _MIN_TASKS = "read.min-tasks"
+_MAX_SESSIONS = 8
+"""The most sessions whose JVM is kept."""
+_lock = threading.Lock()
 _contexts: WeakSet[SparkContext] = WeakSet()
 """The applications whose format is installed, or cannot be."""
 
@@ -39,37 +45,50 @@ class FormatReads(FormatEndpoint):
     """The batch reads of the format, for ``FormatTable.java``."""
 
     jvm: Jvm
+    _sessions: OrderedDict[str, Jvm] = field(default_factory=OrderedDict)
+    """The JVM of each session that has read, by session id, the latest last: its classes are looked up once."""
 
-    def schema(self, options: str) -> str | None:
+    def schema(self, options: str, session: str) -> str | None:
         """Return the columns of a batch read as JSON; `None`: the Python data source reads."""
-        reads = self._reads(json.loads(options))
+        reads = self._reads(json.loads(options), json.loads(session))
         return None if reads is None else reads.whole().json()
 
-    def reads(self, options: str, schema: str) -> Any:
+    def reads(self, options: str, schema: str, session: str) -> Any:
         """Return the handler of a batch read; `None`: the Python data source reads.
 
         Args:
             options: the options of the read, as JSON.
             schema: the columns that Spark expects, as JSON: the user's columns, or the table's when it was loaded.
+            session: the session of the read, as JSON: see ``Sessions.java``.
         """
-        reads = self._reads(json.loads(options))
+        reads = self._reads(json.loads(options), json.loads(session))
         if reads is None or reads.whole() != StructType.fromJson(json.loads(schema)):
             return None
         return reads.handler()
 
-    def _reads(self, options: dict[str, str]) -> PathReads | None:
+    def _reads(self, options: dict[str, str], session: Mapping[str, Any]) -> PathReads | None:
         if SparkContext._active_spark_context is not self.jvm.spark.sparkContext:
             return None  # the session of the handler has been stopped
-        spark = self.jvm.active_session()
         try:
-            if unsuitable_read(spark, options) is not None:
+            if unsuitable_options(options, session["settings"].get(NATIVE_READS)) is not None:
                 return None
             if _MIN_TASKS not in canonical(options):
-                options = {**options, _MIN_TASKS: str(parallelism(spark))}
-            return PathReads.of(spark, options)
+                options = {**options, _MIN_TASKS: str(session["parallelism"])}
+            return PathReads.of(self._jvm_of(session["id"]), options)
         except (PaimonError, Py4JError, OSError) as error:  # the Python data source will raise its own errors
             _log.info("the Python data source reads: %s", hide_secrets(str(error)))
             return None
+
+    def _jvm_of(self, session_id: str) -> Jvm:
+        """Return the JVM of the session of this thread. Spark plans queries of several threads at the same time."""
+        with _lock:
+            jvm = self._sessions.pop(session_id, None)
+            if jvm is None:
+                jvm = Jvm(self.jvm.active_session())
+            self._sessions[session_id] = jvm
+            if len(self._sessions) > _MAX_SESSIONS:
+                self._sessions.popitem(last=False)
+            return jvm
 
 
 def install_format(spark: SparkSession) -> None:

@@ -59,11 +59,10 @@ class PathReads(TableReads):
     """The read options under their canonical names."""
 
     @classmethod
-    def of(cls, spark: SparkSession, options: Mapping[str, str]) -> "PathReads":
-        """Return the reads with these options."""
+    def of(cls, jvm: Any, options: Mapping[str, str]) -> "PathReads":
+        """Return the reads with these options. `jvm`: the JVM of the session; `None`: the session is not classic."""
         request = batch_request(options)
         table = open_table(request)
-        jvm: Any = Jvm(spark) if is_classic(spark) else None  # not used without a classic session
         return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(options))
 
     def whole(self) -> StructType:
@@ -143,7 +142,17 @@ def unsuitable_read(spark: SparkSession, options: Mapping[str, str]) -> str | No
     """Return the reason why no read with these options can be native; `None`: it depends on the files."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
-    if not native_reads(spark.conf.get(NATIVE_READS, None)):
+    return unsuitable_options(options, spark.conf.get(NATIVE_READS, None))
+
+
+def unsuitable_options(options: Mapping[str, str], setting: str | None) -> str | None:
+    """Return the reason why no read of a classic session can be native; `None`: it depends on the files.
+
+    Args:
+        options: the options of the read.
+        setting: the value of `NATIVE_READS` in the session; `None`: not set.
+    """
+    if not native_reads(setting):
         return f"{NATIVE_READS} is off"
     if is_about_changes(options):
         return "it reads changes"
@@ -162,7 +171,7 @@ def path_frame(spark: SparkSession, user_options: Mapping[str, str], options: Ma
     try:
         if unsuitable_read(spark, user_options) is not None:
             return None
-        return PathReads.of(spark, options).frame()
+        return PathReads.of(Jvm(spark), options).frame()
     except (PaimonError, Py4JError) as error:  # the data source will raise its own errors, and needs no Java classes
         _log.info("the Python data source reads: %s", hide_secrets(str(error)))
         return None
@@ -207,6 +216,7 @@ def explain(
     if is_about_changes(user_options):
         raise UnsupportedError("cannot explain a read of changes: leave out the options that choose changes")
     runner = SparkRunner(spark, "explain") if analyze else None
-    return PathReads.of(spark, user_options).explain(
+    jvm = Jvm(spark) if is_classic(spark) else None
+    return PathReads.of(jvm, user_options).explain(
         columns, filter, unsuitable_read(spark, user_options), listed, runner
     )

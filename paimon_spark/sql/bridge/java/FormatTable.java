@@ -30,7 +30,7 @@ public class FormatTable extends PythonTable {
     if (handler == null || calledForStream()) {
       return null;
     }
-    String found = (String) Bridge.call(handler, "schema", new Object[] {Trees.of(options)});
+    String found = (String) Bridge.call(handler, "schema", new Object[] {Trees.of(options), Sessions.described()});
     return found == null ? null : Trees.struct(found);
   }
 
@@ -40,7 +40,8 @@ public class FormatTable extends PythonTable {
     }
     PaimonDivideRule.install(Sessions.active(null));
     PaimonTranslationRule.install(Sessions.active(null));
-    Object reads = Bridge.call(handler, "reads", new Object[] {Trees.of(options), schema().json()});
+    Object[] arguments = new Object[] {Trees.of(options), schema().json(), Sessions.described()};
+    Object reads = Bridge.call(handler, "reads", arguments);
     return reads == null ? super.newScanBuilder(options) : new PaimonScanBuilder(reads, options);
   }
 

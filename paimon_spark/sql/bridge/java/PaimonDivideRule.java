@@ -22,9 +22,10 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * The rule runs last in the optimizer, when the columns and filters of a scan are known. A scan with a runtime filter
  * of a join is not divided, because the filter prunes partitions. The rule does not affect the result of a scan.
+ * PaimonLocalRule runs with it.
  */
 class PaimonDivideRule extends Rule {
-  /** Add the rule to a session and the sessions cloned from it. null or a second call changes nothing. */
+  /** Add both rules to a session and the sessions cloned from it. null or a second call changes nothing. */
   static synchronized void install(SparkSession session) {
     if (session == null) {
       return;
@@ -37,6 +38,7 @@ class PaimonDivideRule extends Rule {
       }
     }
     rules.add(new PaimonDivideRule());
+    rules.add(new PaimonLocalRule());
     methods.extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
   }
 

@@ -23,15 +23,28 @@ public class Sessions {
     return settings((SparkSession) org.apache.spark.sql.SparkSession.active(), false, "spark.paimon.");
   }
 
+  /** The id of the session of this thread, its settings of the connector and its parallelism, as a JSON object. */
+  static String described() {
+    SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
+    TreeMap parts = new TreeMap();
+    parts.put("id", session.sessionUUID());
+    parts.put("settings", settings(session, "spark.paimon."));
+    parts.put("parallelism", Integer.valueOf(session.sparkContext().defaultParallelism()));
+    return Trees.json(parts);
+  }
+
   /**
    * The settings whose names begin with a prefix, as a JSON object.
    *
    * @param ofThread true: the settings of the session of this thread, if it has one
    */
   public static String settings(SparkSession session, boolean ofThread, String prefix) {
-    SparkSession asked = ofThread ? active(session) : session;
+    return Trees.json(settings(ofThread ? active(session) : session, prefix));
+  }
+
+  private static TreeMap settings(SparkSession session, String prefix) {
     TreeMap found = new TreeMap();
-    Map every = CollectionConverters.asJava(asked.sessionState().conf().getAllConfs());
+    Map every = CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
     Iterator names = every.keySet().iterator();
     while (names.hasNext()) {
       String name = (String) names.next();
@@ -39,6 +52,6 @@ public class Sessions {
         found.put(name, every.get(name));
       }
     }
-    return Trees.json(found);
+    return found;
   }
 }
