@@ -73,7 +73,7 @@ def read(source, text, fields=FIELDS, **arguments):
         ("k IN (4711, 11, 12)", 3 * GROUP_ROWS),
         ("k = 4711 OR s = 'text-000011'", ROWS),
         ("k = 50", 0),  # NULL in its row
-        ("k = 4711 AND s IS NULL", ROWS),  # half of the bytes are those of the filter
+        ("k = 4711 AND s IS NULL", ROWS),  # the columns of the filter have half of the bytes
         ("s = 'text-000123'", GROUP_ROWS),
         ("s = 'text-000060'", 0),
         ("d = 0.0", 3 * GROUP_ROWS),
