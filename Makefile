@@ -10,6 +10,8 @@ FLOORS_VENV := .venvs/floors
 # Spark starts its workers with this Python, not with whatever python3 is first on PATH. Each is a process of its own, so
 # compiled modules must be kept.
 RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
+# Tests make their tables in memory if there is room; the demos and the benchmarks use the disk.
+TEST_RUN = TMPDIR=$$(.ci/scratch) $(call RUN,$(1))
 # The tests of Spark that the oldest versions repeat; a Spark between the oldest and the newest repeats fewer.
 ELSEWHERE = (versions or (everywhere and not more)) and not slow
 BETWEEN = versions and not (more or slow)
@@ -43,7 +45,7 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 
 # Four files at a time, those that take long first: tests of Spark wait more than they compute.
 PROCESSES ?= 4
-PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(call TEST_RUN,$(VENV)) $(PY) -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
 	@.ci/java
@@ -62,22 +64,22 @@ test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property an
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java
-	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" $(T)
+	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" $(T)
 
 # A stream's checkpoint of one Spark is continued by the others.
 test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
 	@$(MAKE) --no-print-directory .venvs/spark-4.2/.test SPARK=4.2
 	@PAIMON_OTHER_SPARKS=$(CURDIR)/$(FLOORS_VENV)/bin/python:$(CURDIR)/.venvs/spark-4.2/bin/python \
-		$(call RUN,$(VENV)) $(PY) -m pytest tests/spark/test_stream_read.py -k next_version -m "not slow" $(T)
+		$(call TEST_RUN,$(VENV)) $(PY) -m pytest tests/spark/test_stream_read.py -k next_version -m "not slow" $(T)
 
 test-floors: test-floors-core test-floors-spark  ## Python 3.10, every dependency at its floor: core tests without pandas, Spark tests
 
 test-floors-core: $(FLOORS_VENV)/.test
-	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core $(T)
 
 test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
-	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)

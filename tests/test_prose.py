@@ -15,6 +15,7 @@ def test_prose_has_no_new_findings():
     }
 
 
+@pytest.mark.more
 def test_prose_list_has_no_higher_number_than_needed():
     findings = prose.all_findings()
     assert not {path: number for path, number in prose.allowed().items() if len(findings.get(path, ())) < number}, (
