@@ -37,7 +37,8 @@ def test_format_paimon_reads_and_writes_in_mode(mode, some, tmp_path):
     Further cases, which are marked more, run on a kind of session only where all of its tests do.
     """
     marked = "everywhere and not slow" + " and not more" * bool(some)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", marked, "-k", some, str(FILE_OF_FEW if some == FEW else HERE)]
+    tests = FILE_OF_FEW if some == FEW else HERE
+    command = [sys.executable, "-m", "pytest", "-q", "-m", marked, "-k", some, str(tests)]
     command += ["-p", "no:cacheprovider"]
     environment = {**os.environ, "PAIMON_SPARK_MODE": mode, "PAIMON_ISOLATED": str(some == FEW)}
     log = tmp_path / "log"
