@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from paimon_core.catalog.catalog_options import check_catalog_options, table_defaults
 from paimon_core.catalog.database_file import read_properties, write_properties
-from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.catalog.warehouse_state import CatalogState
@@ -24,10 +23,7 @@ from paimon_core.errors import (
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
-from paimon_core.iceberg.sync import sync_after_change
-from paimon_core.migration.add_files import check_target
-from paimon_core.migration.clone import clone
-from paimon_core.migration.migrate import PartitionKeys, SourceTable, migration_of
+from paimon_core.lazy import deferred
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.change import SchemaChange
@@ -36,7 +32,6 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.snapshot.time_travel import TimeTravelArguments
-from paimon_core.store.create import create_table
 from paimon_core.store.drop import TRASH, drop_directory, empty_trash, is_half_dropped
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.iceberg_location import catalog_directory
@@ -45,6 +40,20 @@ from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from paimon_core.catalog.global_tables import global_table
+    from paimon_core.iceberg.sync import sync_after_change
+    from paimon_core.migration.add_files import check_target
+    from paimon_core.migration.clone import clone
+    from paimon_core.migration.migrate import PartitionKeys, SourceTable, migration_of
+    from paimon_core.store.create import create_table
+else:
+    global_table = deferred("paimon_core.catalog.global_tables", "global_table")
+    sync_after_change = deferred("paimon_core.iceberg.sync", "sync_after_change")
+    check_target = deferred("paimon_core.migration.add_files", "check_target")
+    clone = deferred("paimon_core.migration.clone", "clone")
+    migration_of = deferred("paimon_core.migration.migrate", "migration_of")
+    create_table = deferred("paimon_core.store.create", "create_table")
 
 _SUFFIX = ".db"
 _MARKER = ".database"
@@ -335,10 +344,10 @@ class FileSystemCatalog(CatalogState):
 
     def migrate(
         self,
-        source: str | SourceTable,
+        source: "str | SourceTable",
         identifier: str | Identifier,
         format: str | None = None,
-        partition_keys: PartitionKeys | None = None,
+        partition_keys: "PartitionKeys | None" = None,
         *,
         move: bool = False,
         options: Mapping[str, str] | None = None,

@@ -1,18 +1,30 @@
 """Read the states of the tables of a catalog, several tables at a time."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import NotFoundError, PaimonError, hide_secrets
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import scheme_of
-from paimon_core.inspect.advice.advise import overview
-from paimon_core.inspect.html.render import notebook_html, warehouse_html
-from paimon_core.inspect.html.warehouse_page import TableState, WarehouseState
+from paimon_core.lazy import deferred
 from paimon_core.store.file_store import now_millis
 from paimon_core.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.inspect.advice.advise import overview
+    from paimon_core.inspect.html.render import notebook_html, warehouse_html
+    from paimon_core.inspect.html.warehouse_page import TableState, WarehouseState
+else:
+    overview = deferred("paimon_core.inspect.advice.advise", "overview")
+    notebook_html = deferred("paimon_core.inspect.html.render", "notebook_html")
+    warehouse_html = deferred("paimon_core.inspect.html.render", "warehouse_html")
+    TableState = deferred("paimon_core.inspect.html.warehouse_page", "TableState")
+    WarehouseState = deferred("paimon_core.inspect.html.warehouse_page", "WarehouseState")
 
 _LOCAL_THREADS, _REMOTE_THREADS = 2, 32  # tables at a time: a local disk needs the processor, a store its latency
 _MOST_SHOWN = 100  # tables whose states a notebook shows
