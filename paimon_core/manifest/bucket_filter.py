@@ -1,14 +1,27 @@
-"""A filter of manifest entries by bucket or by partition."""
+"""Filters of manifest entries by bucket or by partition, which decoders apply before they build entries."""
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from paimon_core.format.avro_container import encode_long
 from paimon_core.manifest.bucket import BucketRef
 
 _MAX_PATTERNS: Final = 16  # a search for more patterns takes about as long as decoding
+
+
+class EntryFilter(Protocol):
+    """A filter of manifest entries that depends on the partition and the bucket only."""
+
+    def accepted(self, buckets: Collection[BucketRef]) -> Set[BucketRef]:
+        """Return the buckets whose entries the filter accepts."""
+
+    def byte_patterns(self, schema: Any) -> list[bytes] | None:
+        """Return byte strings; each encoded entry that the filter accepts contains one of them. `None`: unknown.
+
+        ``schema``: the Avro schema of the entries, without logical types.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +39,10 @@ class BucketFilter:
     def holds(self, partition: bytes, bucket: int) -> bool:
         """Return True if the filter accepts the bucket."""
         return partition in self.partitions if self.buckets is None else (partition, bucket) in self.buckets
+
+    def accepted(self, buckets: Collection[BucketRef]) -> set[BucketRef]:
+        """Return the buckets whose entries the filter accepts."""
+        return {bucket for bucket in buckets if self.holds(*bucket)}
 
     def byte_patterns(self, schema: Any) -> list[bytes] | None:
         """Return byte strings; each encoded entry that the filter accepts contains one of them.

@@ -11,17 +11,17 @@ from typing import Any, Final, TypeVar
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError
 from paimon_core.format.avro_container import BlockDecoder, Container
-from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.columnar_formats import read_columnar_records
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_fields
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
-_BLOCKS_AT_ONCE: Final = 256  # fewer blocks are slower to decode, more blocks take more memory
-FEW_BLOCKS: Final = 64  # a quarter of the memory, and somewhat slower
+_BLOCKS_AT_ONCE: Final = 512  # fewer blocks are slower to decode, more blocks take more memory
+FEW_BLOCKS: Final = 64  # an eighth of the memory, and slower
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
 _MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
-_MIN_BLOCKS: Final = 24  # blocks of full size from which vectorised decoding is faster
+_MIN_BLOCKS: Final = 16  # blocks of full size from which vectorised decoding is faster
 
 T = TypeVar("T")
 Record = Mapping[str, Any]
@@ -45,7 +45,7 @@ def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
 
 
 def decode_entries(
-    data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: BucketFilter | None = None
+    data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: EntryFilter | None = None
 ) -> list[ManifestEntry]:
     """Return the entries of a manifest, in order. The arguments are the same as for `decode_entry_batches`."""
     batches = decode_entry_batches(
@@ -60,7 +60,7 @@ def decode_entry_batches(
     *,
     with_stats: bool = True,
     lossless: bool = False,
-    only: BucketFilter | None = None,
+    only: EntryFilter | None = None,
     blocks_at_once: int = FEW_BLOCKS,
 ) -> Iterator[list[ManifestEntry]]:
     """Yield the entries of a manifest, in order, some thousands at a time.
@@ -70,8 +70,8 @@ def decode_entry_batches(
         path: the path of the file, for error messages.
         with_stats: False to leave out key and value statistics, which is faster.
         lossless: True to raise UnknownFieldsError if the file has fields that entries cannot hold.
-        only: the buckets whose entries to return; `None`: all. Blocks without these entries are decompressed, but not
-            decoded.
+        only: a filter of the entries to return; `None`: all. Blocks without one of its byte patterns are decompressed,
+            but not decoded.
         blocks_at_once: the number of blocks to decode together; this engine writes 128 entries to each.
     """
     records = read_columnar_records(data, path)
@@ -90,8 +90,20 @@ def decode_entry_batches(
     blocks = container.blocks()
     if only is not None:
         blocks = _blocks_with(blocks, only.byte_patterns(schema))
-    while batch := list(itertools.islice(blocks, blocks_at_once)):
+    for batch in _batches(blocks, blocks_at_once):
         yield _entries(container, batch, path, schema, with_stats, only)
+
+
+def _batches(blocks: Iterator[Block], size: int) -> Iterator[list[Block]]:
+    """Yield the blocks in lists of ``size``. The last blocks join the list before them if they are few."""
+    batch = list(itertools.islice(blocks, size))
+    while batch:
+        following = list(itertools.islice(blocks, _MIN_BLOCKS))
+        if len(following) < _MIN_BLOCKS:
+            yield [*batch, *following]
+            return
+        yield batch
+        batch = [*following, *itertools.islice(blocks, size - _MIN_BLOCKS)]
 
 
 def _blocks_with(blocks: Iterator[Block], patterns: Sequence[bytes] | None) -> Iterator[Block]:
@@ -107,7 +119,7 @@ def _container(data: bytes, path: str) -> Container:
 
 
 def _entries(
-    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: BucketFilter | None
+    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: EntryFilter | None
 ) -> list[ManifestEntry]:
     if sum(count for count, _ in blocks) >= _MIN_BLOCKS * max(count for count, _ in blocks):
         try:
@@ -117,9 +129,10 @@ def _entries(
     return _filtered(_one_by_one(container, blocks, path, ENTRY), with_stats, only)
 
 
-def _filtered(entries: list[ManifestEntry], with_stats: bool, only: BucketFilter | None) -> list[ManifestEntry]:
+def _filtered(entries: list[ManifestEntry], with_stats: bool, only: EntryFilter | None) -> list[ManifestEntry]:
     if only is not None:
-        entries = [entry for entry in entries if only.holds(entry.partition, entry.bucket)]
+        accepted = only.accepted({entry.bucket_ref for entry in entries})
+        entries = [entry for entry in entries if (entry.partition, entry.bucket) in accepted]
     return entries if with_stats else [replace(entry, file=entry.file.without_stats()) for entry in entries]
 
 

@@ -13,7 +13,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
-from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.counters import check_row_ids
 from paimon_core.manifest.decode import decode_entries, decode_entry_batches, decode_records
 from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedManifests
@@ -67,7 +67,7 @@ class Manifests:
         *,
         with_stats: bool = True,
         lossless: bool = False,
-        only: BucketFilter | None = None,
+        only: EntryFilter | None = None,
     ) -> list[ManifestEntry]:
         """Return the entries of a manifest, in order.
 
@@ -76,7 +76,7 @@ class Manifests:
             size: the bytes of the file in the manifest list, checked; `None`: unknown.
             with_stats: False to leave out key and value statistics, which is faster and smaller.
             lossless: True to raise `decode.UnknownFieldsError` if a rewrite of the entries would lose fields.
-            only: the buckets whose entries to return; most other entries are not decoded. `None`: all.
+            only: a filter of the entries to return; most other entries are not decoded. `None`: all.
         """
         return self.decode(name, self.load(name, size), with_stats=with_stats, lossless=lossless, only=only)
 
@@ -91,7 +91,7 @@ class Manifests:
         *,
         with_stats: bool = True,
         lossless: bool = False,
-        only: BucketFilter | None = None,
+        only: EntryFilter | None = None,
     ) -> list[ManifestEntry]:
         """Return the entries in the bytes ``data`` of the manifest ``name``. Other arguments as in :meth:`read`."""
         if lossless or only is not None:

@@ -1,6 +1,7 @@
 """Vectorised decoding of manifest blocks: first all fields as columns, then the entries from the columns."""
 
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, Final, cast
@@ -10,10 +11,12 @@ import numpy as np
 
 from paimon_core.fileio.paths import are_file_names
 from paimon_core.format.avro_columns import NotVectorizableError, decode_columns, variable_numbers
-from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.fast_constructor import fast_constructor
+from paimon_core.manifest.gc_pause import paused_gc
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
@@ -35,7 +38,8 @@ _STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS":
 _TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
 _MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
 _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
-
+_CHUNK: Final = 8  # bytes that one step compares
+_MIN_GATHER: Final = 64  # values from which one gather is faster than slices
 
 _data_file, _entry, _simple_stats = (
     fast_constructor(DataFileMeta),
@@ -45,7 +49,7 @@ _data_file, _entry, _simple_stats = (
 
 
 def decode_entry_blocks(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: BucketFilter | None = None
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: EntryFilter | None = None
 ) -> list[ManifestEntry]:
     """Return the entries of decompressed blocks. ``only``: a filter of entries. REQUIRES: no block is empty.
 
@@ -56,9 +60,10 @@ def decode_entry_blocks(
         raise NotVectorizableError("another version")
     if only is not None:
         columns.filter(only)
-    files = map(_data_file, *columns.file_fields(with_stats))
-    kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
-    return list(map(_entry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
+    with paused_gc():
+        files = list(map(_data_file, *columns.file_fields(with_stats)))
+        kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
+        return list(map(_entry, kinds, columns.partitions(), buckets, totals, files))
 
 
 class _Columns:
@@ -74,12 +79,39 @@ class _Columns:
         self._data, self._columns = decode_columns(schema, blocks, kinds)
         self._schema = schema
 
-    def filter(self, only: BucketFilter) -> None:
+    def filter(self, only: EntryFilter) -> None:
         """Remove the records that the filter does not accept."""
-        buckets = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
-        rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in buckets])
-        if len(rows) < len(self.numbers(("_BUCKET",))):
+        starts, sizes = self._partition_runs()
+        buckets = self.numbers(("_BUCKET",))
+        partitions = self.contents(("_PARTITION",), starts)
+        run = np.repeat(np.arange(len(starts)), sizes)
+        _, heads, ref_of = np.unique(run << 32 | buckets & 0xFFFFFFFF, return_index=True, return_inverse=True)
+        refs = [BucketRef(partitions[r], b) for r, b in zip(run[heads].tolist(), buckets[heads].tolist(), strict=True)]
+        accepted = only.accepted(set(refs))
+        rows = np.flatnonzero(np.array([ref in accepted for ref in refs], bool)[ref_of])
+        if len(rows) < len(buckets):
             self._columns = {path: (first[rows], second[rows]) for path, (first, second) in self._columns.items()}
+
+    def partitions(self) -> list[bytes]:
+        """Return the partition of each record. Equal partitions of adjacent records are one object."""
+        starts, sizes = self._partition_runs()
+        shared: dict[bytes, bytes] = {}
+        runs = (shared.setdefault(p, p) for p in self.contents(("_PARTITION",), starts))
+        return list(itertools.chain.from_iterable(map(repeat, runs, sizes.tolist())))
+
+    def _partition_runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first record and the number of records of each run of adjacent records with equal partitions."""
+        first, second = self._columns[("_PARTITION",)]
+        size = second - first
+        changes = np.ones(len(size), bool)
+        changes[1:] = (size[1:] != size[:-1]) | (size[1:] < _CHUNK) | (first[1:] < 0)
+        chunks = np.ndarray((len(self._data) - _CHUNK + 1,), np.dtype("<u8"), self._data, strides=(1,))
+        for offset in range(0, int(size.max(initial=0)), _CHUNK):
+            same = np.flatnonzero(~changes & (size > offset))
+            last = np.minimum(offset, size[same] - _CHUNK)  # the last chunk may overlap the chunk before it
+            changes[same] = chunks[first[same] + last] != chunks[first[same - 1] + last]
+        starts = np.flatnonzero(changes)
+        return starts, np.diff(starts, append=len(size))
 
     def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
         """Return one iterable for each argument of `DataFileMeta`."""
@@ -99,7 +131,7 @@ class _Columns:
             elif kind == "raw":
                 columns.append(self._arrays(path, None))
             elif name == "_FILE_NAME":
-                columns.append(_names([name.decode() for name in self.contents(path)]))
+                columns.append(_names(self._file_names()))
             elif name in _MAY_BE_MISSING or name in _TEXTS:
                 columns.append(self._bytes(path, text=name in _TEXTS))
             else:
@@ -110,17 +142,27 @@ class _Columns:
         """Return the integers of a field that is never null."""
         return self._columns[path][0]
 
-    def contents(self, path: Path, *, shared: bool = False) -> list[bytes]:
-        """Return the bytes of a field that is never null. ``shared``: equal values become one object."""
+    def contents(self, path: Path, rows: np.ndarray | None = None) -> list[bytes]:
+        """Return the bytes of a field that is never null, of these records. ``rows``: `None`: all records."""
         first, second = self._columns[path]
+        if rows is not None:
+            first, second = first[rows], second[rows]
         if (first < 0).any():
             raise NotVectorizableError(f"{path[-1]} is null")
-        data = self._data
-        values = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-        if shared:
-            shared_values: dict[bytes, bytes] = {}
-            values = [shared_values.setdefault(value, value) for value in values]
-        return values
+        size = second - first
+        if len(size) < _MIN_GATHER or size[0] == 0 or (size != size[0]).any():
+            data = self._data
+            return [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        return cast("list[bytes]", self._windows(int(size[0]))[first].tolist())
+
+    def _windows(self, width: int) -> np.ndarray:
+        """Return the ``width`` bytes from each position of the data."""
+        return np.ndarray((len(self._data) - width + 1,), f"V{width}", self._data, strides=(1,))
+
+    def _file_names(self) -> list[str]:
+        names = self.contents(("_FILE", "_FILE_NAME"))
+        text = b"\n".join(names).decode().split("\n")
+        return text if len(text) == len(names) else [name.decode() for name in names]
 
     def _bytes(self, path: Path, *, text: bool) -> Iterable[Any]:
         first, second = self._columns[path]
@@ -135,7 +177,8 @@ class _Columns:
     def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
         values, is_known = self._columns[path]
         if is_known.all():
-            return cast("list[int]", values.tolist())
+            same = len(values) > 0 and (values == values[0]).all()
+            return repeat(int(values[0])) if same else cast("list[int]", values.tolist())
         if not is_known.any():
             return repeat(None)
         return [value if present else None for value, present in zip(values.tolist(), is_known.tolist(), strict=True)]
@@ -160,6 +203,9 @@ class _Columns:
         arrays = _Arrays(self._type(path), null)
         data = self._data
         first, second = self._columns[path]
+        codes = np.frombuffer(data, np.uint8)[first]
+        if len(first) and (second - first == 1).all() and (codes == codes[0]).all():
+            return [arrays[data[first[0] : second[0]]]] * len(first)
         return [arrays[data[a:b]] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
 
     def _type(self, path: Path) -> Schema:

@@ -1,11 +1,15 @@
 """The live files of a snapshot, pruned by partition and bucket while they are read."""
 
+import itertools
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.fileio.parallel import parallel_map
+from paimon_core.fileio.parallel import default_threads, parallel_map
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, DELETE, Identity, ManifestEntry, merge_entries
@@ -14,12 +18,16 @@ from paimon_core.manifest.prune import prune_manifests
 from paimon_core.options.scan import SCAN_MANIFEST_PARALLELISM
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Predicate, disjunction, is_value
-from paimon_core.row.binary_row import decode_rows
+from paimon_core.predicate.rewrite import pinned_values
+from paimon_core.row.binary_row import decode_rows, serialize
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 MAX_PARTITIONS = 256  # partitions named in one predicate; for more, all partitions are read
-_READ_AHEAD = 4  # manifests that are loaded in parallel while they are decoded one by one
+_FEW_ENTRIES = 2_000  # a manifest with at most this number of entries is decoded as a whole, and cached
+_MAX_PINNED = 16  # partitions whose bytes are searched in a manifest
+_READ_AHEAD = 4  # least number of threads that load manifests while they are decoded one by one
+_READ_AHEAD_BYTES = 32 << 20  # bytes of manifests above which threads do not become more
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +78,18 @@ def live_entries(
     chosen = prune_manifests(metas, partition, fields, buckets=None if buckets is None else {b.bucket for b in buckets})
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
-    manifests = store.manifests
-    only = None if buckets is None else BucketFilter.for_buckets(buckets)
+    only = test if buckets is None else BucketFilter.for_buckets(buckets)
 
-    def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
-        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats, only=only)
+    def decode(meta: ManifestFileMeta, data: bytes) -> list[ManifestEntry]:
+        few = buckets is None and meta.num_added_files + meta.num_deleted_files <= _FEW_ENTRIES
+        entries = store.manifests.decode(meta.file_name, data, with_stats=with_stats, only=None if few else only)
         if test is not None:
             matching = test.matching({e.partition for e in entries})
             entries = [e for e in entries if e.partition in matching]
         return entries
 
-    threads = store.options.value(SCAN_MANIFEST_PARALLELISM)
-    changes = [entry for entries in parallel_map(read, chosen, threads) for entry in entries]
+    # Threads only load: decoding holds the interpreter's lock, and several decoders at once need more memory.
+    changes = [entry for meta, data in _loaded(store, chosen) for entry in decode(meta, data)]
     files = sum(meta.num_added_files - meta.num_deleted_files for meta in metas)
     return Entries([e for e in merge_entries(changes) if e.kind == ADD], len(metas), len(chosen), files)
 
@@ -105,11 +113,7 @@ def live_in_parts(
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
     deleted = _last_deletes(store, metas)
 
-    def load(meta: ManifestFileMeta) -> tuple[ManifestFileMeta, bytes]:
-        return meta, manifests.load(meta.file_name, meta.file_size)
-
-    threads = store.options.value(SCAN_MANIFEST_PARALLELISM) or _READ_AHEAD
-    for at, (meta, data) in enumerate(parallel_map(load, metas, threads)):
+    for at, (meta, data) in enumerate(_loaded(store, metas)):
         first = 0
         for entries in manifests.decode_batches(meta, data, with_stats=with_stats):
             live = [e for e in entries if e.kind == ADD]
@@ -125,6 +129,19 @@ def live_in_parts(
                 matching = test.matching({e.partition for e in live})
                 live = [e for e in live if e.partition in matching]
             yield live
+
+
+def _loaded(store: FileStore, metas: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
+    """Yield the manifests with their bytes, which threads load ahead: few large manifests, or many small ones."""
+    threads = store.options.value(SCAN_MANIFEST_PARALLELISM)
+    if threads is None:
+        largest = max((meta.file_size for meta in metas), default=0)
+        threads = max(_READ_AHEAD, min(default_threads(), _READ_AHEAD_BYTES // max(1, largest)))
+
+    def load(meta: ManifestFileMeta) -> tuple[ManifestFileMeta, bytes]:
+        return meta, store.manifests.load(meta.file_name, meta.file_size)
+
+    return parallel_map(load, metas, threads)
 
 
 def _last_deletes(store: FileStore, metas: Sequence[ManifestFileMeta]) -> dict[Identity, tuple[int, int]]:
@@ -147,16 +164,17 @@ def partitions_predicate(
     keys = store.schema.partition_keys
     if not keys or len(partitions) > most:
         return None
-    return disjunction([_is_partition(keys, store.partition_values(p)) for p in partitions])
+    return disjunction([is_partition(keys, store.partition_values(p)) for p in partitions])
 
 
-def _is_partition(keys: Sequence[str], values: Sequence[object]) -> Predicate:
+def is_partition(keys: Sequence[str], values: Sequence[object]) -> Predicate:
+    """Return a predicate that is true in the partition with these values only."""
     tests = [is_value(k, v) for k, v in zip(keys, values, strict=True)]
     return And(tuple(tests)) if len(tests) > 1 else tests[0]
 
 
 class PartitionFilter:
-    """A partition predicate that is evaluated once for each distinct partition."""
+    """A partition predicate that is evaluated once for each distinct partition; an `EntryFilter`. Thread-safe."""
 
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
         self._predicate, self._schema = predicate, schema
@@ -169,3 +187,31 @@ class PartitionFilter:
             result = evaluate(self._predicate, decode_rows(new, self._schema))
             self._matches.update(zip(new, result.to_numpy(zero_copy_only=False).tolist(), strict=True))
         return {p for p in partitions if self._matches[p]}
+
+    def accepted(self, buckets: Collection[BucketRef]) -> set[BucketRef]:
+        """Return the buckets of matching partitions."""
+        matching = self.matching({partition for partition, _ in buckets})
+        return {bucket for bucket in buckets if bucket[0] in matching}
+
+    def byte_patterns(self, schema: Any) -> list[bytes] | None:
+        """Return byte strings; each encoded entry of a matching partition contains one of them.
+
+        ``schema``: the Avro schema of the entries. `None`: the predicate does not pin every partition column to a few
+        values, or equal values of a column can have different bytes.
+        """
+        return None if self._pinned is None else BucketFilter(self._pinned).byte_patterns(schema)
+
+    @cached_property
+    def _pinned(self) -> frozenset[bytes] | None:
+        if not all(map(has_one_encoding, self._schema.types)):
+            return None
+        pinned = pinned_values(self._predicate, self._schema.names)
+        if pinned is None or math.prod(map(len, pinned.values())) > _MAX_PINNED:
+            return None
+        rows = itertools.product(*(pinned[name] for name in self._schema.names))
+        return frozenset(serialize(row, self._schema) for row in rows)
+
+
+def has_one_encoding(kind: pa.DataType) -> bool:
+    """Return True if equal values of a partition column have equal bytes, whichever engine wrote them."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.deletion.vector_files import StoredVector
@@ -52,6 +53,19 @@ def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> li
     return [*bins, current] if current else bins
 
 
+def _pack_files(files: Sequence[DataFileMeta], packing: Packing) -> list[list[DataFileMeta]]:
+    """Pack files as `pack` does. Cost: one search for each bin."""
+    sizes = np.array([f.file_size for f in files], np.int64)
+    filled = np.cumsum(np.maximum(sizes, packing.open_cost))
+    bins, start = [], 0
+    while start < len(files):
+        before = int(filled[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(filled, before + packing.target_size, "right")))
+        bins.append(list(files[start:end]))
+        start = end
+    return bins
+
+
 def plan_splits(
     snapshot_id: int,
     entries: Iterable[ManifestEntry],
@@ -82,7 +96,7 @@ def plan_splits(
         else:
             planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
         for group, raw in planned:
-            stored = tuple(located[f.file_name] for f in group if f.file_name in located)
+            stored = tuple(located[f.file_name] for f in group if f.file_name in located) if located else ()
             splits.append(DataSplit(snapshot_id, *bucket, tuple(map(_without_stats, group)), raw, stored))
     return splits
 
@@ -112,7 +126,7 @@ def cut_split(split: DataSplit, size: int) -> list[DataSplit]:
 def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
     """Pack the files of an append bucket in the order of sequence numbers, as (files, True): all are raw."""
     ordered = sorted(files, key=lambda f: f.min_sequence_number)
-    return [(group, True) for group in pack(ordered, _file_size, packing)]
+    return [(group, True) for group in _pack_files(ordered, packing)]
 
 
 def sliced_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
@@ -132,15 +146,11 @@ def keyed_bins(
     REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
     """
     levels = {f.level for f in files}
-    if 0 not in levels and (disjoint or len(levels) == 1) and not any(f.may_delete for f in files):
-        return [(group, True) for group in pack(files, _file_size, packing)]
+    if 0 not in levels and (disjoint or len(levels) == 1) and {f.delete_row_count for f in files} == {0}:
+        return [(group, True) for group in _pack_files(files, packing)]
     groups = pack(sections(files, key_schema), lambda section: sum(run.size for run in section), packing)
     flat = [files_by_age(run for section in group for run in section) for group in groups]
     return [(group, len(group) == 1 and not group[0].may_delete) for group in flat]
-
-
-def _file_size(file: DataFileMeta) -> int:
-    return file.file_size
 
 
 def _without_stats(file: DataFileMeta) -> DataFileMeta:

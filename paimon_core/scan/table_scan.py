@@ -9,6 +9,7 @@ from paimon_core.errors import hide_secrets
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.gc_pause import paused_gc
 from paimon_core.metrics.listeners import emit, listening
 from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
@@ -87,7 +88,7 @@ class TableScan:
         if self.snapshot is None:
             return Plan(None, [])
         started = time.monotonic()
-        with raise_if_expired(self.store, self.snapshot):
+        with raise_if_expired(self.store, self.snapshot), paused_gc():
             plan = self._plan(self.snapshot)
         if listening(ScanMetrics):
             emit(_measured(self.store, self.snapshot, plan, time.monotonic() - started))
@@ -98,7 +99,9 @@ class TableScan:
         partition = None
         if self.predicate is not None and schema.partition_keys:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
-        entries = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
+        on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)
+        constant = self.predicate is not None and not columns(self.predicate)
+        entries = live_entries(self.store, snapshot, partition=partition, with_stats=on_rows or constant)
         live = self.visible(entries.live)
         steps = [PruningStep("partition", entries.files, len(entries.live))] if schema.partition_keys else []
         if len(live) < len(entries.live):
@@ -111,7 +114,6 @@ class TableScan:
             steps += [PruningStep(s.name, s.before + len(partial_rows), s.after + len(partial_rows)) for s in pruned]
         packing = Packing.of(self.store.options)
         splits = snapshot_splits(self.store, snapshot, files, packing)
-        on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)
         if self.limit is not None and not on_rows:
             splits = _enough(splits, self.limit)
             steps.append(PruningStep("limit", len(files), sum(len(split.files) for split in splits)))

@@ -22,7 +22,7 @@ def data_file(name="f", low=0, high=9, *, level=0, sequence=(0, 9), stats=EMPTY_
     """A file holding keys from ``low`` to ``high``."""
     return DataFileMeta(
         file_name=name,
-        file_size=1000,
+        file_size=more.pop("file_size", 1000),
         row_count=high - low + 1,
         min_key=serialize((low,), KEY),
         max_key=serialize((high,), KEY),

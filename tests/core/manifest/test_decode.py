@@ -45,7 +45,7 @@ def test_both_decoders_return_the_written_entries(given_entries, per_block):
 
 
 def test_many_blocks_are_decoded_together(monkeypatch):
-    given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(700)]
+    given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(1_200)]
     data = container([ENTRY.to_record(e) for e in given_entries], 2)
     assert len(given_entries) > 2 * decode._BLOCKS_AT_ONCE
     monkeypatch.setattr(decode, "_one_by_one", None)  # would fail

@@ -11,8 +11,8 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.split import DataSplit
-from paimon_core.scan.split_plan import Packing, pack, plan_splits
-from tests.support.manifests import KEY, data_files
+from paimon_core.scan.split_plan import Packing, _pack_files, pack, plan_splits
+from tests.support.manifests import KEY, data_file, data_files
 from tests.support.text_cases import text_cases
 from tests.support.text_tables import text_file, text_files
 
@@ -47,6 +47,8 @@ def test_pack_keeps_order_and_target_size(sizes, target, cost):
     weights = [[max(size, cost) for _, size in some] for some in bins]
     assert all(len(some) == 1 or sum(some) <= target for some in weights)
     assert all(sum(one) + other[0] > target for one, other in itertools.pairwise(weights))
+    files = [data_file(str(i), file_size=size) for i, size in enumerate(sizes)]
+    assert _pack_files(files, Packing(target, cost)) == pack(files, lambda f: f.file_size, Packing(target, cost))
 
 
 @given(st.lists(data_files, max_size=3), st.binary(max_size=9), st.booleans())
