@@ -4,9 +4,8 @@ Files that may hold a key are searched by their key columns, and other columns a
 result equals a read of the snapshot: matching rows pass through the merge engine like all rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -22,18 +21,16 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
-from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.read.key_cache import KeyCache, Positions, group_codes, match_keys, search_keys
+from paimon_core.read.lookup_buckets import LookupBucket, LookupBuckets
 from paimon_core.read.sections import ReadFile, by_age
 from paimon_core.read.table_read import TableRead
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.row.bucket import buckets
-from paimon_core.scan.entries import live_entries
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_readable
 from paimon_core.schema.table_schema import TableSchema
@@ -47,25 +44,8 @@ _FEW = 4  # up to this many rows are sliced from a table one by one
 _MOST_INDEX_KEYS = 1_000  # for more keys than this, file indexes are not searched
 
 
-@dataclass(frozen=True)
-class _Bucket(InCountedBucket):
-    """The visible files of one bucket."""
-
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    files: tuple[DataFileMeta, ...]
-    key_schema: pa.Schema
-
-    @cached_property
-    def bounds(self) -> pa.Table:
-        """The smallest keys of the files, then the largest."""
-        rows = [f.min_key for f in self.files] + [f.max_key for f in self.files]
-        return pa.Table.from_batches([decode_rows(rows, self.key_schema)])
-
-
 class Lookup:
-    """Lookups in one snapshot, whose metadata the constructor reads once; other lookups may share ``cache``."""
+    """Lookups in one snapshot, whose metadata are read once; other lookups may share ``cache``."""
 
     def __init__(self, scan: TableScan, cache: KeyCache) -> None:
         self.scan, self._cache = scan, cache
@@ -74,9 +54,7 @@ class Lookup:
         self._key = tuple(schema.trimmed_primary_keys)
         self._needs_lookup = self._store.traits.needs_lookup
         self._engine = self._store.traits.merge_engine()
-        entries = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
-        files_of = files_by_bucket(scan.visible(entries))
-        self._buckets = [_Bucket(*bucket, tuple(files), schema.key_arrow) for bucket, files in files_of.items()]
+        self._buckets = LookupBuckets(scan)
         self._vectors = stored_vectors(self._store, vector_entries(self._store, scan.snapshot))
 
     def rows(self, keys: pa.Table, fields: Sequence[DataField]) -> pa.Table:
@@ -106,12 +84,13 @@ class Lookup:
         rows: pa.Table = table.select([f.name for f in fields]).take(pa.array(row[row >= 0]))
         return rows
 
-    def _by_bucket(self, keys: pa.Table) -> Iterator[tuple[_Bucket, pa.Table]]:
+    def _by_bucket(self, keys: pa.Table) -> Iterator[tuple[LookupBucket, pa.Table]]:
         """Yield every bucket with the keys that it can hold according to partition and hash."""
-        by_partition = self._by_partition(keys)
+        buckets_of_keys = self._buckets.of_keys(keys)
+        by_partition = self._by_partition(keys, [bucket.partition for bucket in buckets_of_keys])
         numbers: dict[tuple[bytes, int], npt.NDArray[np.int32]] = {}
         hashed = self._store.schema.bucket > 0
-        for bucket in self._buckets:
+        for bucket in buckets_of_keys:
             chosen = by_partition.get(bucket.partition, keys.slice(0, 0))
             if hashed and bucket.total_buckets > 0 and chosen.num_rows:
                 group = (bucket.partition, bucket.total_buckets)
@@ -121,10 +100,10 @@ class Lookup:
                 chosen = chosen.filter(pa.array(numbers[group] == bucket.bucket))
             yield bucket, chosen.select(self._key)
 
-    def _by_partition(self, keys: pa.Table) -> dict[bytes, pa.Table]:
+    def _by_partition(self, keys: pa.Table, partitions: Iterable[bytes]) -> dict[bytes, pa.Table]:
         """Return the keys that each partition can hold: keys that match it in their partition columns."""
         schema = self._store.schema
-        partitions = list(dict.fromkeys(b.partition for b in self._buckets))
+        partitions = list(dict.fromkeys(partitions))
         shared = [k for k in schema.partition_keys if k in schema.primary_keys]
         if not shared:
             return dict.fromkeys(partitions, keys)
@@ -134,7 +113,7 @@ class Lookup:
         number_by_partition = ((p, number_of.get(_hashable(row))) for p, row in zip(partitions, values, strict=True))
         return {p: keys.filter(pa.array(numbers == n)) for p, n in number_by_partition if n is not None}
 
-    def _sections(self, bucket: _Bucket, keys: pa.Table) -> list["_Section"]:
+    def _sections(self, bucket: LookupBucket, keys: pa.Table) -> list["_Section"]:
         """Return the files of a bucket whose key range includes a key, as sections of overlapping files."""
         requested = _RequestedKeys.of(bucket, keys)
         files = [f for f in bucket.files if requested.open_keys(f).num_rows]
@@ -216,7 +195,7 @@ class Lookup:
         yield from read_file(self._store, bucket.bucket_ref, file, fields, ReadOptions(row_mask=mask))
 
     def _decode_keys(
-        self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
+        self, bucket: LookupBucket, file: DataFileMeta, fields: Sequence[DataField]
     ) -> tuple[pa.Table, pa.Table | None]:
         """Return the keys of a file, and its rows (`None`: the file is not small). Cache what was decoded.
 
@@ -231,7 +210,7 @@ class Lookup:
         self._cache.put((file.file_name, tuple(fields)) if small else file.file_name, rows)
         return rows.select(self._key), rows if small else None
 
-    def _may_hold(self, bucket: _Bucket, file: DataFileMeta, keys: pa.Table) -> bool:
+    def _may_hold(self, bucket: LookupBucket, file: DataFileMeta, keys: pa.Table) -> bool:
         """Return False if the indexes of the file exclude all keys."""
         if keys.num_rows > _MOST_INDEX_KEYS or (file.embedded_index is None and not file.extra_files):
             return True
@@ -253,7 +232,7 @@ class _RequestedKeys:
         self._open = np.ones(keys.num_rows, bool)
 
     @staticmethod
-    def of(bucket: _Bucket, keys: pa.Table) -> "_RequestedKeys":
+    def of(bucket: LookupBucket, keys: pa.Table) -> "_RequestedKeys":
         """Sort the keys, and find the keys within each file's key range. REQUIRES: the keys are distinct."""
         count = len(bucket.files)
         together = pa.concat_tables([bucket.bounds, keys.cast(bucket.bounds.schema)]).combine_chunks()
@@ -285,7 +264,7 @@ class _RequestedKeys:
 class _Section:
     """Overlapping files of one bucket as runs, the keys requested from the bucket, and deletion vectors by file."""
 
-    bucket: _Bucket
+    bucket: LookupBucket
     runs: Sequence[SortedRun]
     requested: _RequestedKeys
     vectors: Mapping[str, DeletionVector]
