@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import advice, engine, indexes, lsm, maintenance, metadata, report, spark, start, streaming, tpch
+from benchmarks import advice, engine, files, indexes, lsm, maintenance, metadata, report, spark, start, streaming, tpch
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -15,6 +15,7 @@ PARTS = {
     "lsm": lsm.benchmarks,
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
+    "files": files.benchmarks,
     "maintenance": maintenance.benchmarks,
     "advice": advice.benchmarks,
 }
@@ -32,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000, help="rows of a run or a write (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds after the one to warm up (default %(default)s)")
+    parser.add_argument("--files", type=int, default=1_000_000, help="files of the part files (default %(default)s)")
     parser.add_argument("--parts", nargs="+", choices=[*PARTS, *THROUGH_SPARK], default=[*PARTS, *THROUGH_SPARK])
     parser.add_argument("--opponents", nargs="*", choices=("pypaimon", "java"), default=["pypaimon", "java"])
     parser.add_argument("--output", type=Path, default=Path("artifacts"))
@@ -41,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="paimon-benchmarks-") as place:
         warehouse = Path(place)
         with opponents(warehouse, frozenset(chosen.opponents)) as workers:
-            arena = Arena(warehouse, chosen.rows, chosen.rounds, workers)
+            arena = Arena(warehouse, chosen.rows, chosen.rounds, workers, chosen.files)
             for row in itertools.chain.from_iterable(PARTS[part](arena) for part in chosen.parts if part in PARTS):
                 done.append(row)
                 print(report.line(row), flush=True)

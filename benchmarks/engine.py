@@ -20,12 +20,13 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """The setting of a run: the warehouse, the rows of a sorted run, the rounds, and the opponents."""
+    """The setting of a run: the warehouse, the rows of a sorted run, the rounds, the opponents, the files."""
 
     warehouse: Path
     count: int
     rounds: int
     workers: dict[str, Any]
+    files: int = 1_000_000
 
     def table(
         self, name: str, key: str, *, keyed: bool, buckets: int = 1, options: Mapping[str, str] | None = None

@@ -1,7 +1,9 @@
 """Tables with very many files and snapshots, made quickly: real metadata by the engine's own commits, and no rows."""
 
+import hashlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pyarrow as pa
 from benchmarks.engine import Arena
 from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.row.binary_row import serialize
 
 PARTITIONS = 100
@@ -35,7 +38,10 @@ def partitioned(arena: Arena, name: str, **options: str) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """A maker of files that a table's metadata name: each is like a real one of a row, with another name and key."""
+    """A maker of files that a table's metadata name: each is like a real file of a row, with its own name and key.
+
+    A name contains a UUID, which compresses as badly as the names of real files.
+    """
 
     table: Table
     like: DataFileMeta
@@ -49,7 +55,8 @@ class Maker:
 
     def file(self, partition: int, number: int) -> DataFileMeta:
         """Return the metadata of a file at level 5; files of one level share no keys."""
-        name, key = f"data-{partition:08x}-0000-4000-8000-{number:012x}-0.parquet", self._key(number)
+        digest = hashlib.blake2b(b"%d/%d" % (partition, number), digest_size=16).digest()
+        name, key = f"data-{uuid.UUID(bytes=digest, version=4)}-0.parquet", self._key(number)
         stats = replace(self.like.key_stats, min_values=key, max_values=key)
         return replace(self.like, file_name=name, min_key=key, max_key=key, key_stats=stats, level=5)
 
@@ -58,6 +65,13 @@ class Maker:
         return CommitMessage(
             self._partition(partition), 0, 1, new_files=tuple(self.file(partition, i) for i in range(count))
         )
+
+    def entries(self, partitions: int, count: int) -> Iterator[ManifestEntry]:
+        """Yield the entries of ``count`` files of each partition, without the first file of the first partition."""
+        for partition in range(partitions):
+            key = self._partition(partition)
+            for number in range(partition == 0, count):
+                yield ManifestEntry(ADD, key, 0, 1, self.file(partition, number))
 
     def replaced(self, partition: int, first: int, count: int, by: int) -> CommitMessage:
         """Return the message of a compaction of files from ``first`` on into the same number from ``by`` on."""
@@ -90,6 +104,23 @@ def table_of_files(arena: Arena, name: str, count: int, *, touch: bool = False) 
         if touch:
             maker.touch(partition, range(count // PARTITIONS))
         table.committer().commit([maker.added(partition, count // PARTITIONS)])
+    return table
+
+
+def table_of_manifests(arena: Arena, name: str, files: int, partitions: int = PARTITIONS) -> Table:
+    """Create a table that says it has ``files`` files, in the order of its partitions, in one snapshot.
+
+    Its manifests are written directly: a million files take less than a minute and the memory of one manifest.
+    """
+    table = partitioned(arena, name)
+    maker = Maker.of(table)
+    table.committer().commit([maker.added(0, 1)])
+    snapshot, manifests = table.snapshot(), table.store.manifests
+    assert snapshot is not None
+    base, size = manifests.write_list(manifests.write(maker.entries(partitions, files // partitions)))
+    count = files // partitions * partitions
+    larger = replace(snapshot, base_manifest_list=base, base_manifest_list_size=size, total_record_count=count)
+    Path(table.store.snapshots.path(snapshot.id)).write_bytes(larger.to_json())
     return table
 
 
