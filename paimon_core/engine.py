@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from paimon_core.commit.schema_check import check_knows_columns
     from paimon_core.datafile.file_columns import is_all_null
     from paimon_core.datafile.row_tracking import tracking_fields
+    from paimon_core.deletion.live_rows import live_mask, mask_bytes
+    from paimon_core.deletion.vector_files import StoredVector, load_vectors
     from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO, absolute, join
     from paimon_core.fileio.parallel import parallel_map
     from paimon_core.fileio.paths import check_name, scheme_of
@@ -175,6 +177,7 @@ __all__ += [
 __all__ += [
     "AggregateFunction",
     "ManifestEntry",
+    "StoredVector",
     "TopRows",
     "aggregate_metadata",
     "base_run",
@@ -183,6 +186,9 @@ __all__ += [
     "first_rows",
     "is_all_null",
     "live_entries",
+    "live_mask",
+    "load_vectors",
+    "mask_bytes",
     "metadata_fields",
     "newer_rows",
     "pack_tasks",
@@ -363,6 +369,8 @@ _NAMES = {
     "paimon_core.commit.schema_check": "check_knows_columns",
     "paimon_core.datafile.file_columns": "is_all_null",
     "paimon_core.datafile.row_tracking": "tracking_fields",
+    "paimon_core.deletion.live_rows": "live_mask mask_bytes",
+    "paimon_core.deletion.vector_files": "StoredVector load_vectors",
     "paimon_core.fileio.fileio": "UNKNOWN_MODIFIED FileIO absolute join",
     "paimon_core.fileio.parallel": "parallel_map",
     "paimon_core.fileio.paths": "check_name scheme_of",

@@ -5,11 +5,12 @@ fewer stars override names with more stars. The options of a statement override 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from paimon_core import options as core_options
 from paimon_core.engine import TIME_TRAVEL_OPTIONS
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
-from paimon_core.options.parse import boolean
+from paimon_core.options.parse import boolean, memory_size
 from paimon_spark.option_names import (
     PROPERTY,
     READ_OPTIONS,
@@ -25,6 +26,11 @@ from paimon_spark.options import is_about_changes, read_request, stream_request
 PREFIX = "spark.paimon."
 NATIVE_READS = f"{PREFIX}read.native"
 """The setting that keeps Spark's own Parquet scan from reading the files of tables: ``false``."""
+MASK_MEMORY = f"{PREFIX}read.mask-memory"
+"""The setting that limits the position masks of a scan, with which Spark's own scan reads files with deleted rows."""
+DEFAULT_MASK_MEMORY = 16 << 20
+_OF_SESSIONS = (NATIVE_READS, MASK_MEMORY)
+"""Settings of the whole session, not of a table."""
 _TABLE_PARTS = 3  # catalog, database, table
 _OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS}
 _NOT_OF_ROW_LEVEL = ("txnappid", "txnversion", "write.unchanged-since")
@@ -39,7 +45,7 @@ def session_options(settings: Mapping[str, str], catalog: str, database: str, ta
     """
     matches: list[tuple[int, str, str]] = []
     for key, value in settings.items():
-        if key == NATIVE_READS or not key.startswith(PREFIX):
+        if key in _OF_SESSIONS or not key.startswith(PREFIX):
             continue
         pattern, option = _split(key.removeprefix(PREFIX))
         if not _fits(pattern, (catalog, database, table)):
@@ -62,6 +68,26 @@ def native_reads(text: str | None) -> bool:
         return text is None or boolean(text)
     except ValueError as error:
         raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """The settings of a session about the readers of scans."""
+
+    native: bool = True
+    """True if scans may be read without Python's tasks."""
+    mask_memory: int = DEFAULT_MASK_MEMORY
+    """The most bytes of the position masks of a scan."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str | None]) -> "ReadSettings":
+        """Return the settings of a session. Raises InvalidInputError for a value that cannot be parsed."""
+        text = settings.get(MASK_MEMORY)
+        try:
+            size = DEFAULT_MASK_MEMORY if text is None else memory_size(text)
+        except ValueError as error:
+            raise InvalidInputError(f"setting {MASK_MEMORY!r} is {text!r}: it {error}") from None
+        return cls(native_reads(settings.get(NATIVE_READS)), size)
 
 
 def check_read_options(options: Mapping[str, str]) -> None:

@@ -132,7 +132,10 @@ class ScanEndpoint(Protocol):
         """
 
     def parts(self) -> Any:
-        """Return a Java array of the handlers of two scans that share the rows; `None`: the scan is not divided."""
+        """Return a Java array with the handlers of the scans that replace this scan; `None`: nothing replaces it.
+
+        Two scans share the rows. A single one (the second item is null) needs a filter, see MaskEndpoint.
+        """
 
     def explain(self) -> str | None:
         """Return the explanation of the scan for EXPLAIN; `None`: the scan cannot be explained."""
@@ -142,6 +145,16 @@ class ScanEndpoint(Protocol):
 
     def statistics(self) -> str:
         """Return the rows and bytes of the scan, and the statistics of its columns, as JSON."""
+
+
+class MaskEndpoint(Protocol):
+    """The methods that ``PositionMask.java`` calls."""
+
+    def masks(self) -> str:
+        """Return a JSON object: "keys" and "rows" of the masks by index, and "memory", the most bytes to cache."""
+
+    def read_masks(self, numbers: str) -> bytes:
+        """Return the masks with these indexes (a JSON array), one after another."""
 
 
 class FormatEndpoint(Protocol):
@@ -282,6 +295,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "PaimonWrite": (WriteEndpoint,),
     "PaimonWriteBuilder": (WriteEndpoint,),
     "PartitionedTable": (PartitionsEndpoint,),
+    "PositionMask": (MaskEndpoint,),
     "Staged": (StagedEndpoint,),
 }
 """The endpoints that each Java class calls."""

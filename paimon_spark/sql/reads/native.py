@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import compress
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
@@ -91,28 +92,30 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     return NativeFiles(kind, sizes, scan_plan.files_in_partitions, ambiguous)
 
 
-def divided_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Plan) -> tuple[NativeFiles, Plan, Plan] | None:
-    """Divide a plan into the files that Spark's own scan can read, and the rest.
+def divided_plan(plan: Plan, *, masked: bool) -> tuple[Plan, Plan] | None:
+    """Divide a plan into the files that Spark's own scan may read, and the rest; `None`: a division does not pay off.
 
-    Arguments are as for `native_files`. Return the files, their part of the plan and the rest of the plan; `None`: the
-    files are too few for a separate scan.
+    Args:
+        plan: the plan.
+        masked: True if the first part may have deletion vectors.
     """
-    raw = [split for split in plan.splits if split.raw_convertible and not split.vectors]
-    others = [split for split in plan.splits if not split.raw_convertible or split.vectors]
-    if not others or sum(split.size for split in raw) < LEAST_BYTES:
-        return None
-    native = replace(plan, splits=raw)
-    files = native_files(jvm, store, columns, lambda: native)
-    return None if isinstance(files, str) else (files, native, replace(plan, splits=others))
+    raw = [split.raw_convertible and (masked or not split.vectors) for split in plan.splits]
+    first = replace(plan, splits=list(compress(plan.splits, raw)))
+    rest = replace(plan, splits=[split for split, is_raw in zip(plan.splits, raw, strict=True) if not is_raw])
+    too_small = not rest.splits or sum(split.size for split in first.splits) < LEAST_BYTES
+    return None if too_small else (first, rest)
 
 
-def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:
+def scan_text(
+    schema: TableSchema, files: NativeFiles, columns: StructType, masked: Mapping[str, object] | None = None
+) -> str:
     """Return the JSON from which ``NativeFiles.java`` creates Spark's own scan.
 
     Args:
         schema: the schema of the table at the time of the scan.
         files: the files.
         columns: the columns of the query.
+        masked: the names of the columns for position masks, and the indexes of masks; `None`: the scan has no masks.
     """
     names = set(columns.names)
     whole = spark_schema([field for field in schema.fields if field.name in names])
@@ -124,6 +127,7 @@ def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> s
             "required": columns.json(),
             "options": OPTIONS,
             "pushes": not files.ambiguous,
+            "masked": masked,
         }
     )
 

@@ -39,9 +39,9 @@ from paimon_spark.sql.reads.explanation import explanation_of_plan
 from paimon_spark.sql.reads.native import with_options
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.reads.strategy import Divided, Tasks, choose
+from paimon_spark.sql.reads.strategy import Tasks, choose, summary
 from paimon_spark.sql.reads.table_reads import TableReads
-from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.sql.session_options import MASK_MEMORY, NATIVE_READS, ReadSettings, native_reads
 from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
@@ -120,10 +120,13 @@ class PathReads(TableReads):
     def _strategy(self, planned: PlannedScan, reason: str | None) -> str:
         """Describe the reader of a scan. `reason`: why it is not native; `None`: it depends on the files."""
         try:
-            strategy = Tasks(reason) if reason else choose(planned, self.jvm, native=True)
+            strategy = Tasks(reason) if reason else choose(planned, self.jvm, self._settings())
         except UnsupportedError as error:  # the JVM accepts no classes
             strategy = Tasks(str(error))
-        return strategy.summary if isinstance(strategy, Divided) else strategy.description
+        return summary(strategy)
+
+    def _settings(self) -> ReadSettings:
+        return ReadSettings.of({MASK_MEMORY: self.jvm.spark.conf.get(MASK_MEMORY, None)})
 
     def _current(self) -> Table:
         return open_table(self.request)  # a DataFrame reads the newest rows each time it runs

@@ -12,15 +12,17 @@ from pyspark.sql.types import StructType
 from paimon_core import Plan, TableSchema
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.internals import plans_reads
-from paimon_spark.sql.bridge.endpoints import ScanEndpoint
+from paimon_spark.sql.bridge.endpoints import MaskEndpoint, ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.explanation import explanation
+from paimon_spark.sql.reads.masks import read_masks, with_added_columns
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import data_source_scan
-from paimon_spark.sql.reads.strategy import Divided, Native, Strategy, choose
+from paimon_spark.sql.reads.strategy import Divided, Masked, Native, Strategy, choose, summary
+from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
 
@@ -36,8 +38,8 @@ class ScanHandler(ScanEndpoint):
     shown: str
     """The table's name in plans."""
     planned: PlannedScan
-    native: bool
-    """True if the session allows reads without Python's tasks."""
+    settings: ReadSettings
+    """The settings of the session."""
     keep_alive: list[object] = field(default_factory=list)
     """Objects of the sources that must live as long as Spark keeps this scan."""
 
@@ -49,20 +51,25 @@ class ScanHandler(ScanEndpoint):
     @cached_property
     def strategy(self) -> Strategy:
         """The strategy that reads the scan."""
-        return choose(self.planned, self.jvm, native=self.native)
+        return choose(self.planned, self.jvm, self.settings)
 
     def description(self) -> str:
         """Return the properties of the scan that Spark needs for planning, as JSON."""
         columns = self.request.columns
         return json.dumps(
             {
-                "columns": columns.json(),
+                "columns": self._read_columns().json(),
                 "whole": spark_schema(self.schema.fields).json(),
                 "partitions": [k for k in self.schema.partition_keys if k in columns.names and self._takes_filters],
                 "text": self.text,
                 "divided": isinstance(self.strategy, Divided),
+                "masked": isinstance(self.strategy, Masked),
             }
         )
+
+    def _read_columns(self) -> StructType:
+        """Return the columns that the source returns."""
+        return self.request.columns
 
     @property
     def text(self) -> str:
@@ -97,17 +104,21 @@ class ScanHandler(ScanEndpoint):
         return True
 
     def parts(self) -> Any:
-        """Return a scan for Spark's own reader and a scan for the other files; `None`: the scan is not divided."""
-        divided = self.strategy
-        if not isinstance(divided, Divided) or not plans_reads():
+        """Return the scan with a filter of deleted rows and `None`, or the two scans of a division; `None`: neither."""
+        strategy = self.strategy
+        if isinstance(strategy, Masked):
+            masked = MaskedScan(self.jvm, self.schema, self.whole, self.shown, self.planned, self.settings, owner=self)
+            masked.strategy = strategy.native
+            return self.jvm.call("Bridge", "pair", handler_of(self.jvm, masked), None)
+        if not isinstance(strategy, Divided) or not plans_reads():
             return None
-        native = self._part(divided.native, divided.native_plan, self)
-        rest = self._part(divided.rest, divided.rest_plan, None)
+        native = self._part(strategy.native, strategy.native_plan, self)
+        rest = self._part(strategy.rest, strategy.rest_plan, None)
         return self.jvm.call("Bridge", "pair", handler_of(self.jvm, native), handler_of(self.jvm, rest))
 
     def _part(self, strategy: Strategy, plan: Plan, explained: "ScanHandler | None") -> "ScanPart":
         planned = self.planned.of_part(plan)
-        part = ScanPart(self.jvm, self.schema, self.whole, self.shown, planned, self.native, explained=explained)
+        part = ScanPart(self.jvm, self.schema, self.whole, self.shown, planned, self.settings, explained=explained)
         part.strategy = strategy
         return part
 
@@ -117,11 +128,14 @@ class ScanHandler(ScanEndpoint):
         planned, strategy = self.planned, self.strategy
         if filters:
             planned = planned.narrowed(predicate_of(filters, planned.scan.store.schema))
-            if isinstance(strategy, Native):
-                strategy = choose(planned, self.jvm, native=self.native)
+            strategy = self._narrowed(planned)
         source = strategy.source(planned, self.jvm)
         self.keep_alive.append(source.keep_alive)
         return source.to_java(self.jvm)
+
+    def _narrowed(self, planned: PlannedScan) -> Strategy:
+        """Return the strategy of the scan after runtime filters of a join have narrowed it."""
+        return choose(planned, self.jvm, self.settings) if isinstance(self.strategy, Native) else self.strategy
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which supports streams."""
@@ -149,3 +163,47 @@ class ScanPart(ScanHandler):
         if divided is None or not isinstance(divided.strategy, Divided):
             return None
         return divided.explain_as(divided.strategy.summary)
+
+
+@dataclass
+class MaskedScan(ScanHandler, MaskEndpoint):
+    """The scan of Spark's own reader whose deleted rows a filter drops, see ``PositionMask.java``."""
+
+    owner: ScanHandler = field(kw_only=True)
+    """The scan that this scan replaces, together with the filter."""
+
+    @property
+    def native(self) -> Native:
+        """The strategy of the scan."""
+        assert isinstance(self.strategy, Native)
+        return self.strategy
+
+    @property
+    def _takes_filters(self) -> bool:
+        return self.owner._takes_filters
+
+    def _read_columns(self) -> StructType:
+        return with_added_columns(self.request.columns)
+
+    def _narrowed(self, planned: PlannedScan) -> Strategy:
+        return self.native.restricted(planned)
+
+    def explain(self) -> str | None:
+        """Return the explanation of the scan that this scan replaces."""
+        owner = self.owner
+        return owner.explain() if isinstance(owner, ScanPart) else owner.explain_as(summary(owner.strategy))
+
+    def masks(self) -> str:
+        """Return the keys and the rows of the masks, and the most bytes to cache, as JSON."""
+        masks = self.native.masks
+        return json.dumps(
+            {
+                "keys": [mask.key for mask in masks],
+                "rows": [mask.rows for mask in masks],
+                "memory": self.settings.mask_memory,
+            }
+        )
+
+    def read_masks(self, numbers: str) -> bytes:
+        """Return the masks with these indexes (a JSON array), one after another."""
+        return read_masks(self.planned.scan.store, [self.native.masks[number] for number in json.loads(numbers)])

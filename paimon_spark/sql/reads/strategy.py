@@ -5,7 +5,7 @@ To add a strategy, write a class with `description` and `source` and a function 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from paimon_core import Plan
@@ -15,10 +15,11 @@ from paimon_spark.internals import java_rows
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.driver_rows import frame_of_batches, small_read
 from paimon_spark.sql.reads.expired_reads import native_read
-from paimon_spark.sql.reads.native import NativeFiles, divided_files, native_files, scan_text, with_options
+from paimon_spark.sql.reads.masks import FileMask, masked_text, masks_of, unsuitable_masks
+from paimon_spark.sql.reads.native import NativeFiles, divided_plan, native_files, scan_text, sizes_of, with_options
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.source import Source, source_of_reader
-from paimon_spark.sql.session_options import NATIVE_READS
+from paimon_spark.sql.session_options import NATIVE_READS, ReadSettings
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,34 @@ class Native:
     """Spark's own scan reads the files."""
 
     files: NativeFiles
+    masks: Sequence[FileMask] = ()
+    """The masks of the files with deleted rows, in the order of their indexes."""
     note: str = ""
     """A remark for plans about the files that this scan does not read."""
 
     @property
     def description(self) -> str:
         """The strategy in words, for plans and EXPLAIN."""
-        return f"{self.files}{self.note}"
+        return f"{self.summary}{self.note}"
+
+    @property
+    def summary(self) -> str:
+        """The strategy in words, without the remark about other files."""
+        return f"{self.files}, with deleted rows masked" if self.masks else str(self.files)
+
+    def restricted(self, planned: PlannedScan) -> "Native":
+        """Return the strategy for the files of a narrowed scan; the masks keep their indexes."""
+        sizes = sizes_of(planned.scan.store, planned.plan)
+        return replace(
+            self, files=replace(self.files, sizes={uri: sizes[uri] for uri in self.files.sizes if uri in sizes})
+        )
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the files as the source. Errors of the read are translated while the source is alive."""
         store, snapshot = planned.scan.store, planned.scan.snapshot
         read = None if snapshot is None else native_read(store, snapshot, self.files.sizes)
-        return Source("native", scan_text(store.schema, self.files, planned.request.columns), read)
+        masked = masked_text(self.masks) if self.masks else None
+        return Source("native", scan_text(store.schema, self.files, planned.request.columns, masked), read)
 
 
 @dataclass(frozen=True)
@@ -80,10 +96,33 @@ class Tasks:
 
 
 @dataclass(frozen=True)
+class Masked:
+    """Spark's own scan reads the files, and a filter, which an optimizer rule adds, drops their deleted rows."""
+
+    native: Native
+    reason: str
+    """Why Spark's own scan cannot read without the filter."""
+
+    @property
+    def description(self) -> str:
+        """The strategy of the scan while it has no filter of deleted rows."""
+        return f"through Python: {self.reason}"
+
+    @property
+    def summary(self) -> str:
+        """The strategy of the scan with the filter in words, for EXPLAIN."""
+        return self.native.summary
+
+    def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
+        """Return the tasks of the scan, in case no rule has added the filter."""
+        return Tasks(self.reason).source(planned, jvm)
+
+
+@dataclass(frozen=True)
 class Divided:
     """Spark's own scan reads some files, and tasks read the rest: an optimizer rule divides the scan if it can."""
 
-    native: Native
+    native: Native | Masked
     native_plan: Plan
     rest: Tasks
     rest_plan: Plan
@@ -98,27 +137,30 @@ class Divided:
     @property
     def summary(self) -> str:
         """The strategies of both scans in words, for EXPLAIN."""
-        return f"{self.native.files}; {self.rest.description.partition(';')[0]}"
+        return f"{self.native.summary}; {self.rest.description.partition(';')[0]}"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the tasks of the whole scan, in case no rule has divided it."""
         return Tasks(self.reason).source(planned, jvm)
 
 
-Strategy: TypeAlias = Native | DriverRows | Tasks | Divided
-Offer: TypeAlias = Callable[[PlannedScan, Jvm, str], Strategy | None]
-"""A function from a scan and the reason why it is not native to a strategy; `None`: the strategy does not apply."""
+Strategy: TypeAlias = Native | DriverRows | Tasks | Masked | Divided
+Offer: TypeAlias = Callable[[PlannedScan, Jvm, ReadSettings, str], Strategy | str]
+"""A function from a scan and the reason why it is not native to a strategy.
+
+If the strategy does not apply, the function returns the reason for the next one, which may say more.
+"""
 
 
-def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
+def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
     """Choose the strategy of a scan.
 
     Args:
         planned: the scan.
         jvm: the JVM of the session.
-        native: True if the session allows reads without Python's tasks.
+        settings: the settings of the session.
     """
-    if not native:
+    if not settings.native:
         return Tasks(f"{NATIVE_READS} is off")
     reason = _unsuitable(planned)
     if reason is not None:
@@ -126,8 +168,17 @@ def choose(planned: PlannedScan, jvm: Jvm, *, native: bool) -> Strategy:
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
     if isinstance(files, NativeFiles):
         return Native(files)
-    offers = (offer(planned, jvm, files) for offer in OFFERS)
-    return next((strategy for strategy in offers if strategy is not None), Tasks(files))
+    result: Strategy | str = files
+    for offer in OFFERS:
+        if not isinstance(result, str):
+            return result
+        result = offer(planned, jvm, settings, result)
+    return Tasks(result) if isinstance(result, str) else result
+
+
+def summary(strategy: Strategy) -> str:
+    """Return a strategy in words for EXPLAIN, on the condition that the optimizer rules are applied."""
+    return strategy.summary if isinstance(strategy, Masked | Divided) else strategy.description
 
 
 def _unsuitable(planned: PlannedScan) -> str | None:
@@ -142,21 +193,59 @@ def _unsuitable(planned: PlannedScan) -> str | None:
     return planned.mismatch
 
 
-def _driver_rows(planned: PlannedScan, jvm: Jvm, reason: str) -> DriverRows | None:
+def _driver_rows(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Strategy | str:
     schema, request = planned.scan.store.schema, planned.request
     rows = small_read(schema, planned.plan.splits, request.columns, request.predicate)
-    return None if rows is None else DriverRows(rows, reason)
+    return reason if rows is None else DriverRows(rows, reason)
 
 
-def _divided(planned: PlannedScan, jvm: Jvm, reason: str) -> Divided | None:
-    division = divided_files(jvm, planned.scan.store, planned.request.columns, planned.plan)
-    if division is None:
-        return None
-    files, native_plan, rest_plan = division
-    names = {file.file_name for split in rest_plan.splits for file in split.files}
-    rest = Tasks(f"{len(names)} of {files.of} files, merged or with deleted rows; others are native")
-    return Divided(Native(files, ", others through Python"), native_plan, rest, rest_plan, reason)
+def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Masked | str:
+    store, plan = planned.scan.store, planned.plan
+    masks = masks_of(store, plan)
+    if not masks or not all(split.raw_convertible for split in plan.splits):
+        return reason
+    unsuitable = unsuitable_masks(store, masks, settings.mask_memory)
+    if unsuitable is not None:
+        return f"{reason}, and {unsuitable}"
+    bare = replace(plan, splits=[replace(split, vectors=()) for split in plan.splits])
+    files = native_files(jvm, store, planned.request.columns, lambda: bare)
+    if isinstance(files, str):
+        return files
+    if files.kind != "parquet":
+        return f"{reason}, and only Parquet files have masks"
+    return Masked(Native(files, masks), reason)
 
 
-OFFERS: Sequence[Offer] = (_driver_rows, _divided)
+def _divided(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Divided | str:
+    for masked in (True, False):
+        division = divided_plan(planned.plan, masked=masked)
+        native = None if division is None else _native_part(planned.of_part(division[0]), jvm, settings, reason)
+        if division is not None and native is not None:
+            return _division(native, division, reason)
+    return reason
+
+
+def _native_part(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Native | Masked | None:
+    """Return the strategy of a part of a scan without merged files; `None`: Spark's own scan cannot read the part."""
+    if any(split.vectors for split in planned.plan.splits):
+        masked = _masked(planned, jvm, settings, reason)
+        return None if isinstance(masked, str) else masked
+    files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
+    return None if isinstance(files, str) else Native(files)
+
+
+def _division(native: Native | Masked, plans: tuple[Plan, Plan], reason: str) -> Divided:
+    """Return the strategy of a division into two plans, of which the first has a strategy."""
+    scan = native.native if isinstance(native, Masked) else native
+    names = {file.file_name for split in plans[1].splits for file in split.files}
+    number, of = len(names), scan.files.of
+    kinds = "merged" if scan.masks else "merged or with deleted rows"
+    rest = Tasks(f"{number} of {of} files, {kinds}; others are native")
+    noted = replace(scan, note=", others through Python")
+    return Divided(
+        replace(native, native=noted) if isinstance(native, Masked) else noted, plans[0], rest, plans[1], reason
+    )
+
+
+OFFERS: Sequence[Offer] = (_driver_rows, _masked, _divided)
 """The strategies for a scan that cannot be native, from best to worst."""

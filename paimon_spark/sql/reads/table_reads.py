@@ -21,7 +21,7 @@ from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predica
 from paimon_spark.sql.reads.scan import ScanHandler
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import tagged
-from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
 _WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "DOUBLE", "TIMESTAMP", "TIMESTAMP_LTZ")
@@ -65,8 +65,8 @@ class TableReads(ReadEndpoint):
         scan = self._scan_of(table, request)
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
-        planned, native = self._planned(table, scan, request), native_reads(session.get(NATIVE_READS))
-        handler = ScanHandler(self.jvm, self.schema, self.whole(), str(table.location), planned, native)
+        planned, settings_of_reads = self._planned(table, scan, request), ReadSettings.of(session)
+        handler = ScanHandler(self.jvm, self.schema, self.whole(), str(table.location), planned, settings_of_reads)
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
 
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:

@@ -5,16 +5,20 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.FileScanBuilder;
@@ -22,6 +26,8 @@ import org.apache.spark.sql.execution.datasources.v2.orc.OrcScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.IntegerType$;
+import org.apache.spark.sql.types.LongType$;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
@@ -45,20 +51,28 @@ public class NativeFiles {
    *
    * @param described "format": "parquet" or "orc"; "files": bytes by path; "columns" of the files that a query can ask
    *     for and those "required", as Spark's JSON; "options" of Spark's data source; "pushes": true if filters may
-   *     leave out row groups
+   *     leave out row groups; "masked": null, or the names of the columns "position" and "file" to add, and "indexes" by
+   *     path for the column "file"
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
    */
   static Scan of(SparkSession spark, Map described, Expression[] filters) {
     StructType columns = Trees.struct((String) described.get("columns"));
     Map options = (Map) described.get("options");
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-    KnownFiles index = new KnownFiles(spark, options, columns, (Map) described.get("files"));
+    StructType required = Trees.struct((String) described.get("required"));
+    Map masked = (Map) described.get("masked");
+    if (masked != null) {
+      columns = columns.add((String) masked.get("position"), LongType$.MODULE$, true);
+      required = required.add((String) masked.get("position"), LongType$.MODULE$, true);
+      required = required.add((String) masked.get("file"), IntegerType$.MODULE$, false);
+    }
+    KnownFiles index = KnownFiles.of(spark, options, columns, (Map) described.get("files"), masked);
     boolean orc = described.get("format").equals("orc");
     FileScanBuilder builder =
         orc
             ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
             : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
-    builder.pruneColumns(Trees.struct((String) described.get("required")));
+    builder.pruneColumns(required);
     ArrayList pushed = new ArrayList();
     boolean pushes = ((Boolean) described.get("pushes")).booleanValue();
     for (int i = 0; pushes && i < filters.length; i++) {
@@ -165,6 +179,17 @@ class KnownFiles extends PartitioningAwareFileIndex {
     roots = CollectionConverters.asScala(paths).toSeq();
   }
 
+  /**
+   * Return the files of a scan.
+   *
+   * @param masked the name of the column "file", which has the value of a file in "indexes" or -1; null: no such column
+   */
+  static KnownFiles of(SparkSession spark, Map options, StructType columns, Map sizes, Map masked) {
+    return masked == null
+        ? new KnownFiles(spark, options, columns, sizes)
+        : new NumberedFiles(spark, options, columns, sizes, masked);
+  }
+
   public Seq rootPaths() {
     return roots;
   }
@@ -189,5 +214,51 @@ class KnownFiles extends PartitioningAwareFileIndex {
 
   public int hashCode() {
     return roots.hashCode();
+  }
+}
+
+/** Files with a partition column that holds the index of the file's mask: see PositionMask. */
+class NumberedFiles extends KnownFiles {
+  private static final Integer UNMASKED = Integer.valueOf(-1);
+  private final StructType partitions;
+  private final TreeMap byIndex = new TreeMap();
+
+  NumberedFiles(SparkSession spark, Map options, StructType columns, Map sizes, Map masked) {
+    super(spark, options, columns, sizes);
+    partitions = new StructType().add((String) masked.get("file"), IntegerType$.MODULE$, false);
+    Map indexes = (Map) masked.get("indexes");
+    for (Iterator names = sizes.keySet().iterator(); names.hasNext(); ) {
+      String name = (String) names.next();
+      Object index = indexes.containsKey(name) ? indexes.get(name) : UNMASKED;
+      if (!byIndex.containsKey(index)) {
+        byIndex.put(index, new ArrayList());
+      }
+      FileStatus status = (FileStatus) leafFiles().apply(new Path(name));
+      ((ArrayList) byIndex.get(index)).add(new FileStatusWithMetadata(status, NativeFiles.scalaMap(new HashMap())));
+    }
+  }
+
+  public PartitionSpec partitionSpec() {
+    return new PartitionSpec(partitions, CollectionConverters.asScala(new ArrayList()).toSeq());
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    ArrayList directories = new ArrayList();
+    for (Iterator entries = byIndex.entrySet().iterator(); entries.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) entries.next();
+      Seq files = CollectionConverters.asScala((ArrayList) entry.getValue()).toSeq();
+      directories.add(new PartitionDirectory(new GenericInternalRow(new Object[] {entry.getKey()}), files));
+    }
+    return CollectionConverters.asScala(directories).toSeq();
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof NumberedFiles
+        && super.equals(other)
+        && byIndex.keySet().equals(((NumberedFiles) other).byIndex.keySet());
+  }
+
+  public int hashCode() {
+    return super.hashCode();
   }
 }

@@ -4,21 +4,27 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union$;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Divides a scan if only some files need a merge: Spark's own scan reads the other files.
+ * Lets Spark's own scan read files with deleted rows, below a filter that drops these rows, and divides a scan if only
+ * some files need a merge.
  *
  * The rule runs last in the optimizer, when the columns and filters of a scan are known. A scan with a runtime filter
  * of a join is not divided, because the filter prunes partitions. The rule does not affect the result of a scan.
@@ -43,27 +49,55 @@ class PaimonDivideRule extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    return divided((LogicalPlan) plan);
+    return replaced((LogicalPlan) plan, true);
   }
 
-  private static LogicalPlan divided(LogicalPlan plan) {
+  /** @param divides false: a runtime filter of a join is above */
+  private static LogicalPlan replaced(LogicalPlan plan, boolean divides) {
     if (plan instanceof DataSourceV2ScanRelation) {
-      Scan scan = ((DataSourceV2ScanRelation) plan).scan();
-      PaimonScan[] parts = scan instanceof PaimonScan ? ((PaimonScan) scan).parts() : null;
-      return parts == null ? plan : union((DataSourceV2ScanRelation) plan, parts);
+      DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) plan;
+      if (!(relation.scan() instanceof PaimonScan)) {
+        return plan;
+      }
+      PaimonScan[] parts = divides ? ((PaimonScan) relation.scan()).parts() : null;
+      return parts == null ? masked(relation) : union(relation, parts);
     }
-    if (plan instanceof Filter && isOfJoin(((Filter) plan).condition())) {
-      return plan;
-    }
+    divides = divides && !(plan instanceof Filter && isOfJoin(((Filter) plan).condition()));
     List children = CollectionConverters.asJava((Seq) plan.children());
     ArrayList found = new ArrayList();
     boolean changed = false;
     for (int i = 0; i < children.size(); i++) {
       LogicalPlan child = (LogicalPlan) children.get(i);
-      found.add(divided(child));
+      found.add(replaced(child, divides));
       changed |= found.get(i) != child;
     }
     return changed ? (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(found).toSeq()) : plan;
+  }
+
+  /** Return a filter of deleted rows over Spark's own scan of the files, or the relation if it has no masks. */
+  private static LogicalPlan masked(DataSourceV2ScanRelation relation) {
+    PaimonScan scan = ((PaimonScan) relation.scan()).masked();
+    if (scan == null) {
+      return relation;
+    }
+    StructField[] fields = scan.readSchema().fields();
+    Attribute position = attribute(fields[fields.length - 2]);
+    Attribute file = attribute(fields[fields.length - 1]);
+    ArrayList columns = new ArrayList(CollectionConverters.asJava((Seq) relation.output()));
+    columns.add(position);
+    columns.add(file);
+    LogicalPlan live = new Filter(scan.mask(position, file), copy(relation, scan, columns));
+    return new Project((Seq) relation.output(), live);
+  }
+
+  private static Attribute attribute(StructField field) {
+    return new AttributeReference(
+        field.name(),
+        field.dataType(),
+        field.nullable(),
+        Metadata.empty(),
+        NamedExpression$.MODULE$.newExprId(),
+        CollectionConverters.asScala(new ArrayList()).toSeq());
   }
 
   private static boolean isOfJoin(Expression condition) {
@@ -82,7 +116,7 @@ class PaimonDivideRule extends Rule {
     for (int i = 0; i < columns.size(); i++) {
       others.add(((Attribute) columns.get(i)).newInstance());
     }
-    LogicalPlan first = copy(relation, parts[0], columns);
+    LogicalPlan first = masked((DataSourceV2ScanRelation) copy(relation, parts[0], columns));
     return Union$.MODULE$.apply(first, copy(relation, parts[1], others));
   }
 

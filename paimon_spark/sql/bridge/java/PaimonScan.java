@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.classic.Dataset;
@@ -44,6 +45,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private final String[] partitionColumns;
   private final String description;
   private final boolean divided;
+  private final boolean masked;
   private String trees = "[]";
   private Scan source;
   private Batch batch;
@@ -60,6 +62,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
     description = (String) found.get("text");
     divided = Boolean.TRUE.equals(found.get("divided"));  // absent for a system table
+    masked = Boolean.TRUE.equals(found.get("masked"));
   }
 
   private synchronized Scan source() {
@@ -94,13 +97,24 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   /** Two scans that together return the rows of this scan; null: it is not divided. See PaimonDivideRule. */
   PaimonScan[] parts() {
-    if (!divided) {
-      return null;
-    }
-    Object[] parts = (Object[]) Bridge.call(handler, "parts", new Object[0]);
+    Object[] parts = divided ? replacements() : null;
     return parts == null
         ? null
         : new PaimonScan[] {new PaimonScan(parts[0], filters), new PaimonScan(parts[1], filters)};
+  }
+
+  /** A scan with two more columns, which `mask` needs; null: this scan has no masks. See PaimonDivideRule. */
+  PaimonScan masked() {
+    return masked ? new PaimonScan(replacements()[0], filters) : null;
+  }
+
+  /** The condition on the rows of a scan that `masked` returned; the arguments are its two additional columns. */
+  Expression mask(Attribute position, Attribute file) {
+    return PositionMask.of(handler, position, file);
+  }
+
+  private Object[] replacements() {
+    return (Object[]) Bridge.call(handler, "parts", new Object[0]);
   }
 
   /** The explanation of the scan, for EXPLAIN; null: no explanation. */
