@@ -235,7 +235,7 @@ def _native_part(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason:
 
 
 def _division(native: Native | Masked, plans: tuple[Plan, Plan], reason: str) -> Divided:
-    """Return the strategy of a division into two plans, of which the first has a strategy."""
+    """Return the strategy of a division into two plans; `native` reads the first plan."""
     scan = native.native if isinstance(native, Masked) else native
     names = {file.file_name for split in plans[1].splits for file in split.files}
     number, of = len(names), scan.files.of
