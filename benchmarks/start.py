@@ -125,7 +125,10 @@ def compile_catalog(directory: str) -> Callable[[], int]:
 
 
 def _writes(form: str, directory: str) -> Callable[[], int]:
+    import paimon_spark  # noqa: PLC0415
+
     session, path = _session(), tempfile.mkdtemp(dir=directory)
+    paimon_spark.register(session)  # for both forms, so that only the write differs
     frame = session.range(WRITTEN_ROWS).selectExpr("id", "cast(id AS STRING) AS name", "id * 0.5 AS price")
 
     def action() -> int:

@@ -21,7 +21,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core import Snapshot, Table
 from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
-from paimon_spark.bucket_shuffle import shuffle_for
+from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
@@ -33,6 +33,7 @@ FEW_ROWS = 10_000
 """The driver writes up to this many rows itself, which takes less time than Spark needs to start a Python worker."""
 _SMALL = 1 << 22  # the largest estimate, in bytes, of a small result
 _TOO_LARGE = "spark.driver.maxResultSize"
+_OBSERVED = "CollectMetrics "  # the plan node of DataFrame.observe
 _RESULT = StructType([StructField("written", BinaryType(), False)])
 Results = list[WriterCommitMessage | None]
 
@@ -49,6 +50,7 @@ def write_table(
     *,
     overwrite: bool = False,
     replaced: Mapping[str, object] | str | Predicate | None = None,
+    shuffles: bool = True,
 ) -> Snapshot | None:
     """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
 
@@ -60,25 +62,28 @@ def write_table(
         request: the write options.
         overwrite: True if the rows replace rows of the table.
         replaced: the partitions to replace, as for `PaimonWriter`.
+        shuffles: False: the rows stay in the tasks of the DataFrame; True: the rows of a bucket go to one task.
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
-    few = few_rows(frame) if is_classic(frame.sparkSession) and _by_driver(table, request) else None
+    few = few_rows(frame) if is_classic(frame.sparkSession) and _by_driver(frame, table, request) else None
     if few is not None:
         writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
         return _write_rows(few, writer, runner_for(frame, table))
-    shuffled, single = _distributed(frame, table)
+    shuffled, single = _distributed(frame, table) if shuffles else (frame, False)
     writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
     return _write_frame(shuffled, writer, table)
 
 
-def _by_driver(table: Table, request: WriteRequest) -> bool:
+def _by_driver(frame: DataFrame, table: Table, request: WriteRequest) -> bool:
     """Return True if this process may write few rows.
 
-    The driver does not write a table whose new rows need an index of all its keys, or an idempotent commit: only tasks
-    know the streaming query of a batch.
+    The driver does not write a table whose new rows need an index of all its keys, rows that `clustered` assigned to
+    tasks, or an idempotent commit: only tasks know the streaming query of a batch.
     """
-    return request.version is None and bucket_mode(table.schema) is not BucketMode.KEY_DYNAMIC
+    if request.version is not None or bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC:
+        return False
+    return find_shuffle(frame.columns, table.schema.names) is None
 
 
 def _distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
@@ -124,9 +129,10 @@ def is_small(frame: DataFrame) -> bool:
 def few_rows(frame: DataFrame) -> pa.Table | None:
     """Return the rows of a DataFrame of a classic session; `None`: it has more than `FEW_ROWS` rows, or too many bytes.
 
-    Raises the errors of the Spark query.
+    A DataFrame with `observe` is not collected: the limit would change its metrics. Raises the errors of the Spark
+    query.
     """
-    if not is_small(frame):
+    if not is_small(frame) or _OBSERVED in str(optimized(frame).toString()):
         return None
     try:
         rows = collected(frame.limit(FEW_ROWS + 1))

@@ -112,6 +112,12 @@ def _with_trace(error: PaimonError) -> PaimonError:
     return reported
 
 
+def error_text(error: PaimonError) -> str:
+    """Return the text that a worker sends for an error: its class, its message, and lines of its traceback."""
+    kind = type(error)
+    return "\n".join([f"{kind.__module__}.{kind.__qualname__}: {error}", *_trace(error)])
+
+
 def _trace(error: PaimonError) -> list[str]:
     """Return at most TRACE_LINES lines: the cause, if any, then the frames, innermost first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

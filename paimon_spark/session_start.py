@@ -18,7 +18,7 @@ from paimon_spark.internals import builder_settings, has_context, quiet_raised_e
 from paimon_spark.session_checks import check_session
 from paimon_spark.sql.catalog import NEEDS_CLASSIC
 from paimon_spark.sql.catalog import catalog as install_catalog
-from paimon_spark.sql.reads.format_reads import install_format
+from paimon_spark.sql.format import install_format
 from paimon_spark.worker_python import DRIVER_PYTHON, WORKER_PYTHON
 
 _LOG_LEVEL = "spark.log.level"

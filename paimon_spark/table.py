@@ -50,7 +50,7 @@ from paimon_spark.row_level.new_values import as_column, assigned
 from paimon_spark.row_level.run import delete, update
 from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
-from paimon_spark.sql.reads.format_reads import install_format
+from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame
 from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone

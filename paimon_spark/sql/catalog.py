@@ -33,7 +33,7 @@ from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, 
 from paimon_spark.sql.ddl.alter import schema_changes
 from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, DatabaseHandler, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
-from paimon_spark.sql.reads.format_reads import install_format
+from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.staged import StagedHandler
 from paimon_spark.sql.statements.parser import install_parser

@@ -29,7 +29,9 @@ NATIVE_READS = f"{PREFIX}read.native"
 MASK_MEMORY = f"{PREFIX}read.mask-memory"
 """The setting that limits the position masks of a scan, with which Spark's own scan reads files with deleted rows."""
 DEFAULT_MASK_MEMORY = 16 << 20
-_OF_SESSIONS = (NATIVE_READS, MASK_MEMORY)
+NATIVE_WRITES = f"{PREFIX}write.native"
+"""The setting that leaves batch writes by path to the Python data source: ``false``."""
+_OF_SESSIONS = (NATIVE_READS, MASK_MEMORY, NATIVE_WRITES)
 """Settings of the whole session, not of a table."""
 _TABLE_PARTS = 3  # catalog, database, table
 _OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS}
@@ -64,10 +66,22 @@ def native_reads(text: str | None) -> bool:
 
     Raises InvalidInputError for a value that is not true or false.
     """
+    return _is_on(NATIVE_READS, text)
+
+
+def native_writes(text: str | None) -> bool:
+    """Return True if a value of `NATIVE_WRITES` allows writes without the data source. `None`: not set, allows them.
+
+    Raises InvalidInputError for a value that is not true or false.
+    """
+    return _is_on(NATIVE_WRITES, text)
+
+
+def _is_on(setting: str, text: str | None) -> bool:
     try:
         return text is None or boolean(text)
     except ValueError as error:
-        raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
+        raise InvalidInputError(f"setting {setting!r} is {text!r}: it {error}") from None
 
 
 @dataclass(frozen=True)

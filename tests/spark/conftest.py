@@ -14,8 +14,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from paimon_spark.sql.reads.format_reads import install_format
-from paimon_spark.sql.session_options import NATIVE_READS
+from paimon_spark.sql.format import install_format
+from paimon_spark.sql.session_options import NATIVE_READS, NATIVE_WRITES
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
@@ -104,6 +104,14 @@ def python_reads(spark):
     spark.conf.set(NATIVE_READS, "false")
     yield
     spark.conf.unset(NATIVE_READS)
+
+
+@pytest.fixture
+def python_writes(spark):
+    """Batch writes by path by the Python data source, as over Spark Connect, for one test."""
+    spark.conf.set(NATIVE_WRITES, "false")
+    yield
+    spark.conf.unset(NATIVE_WRITES)
 
 
 @pytest.fixture

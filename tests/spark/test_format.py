@@ -548,12 +548,12 @@ def test_thousand_columns_and_long_strings(spark, path):
 @everywhere
 def test_clustered_gives_each_bucket_to_one_task(spark, path):
     def frame():
-        return spark.range(0, 1000, numPartitions=4).selectExpr("id", "cast(id % 3 as string) AS dt", "id AS v")
+        return spark.range(0, 20_000, numPartitions=4).selectExpr("id", "cast(id % 3 as string) AS dt", "id AS v")
 
     save(frame(), path, primary_key="dt,id", partition="dt", bucket="2", write_only="true")
     save(frame().transform(paimon_spark.clustered(path)), path)
     table = Table.open(path)
-    assert load(spark, path).count() == 1000
+    assert load(spark, path).count() == 20_000
     files = {}
     for split in table.scan().plan().splits:
         for file in split.files:

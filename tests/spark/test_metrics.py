@@ -45,7 +45,7 @@ def test_statements_and_past_commits(spark, table):
     assert (counts[3]["rows_added"], counts[3]["rows_deleted"], counts[3]["files_deleted"]) == (3, 4, 2)
 
 
-def test_log_of_workers_has_metrics_of_write(spark, table):
+def test_log_of_workers_has_metrics_of_write(spark, table, python_writes):
     spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
     try:
         rows = spark.createDataFrame([(1, "a"), (2, "b")], "id long, v string")

@@ -158,7 +158,7 @@ class MaskEndpoint(Protocol):
 
 
 class FormatEndpoint(Protocol):
-    """The methods that ``FormatTable.java`` calls, for ``spark.read.format("paimon")``.
+    """The methods that ``FormatTable.java`` calls for ``spark.read.format("paimon")``.
 
     Options are JSON, and so is the session of the read: its id, its settings and its parallelism.
     """
@@ -168,6 +168,13 @@ class FormatEndpoint(Protocol):
 
     def reads(self, options: str, schema: str, session: str) -> Any:
         """Return the ReadEndpoint of a batch read of these columns; `None`: the Python data source reads."""
+
+
+class FormatWriteEndpoint(Protocol):
+    """The methods that ``FormatWrite.java`` calls for ``df.write.format("paimon").save(path)``."""
+
+    def write(self, rows: Any, overwrite: bool, options: str) -> None:
+        """Write the rows of a Java Dataset in one commit. Options are JSON."""
 
 
 class WriteEndpoint(Protocol):
@@ -282,6 +289,7 @@ class MissingProcedureEndpoint(Protocol):
 ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "Catalog": (CatalogEndpoint,),
     "FormatTable": (FormatEndpoint,),
+    "FormatWrite": (FormatWriteEndpoint,),
     "MatchingFiles": (FilesEndpoint,),
     "PaimonCalls": (FunctionEndpoint,),
     "PaimonMergeSchemaRule": (MergeSchemaEndpoint,),

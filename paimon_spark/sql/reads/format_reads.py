@@ -1,9 +1,7 @@
 """Batch reads of ``spark.read.format("paimon")`` in a classic session, with the strategies of a catalog table.
 
-Spark resolves a format by the class ``<format>.DefaultSource`` before it looks among Python data sources. The compiled
-class ``paimon.DefaultSource`` therefore takes over the format, in all sessions of the driver. It asks `FormatReads` at
-each read, and leaves to the Python data source what that does not offer: streams, writes, changes, system tables and
-the options in `unsuitable_options`.
+The class of the format (`paimon_spark.sql.format`) asks `FormatReads` at each read. It leaves to the Python data source
+what that does not offer: streams, changes, system tables and the options in `unsuitable_options`.
 """
 
 import json
@@ -13,31 +11,23 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakSet
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
-from paimon_spark.internals import is_classic, session_state
+from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.bridge.endpoints import FormatEndpoint
-from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.path_table import PathReads, unsuitable_options
 from paimon_spark.sql.session_options import NATIVE_READS
 
 _log = logging.getLogger(__name__)
-_FORMAT = "paimon"
-_CLASS = "paimon.DefaultSource"
 _MIN_TASKS = "read.min-tasks"
 _MAX_SESSIONS = 8
 """The most sessions whose JVM is kept."""
 _lock = threading.Lock()
-_contexts: WeakSet[SparkContext] = WeakSet()
-"""The applications whose format is installed, or cannot be."""
 
 
 @dataclass
@@ -89,36 +79,3 @@ class FormatReads(FormatEndpoint):
             if len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
             return jvm
-
-
-def install_format(spark: SparkSession) -> None:
-    """Let ``spark.read.format("paimon")`` read as SQL does, in all classic sessions of this driver.
-
-    A second call changes nothing. If this version of Spark does not accept the class, or another connector's class has
-    the name of the format, the reason is logged and the format stays as it is.
-    """
-    if not is_classic(spark) or spark.sparkContext in _contexts:
-        return
-    _contexts.add(spark.sparkContext)
-    jvm = Jvm(spark)
-    try:
-        jvm.call("FormatTable", "use", handler_of(jvm, FormatReads(jvm)))
-        name = _class_of_format(jvm)
-    except (UnsupportedError, Py4JError) as error:
-        _log.warning("spark.read.format('paimon') reads through Python: %s", error)
-        return
-    if name != _CLASS:
-        _log.warning(
-            "format('paimon') is %s of another connector in this session, which reads and writes instead of "
-            "pyspark-paimon: remove its jar, or use PaimonTable.forPath",
-            name,
-        )
-
-
-def _class_of_format(jvm: Jvm) -> str:
-    """Return the name of the class that Spark uses for the format."""
-    source = jvm.scala("org.apache.spark.sql.execution.datasources.DataSource")
-    try:
-        return str(source.lookupDataSource(_FORMAT, session_state(jvm.spark).conf()).getName())
-    except Py4JJavaError as error:
-        return str(error.java_exception.getMessage())

@@ -1,47 +1,77 @@
 package paimon.python;
 
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of the format "paimon": batch reads as in SQL where Python offers them, else those of the Python data source.
+ * A table of the format "paimon": batches are read and written as in SQL where Python offers it, else by the Python data
+ * source.
  *
- * Streams and writes are those of the Python data source. Spark asks for a scan when it plans a query.
+ * Streams are those of the Python data source. Spark asks for a scan when it plans a query.
  */
 public class FormatTable extends PythonTable {
-  private static volatile Object handler;
+  private static final String NATIVE_WRITES = "spark.paimon.write.native";
+  private static volatile Object reader;
+  private static volatile Object writer;
+  private static volatile SparkContext context;
   private final boolean forStream = calledForStream();
+  private final boolean writesInDriver = writesInDriver();
 
   public FormatTable(PythonDataSourceV2 source, StructType schema) {
     super(source, "paimon", schema);
   }
 
-  /** Use a handler for all later reads. */
-  public static void use(Object reads) {
-    handler = reads;
+  /** Use these handlers for all later reads, and for later writes in sessions of this context. */
+  public static void use(Object reads, Object writes, SparkContext sparkContext) {
+    reader = reads;
+    writer = writes;
+    context = sparkContext;
   }
 
   /** The columns of a batch read; null: the Python data source names them, or raises its error. */
   public static StructType schemaOf(CaseInsensitiveStringMap options) {
-    if (handler == null || calledForStream()) {
+    if (reader == null || calledForStream()) {
       return null;
     }
-    String found = (String) Bridge.call(handler, "schema", new Object[] {Trees.of(options), Sessions.described()});
+    String found = (String) Bridge.call(reader, "schema", new Object[] {Trees.of(options), Sessions.described()});
     return found == null ? null : Trees.struct(found);
   }
 
+  /** With V1_BATCH_WRITE Spark hands a batch as a Dataset to the write, and plans no tasks itself. */
+  public Set capabilities() {
+    if (!writesInDriver) {
+      return super.capabilities();
+    }
+    HashSet all = new HashSet(super.capabilities());
+    all.add(TableCapability.V1_BATCH_WRITE);
+    return all;
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    WriteBuilder python = super.newWriteBuilder(info);
+    return writesInDriver ? new FormatWriteBuilder(writer, info, (PythonWriteBuilder) python) : python;
+  }
+
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    if (handler == null || forStream) {
+    if (reader == null || forStream) {
       return super.newScanBuilder(options);
     }
     PaimonDivideRule.install(Sessions.active(null));
     PaimonTranslationRule.install(Sessions.active(null));
     Object[] arguments = new Object[] {Trees.of(options), schema().json(), Sessions.described()};
-    Object reads = Bridge.call(handler, "reads", arguments);
+    Object reads = Bridge.call(reader, "reads", arguments);
     return reads == null ? super.newScanBuilder(options) : new PaimonScanBuilder(reads, options);
   }
 
@@ -52,6 +82,15 @@ public class FormatTable extends PythonTable {
 
   private ScanBuilder ofPython(CaseInsensitiveStringMap options) {
     return super.newScanBuilder(options);
+  }
+
+  /** True if the driver handles the batch writes of the session of this thread. */
+  private static boolean writesInDriver() {
+    SparkSession session = Sessions.active(null);
+    if (writer == null || session == null || session.sparkContext() != context) {
+      return false;
+    }
+    return !"false".equalsIgnoreCase(session.conf().get(NATIVE_WRITES, "true").trim());
   }
 
   /** True if spark.readStream creates the table: Spark passes a source no sign of it. */
