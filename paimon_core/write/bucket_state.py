@@ -204,10 +204,10 @@ class Restore:
         return self._states.get(bucket, BucketState())
 
     def _check_buckets(self, entry: ManifestEntry) -> None:
-        if entry.bucket < 0:
+        total = self._totals.get(entry.partition, entry.total_buckets)
+        if entry.bucket < 0 or (entry.partition in self._totals and entry.total_buckets == total):
             return
         buckets = self._store.options.value(BUCKET)
-        total = self._totals.setdefault(entry.partition, entry.total_buckets)
         if entry.total_buckets != (total if buckets == POSTPONED else buckets):
             path = self._store.partition_path(entry.partition) or "the table"
             raise InvalidInputError(
@@ -215,3 +215,4 @@ class Restore:
                 f"has files written with {entry.total_buckets} buckets. Overwrite the partition to change its number "
                 f"of buckets, or set the option bucket back to {entry.total_buckets}"
             )
+        self._totals[entry.partition] = total
