@@ -37,7 +37,7 @@ def _plan(table: Any, question: str) -> Answer:
 
 def _get(table: Any) -> Answer:
     """Look up a key that is in no file's range, so that only metadata are read."""
-    return {"rows": table.get({"dt": 7, "id": -5}).num_rows}
+    return {"rows": int(table.get({"dt": 7, "id": -5}) is None)}
 
 
 def _read(table: Any, between: str = "") -> Answer:
