@@ -40,7 +40,7 @@ class NotVectorizableError(Exception):
 class FieldColumn:
     """A requested field and its decoded values: one array for each step, one item for each block in the step.
 
-    ``kind`` defines ``first`` and ``second``. For "number" they are the value, and 1 if it is not null. For "bytes"
+    ``kind`` defines ``first`` and ``second``. For "number" they are the value, and True if it is not null. For "bytes"
     they are the start and the end of the content (start -1: null). For "raw" they are the start and the end of the
     whole encoding.
     """
@@ -53,14 +53,15 @@ class FieldColumn:
 def decode_columns(
     schema: Schema, blocks: Sequence[tuple[int, bytes]], kinds: Mapping[tuple[str, ...], str]
 ) -> tuple[bytes, dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]]:
-    """Return the bytes of all blocks and, for each requested field, two int64 arrays with an item for each record.
+    """Return the bytes of all blocks and, for each requested field, two arrays with an item for each record.
 
     Args:
         schema: the Avro schema of the records.
         blocks: number of records and their encoded bytes.
         kinds: path of a requested field -> its kind, see `FieldColumn`. Paths that the schema lacks are ignored.
 
-    The arrays are in record order and hold what `FieldColumn` says; positions refer to the returned bytes.
+    The arrays are in record order and hold what `FieldColumn` says, as int64 or bool; positions refer to the returned
+    bytes.
 
     Raises NotVectorizableError.
     """
@@ -135,10 +136,11 @@ def _record_index(decoded: Sequence[np.ndarray], offsets: np.ndarray) -> np.ndar
     return np.concatenate([offsets[blocks] + k for k, blocks in enumerate(decoded)])
 
 
-def _ordered(values: Sequence[np.ndarray], index: np.ndarray) -> np.ndarray:
-    """Return the values of all steps in record order: value ``i`` belongs to record ``index[i]``."""
+def _ordered(values: list[np.ndarray], index: np.ndarray) -> np.ndarray:
+    """Return the values of all steps in record order: value ``i`` belongs to record ``index[i]``. Empty ``values``."""
     result = np.empty(len(index), values[0].dtype)
     result[index] = np.concatenate(values)
+    values.clear()
     return result
 
 
@@ -206,7 +208,7 @@ class _BlockCursors:
             raise NotVectorizableError(f"unsupported union {schema}")
         null = schema.index("null")
         read = self._reader(schema[1 - null], column.kind)
-        absent = -1 if column.kind == "bytes" else 0
+        absent, second_type = (-1, np.int64) if column.kind == "bytes" else (0, np.bool_)
 
         def step(cursors: np.ndarray) -> np.ndarray:
             branch, cursors = self.number(cursors)
@@ -216,7 +218,7 @@ class _BlockCursors:
             else:
                 if (branch[~valid] != null).any():
                     raise NotVectorizableError("a union has no such branch")
-                first, second = np.full(len(cursors), absent, np.int64), np.zeros(len(cursors), np.int64)
+                first, second = np.full(len(cursors), absent, np.int64), np.zeros(len(cursors), second_type)
                 if valid.any():
                     cursors = cursors.copy()
                     first[valid], second[valid], cursors[valid] = read(cursors[valid])
@@ -233,7 +235,7 @@ class _BlockCursors:
 
             def read_number(cursors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                 value, after = self.number(cursors)
-                return value, np.ones(len(cursors), np.int64), after
+                return value, np.ones(len(cursors), bool), after
 
             return read_number
         if kind == "bytes" and name in ("bytes", "string"):

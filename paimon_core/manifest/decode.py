@@ -18,7 +18,7 @@ from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_f
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
 _BLOCKS_AT_ONCE: Final = 512  # fewer blocks are slower to decode, more blocks take more memory
-FEW_BLOCKS: Final = 64  # an eighth of the memory, and slower
+FEW_BLOCKS: Final = 192  # less memory, and slower
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
 _MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
 _MIN_BLOCKS: Final = 16  # blocks of full size from which vectorised decoding is faster

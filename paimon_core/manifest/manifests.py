@@ -99,13 +99,16 @@ class Manifests:
         return _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
 
     def decode_batches(
-        self, meta: ManifestFileMeta, data: bytes, *, with_stats: bool = True
+        self, meta: ManifestFileMeta, data: bytes, *, with_stats: bool = True, only: EntryFilter | None = None
     ) -> Iterator[list[ManifestEntry]]:
-        """Yield the entries in the bytes ``data`` of a manifest, in order. A large manifest is decoded part by part."""
+        """Yield the entries in the bytes ``data`` of a manifest, in order. A large manifest is decoded part by part.
+
+        ``only``: a filter of the entries to return; `None`: all.
+        """
         if meta.num_added_files + meta.num_deleted_files <= MAX_ENTRIES:
-            yield self.decode(meta.file_name, data, with_stats=with_stats)
+            yield self.decode(meta.file_name, data, with_stats=with_stats, only=only)
             return
-        yield from decode_entry_batches(data, self.path(meta.file_name), with_stats=with_stats)
+        yield from decode_entry_batches(data, self.path(meta.file_name), with_stats=with_stats, only=only)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """Return the entries of all index files of a snapshot."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paimon_core.fileio.parallel import default_threads, parallel_map
 from paimon_core.manifest.bucket import BucketRef
-from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.bucket_filter import BucketFilter, EntryFilter
 from paimon_core.manifest.entry import ADD, DELETE, Identity, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import prune_manifests
@@ -111,11 +111,11 @@ def live_in_parts(
     manifests, fields = store.manifests, store.schema.partition_fields
     metas = prune_manifests(manifest_metas(store, snapshot), partition, fields, buckets=buckets, levels=levels)
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
-    deleted = _last_deletes(store, metas)
+    deleted = _last_deletes(store, metas, test)
 
     for at, (meta, data) in enumerate(_loaded(store, metas)):
         first = 0
-        for entries in manifests.decode_batches(meta, data, with_stats=with_stats):
+        for entries in manifests.decode_batches(meta, data, with_stats=with_stats, only=test):
             live = [e for e in entries if e.kind == ADD]
             if deleted:
                 numbered = enumerate(entries, first)
@@ -125,9 +125,6 @@ def live_in_parts(
                 live = [e for e in live if e.bucket in buckets]
             if levels is not None:
                 live = [e for e in live if e.file.level in levels]
-            if test is not None:
-                matching = test.matching({e.partition for e in live})
-                live = [e for e in live if e.partition in matching]
             yield live
 
 
@@ -144,12 +141,17 @@ def _loaded(store: FileStore, metas: Sequence[ManifestFileMeta]) -> Iterator[tup
     return parallel_map(load, metas, threads)
 
 
-def _last_deletes(store: FileStore, metas: Sequence[ManifestFileMeta]) -> dict[Identity, tuple[int, int]]:
-    """Return, for each deleted file, the index of the manifest and the position in it of the file's last DELETE."""
+def _last_deletes(
+    store: FileStore, metas: Sequence[ManifestFileMeta], only: EntryFilter | None
+) -> dict[Identity, tuple[int, int]]:
+    """Return, for each deleted file, the index of the manifest and the position in it of the file's last DELETE.
+
+    Positions count the entries that ``only`` accepts; `None`: all entries.
+    """
     deletes: dict[Identity, tuple[int, int]] = {}
     for at, meta in enumerate(metas):
         if meta.num_deleted_files:
-            entries = store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
+            entries = store.manifests.read(meta.file_name, meta.file_size, with_stats=False, only=only)
             deletes.update({e.identity: (at, position) for position, e in enumerate(entries) if e.kind == DELETE})
     return deletes
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import ADD, DELETE, merge_entries
+from paimon_core.manifest.entry import ADD, DELETE, files_by_bucket, merge_entries
 from paimon_core.manifest.fast_constructor import fast_constructor
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
@@ -123,3 +123,11 @@ def test_damaged_commit_messages_are_refused():
     for bad in (b"", b"x" + data, data[:-1], data + b"\0"):
         with pytest.raises(InvalidInputError, match="CommitMessage"):
             CommitMessage.from_bytes(bad)
+
+
+def test_files_of_bucket_are_grouped_in_order_of_first_file():
+    places = [(1, 0), (1, 1), (1, 1), (None, 0), (1, 0)]
+    lines = [entry(str(i), p=p, bucket=bucket) for i, (p, bucket) in enumerate(places)]
+    groups = files_by_bucket(iter(lines))
+    assert list(groups) == [lines[0].location, lines[1].location, lines[3].location]
+    assert [[file.file_name for file in files] for files in groups.values()] == [["0", "4"], ["1", "2"], ["3"]]

@@ -1,11 +1,18 @@
 """Plans of some partitions: decoders that skip entries return the plan of decoders that read all of them."""
 
+from dataclasses import replace
+from itertools import chain
+
 import pyarrow as pa
 import pytest
 
 from paimon_core import Schema, Table
 from paimon_core.manifest import manifests
+from paimon_core.manifest.entry import ADD, DELETE
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind, split_by
 from paimon_core.scan import entries
+from paimon_core.scan.entries import PartitionFilter, live_entries, live_in_parts
 
 COLUMNS = pa.schema([("d", pa.date32()), ("s", pa.string()), ("f", pa.float64()), ("v", pa.int64())])
 FILTERS = [
@@ -61,10 +68,36 @@ def test_filtered_decoding_returns_same_plan(tables, monkeypatch, text):
 
 def test_partition_filter_needs_no_statistics(tables, monkeypatch):
     requested = []
-    live_entries = entries.live_entries
     from_scan = "paimon_core.scan.table_scan.live_entries"
     monkeypatch.setattr(from_scan, lambda *a, **k: requested.append(k["with_stats"]) or live_entries(*a, **k))
     for text in ("d > '2024-01-02'", "v = 3", "d > '2024-01-02' and v = 3"):
         tables[0].scan(filter=text).plan()
     tables[0].scan().plan()
     assert requested == [False, True, True, False]
+
+
+@pytest.mark.parametrize("text", [text for text in FILTERS if "v" not in text])
+def test_parts_of_partitions_leave_out_deleted_files(tables, monkeypatch, text):
+    for table in tables:
+        predicate = bind(parse_predicate(text), table.schema.fields)
+        partition, _ = split_by(predicate, set(table.schema.partition_keys))
+        store, base = table.store, table.snapshot()
+        live = live_entries(store, base).live
+        deleted = [replace(entry, kind=DELETE) for entry in live[::2]]
+        again = [replace(entry, kind=ADD) for entry in deleted[::3]]
+        lists = [store.manifests.write_list(store.manifests.write(lines)) for lines in (live + deleted, again)]
+        (first, first_size), (second, second_size) = lists
+        snapshot = replace(
+            base,
+            base_manifest_list=first,
+            base_manifest_list_size=first_size,
+            delta_manifest_list=second,
+            delta_manifest_list_size=second_size,
+        )
+        expected = [*live[1::2], *again]
+        if partition is not None:
+            matching = PartitionFilter(partition, table.schema.partition_arrow).matching({e.partition for e in live})
+            expected = [entry for entry in expected if entry.partition in matching]
+        for most in (0, 20_000):
+            monkeypatch.setattr(manifests, "MAX_ENTRIES", most)
+            assert list(chain.from_iterable(live_in_parts(store, snapshot, partition=partition))) == expected

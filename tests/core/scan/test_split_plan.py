@@ -47,7 +47,7 @@ def test_pack_keeps_order_and_target_size(sizes, target, cost):
     weights = [[max(size, cost) for _, size in some] for some in bins]
     assert all(len(some) == 1 or sum(some) <= target for some in weights)
     assert all(sum(one) + other[0] > target for one, other in itertools.pairwise(weights))
-    files = [data_file(str(i), file_size=size) for i, size in enumerate(sizes)]
+    files = [data_file(str(i), file_size=size) for i, size in enumerate(sizes * 8)]
     assert _pack_files(files, Packing(target, cost)) == pack(files, lambda f: f.file_size, Packing(target, cost))
 
 
