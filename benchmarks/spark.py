@@ -30,6 +30,7 @@ LARGE_FACTOR = 20  # rows of the one large file, in runs
 PATH_FACTOR = 12  # rows of the table that is read by its path, in runs
 PARTITIONS, COMMITS = 200, 25  # of the table of many small files: each commit writes a file in each partition
 RANGE_SHARE = 0.01  # of the keys
+DELETED_PERCENTS = (5, 30)  # of the rows of a table with deletion vectors
 
 
 class Worker(Protocol):
@@ -123,6 +124,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _compaction(arena, running)
         yield from _reads(arena, running)
         yield from path_reads(arena, running["ours"])
+        yield from vector_reads(arena, running["ours"])
         yield many_files(arena, running)
         yield large_file(arena, running)
         yield key_range(arena, running)
@@ -205,19 +207,53 @@ def path_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
     table = arena.table("spark_path", "int", keyed=False)
     data = rows.make(PATH_FACTOR * arena.count, "int", 1)
     table.write(data)
+    yield from _by_path(arena, worker, table, data, "Spark: format('paimon') by path", {"count": {"as": "number"}})
+
+
+def vector_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
+    """Read a table with deleted rows by its path, and all rows of its files with Spark's own Parquet source."""
+    data = rows.make(PATH_FACTOR * arena.count, "int", 1)
+    aggregate = {"aggregate": {"as": "rows", "aggregate": ["sum(a)", "max(k)", "count(s)"]}}
+    for percent in DELETED_PERCENTS:
+        table = arena.table(
+            f"spark_vectors_{percent}", "int", keyed=False, options={"deletion-vectors.enabled": "true"}
+        )
+        table.write(data)
+        table.delete(f"d < {percent}")
+        yield from _by_path(arena, worker, table, data, f"Spark: {percent}% of the rows deleted", aggregate)
+
+
+def _by_path(
+    arena: Arena, worker: Worker, table: Table, data: pa.Table, title: str, kinds: Mapping[str, dict[str, Any]]
+) -> Iterator[Row]:
+    """Race reads of a table by its path with reads of its files.
+
+    Args:
+        arena: the arena.
+        worker: our side.
+        table: the table.
+        data: the rows that were written.
+        title: the title of the rows of the benchmark.
+        kinds: commands by name, besides the common ones.
+    """
     files = [str(path) for path in sorted(Path(table.path).glob("bucket-*/*.parquet"))]
     keys = int(rows.OVERLAP * data.num_rows)
     low = keys // 2
-    one, some = f"k = {data['k'][0]}", f"k >= {low} AND k < {low + int(RANGE_SHARE * keys)}"
-    kinds: dict[str, dict[str, Any]] = {
+    key = next(
+        k for k, d in zip(data["k"].to_pylist(), data["d"].to_pylist(), strict=True) if d >= max(DELETED_PERCENTS)
+    )
+    commands: dict[str, dict[str, Any]] = {
         "all columns": {"as": "nothing"},
         "2 columns": {"as": "nothing", "columns": ["k", "c"]},
-        f"{RANGE_SHARE:.0%} of the keys": {"as": "nothing", "where": some},
-        "one row": {"as": "rows", "where": one},
-        "count": {"as": "number"},
+        f"{RANGE_SHARE:.0%} of the keys": {
+            "as": "nothing",
+            "where": f"k >= {low} AND k < {low + int(RANGE_SHARE * keys)}",
+        },
+        "one row": {"as": "rows", "where": f"k = {key}"},
+        **kinds,
     }
-    for name, command in kinds.items():
-        row = Row(f"Spark: format('paimon') by path, {name}", data.num_rows, goals={"parquet": 1.1})
+    for name, command in commands.items():
+        row = Row(f"{title}, {name}", data.num_rows, goals={"parquet": 1.1})
         ours = {"do": "by_path", "table": Path(table.path).name, **command}
         plain = {"do": "by_path", "files": files, **command}
         yield race(

@@ -119,6 +119,8 @@ class Side:
             frame = frame.where(command["where"])
         if "columns" in command:
             frame = frame.select(*command["columns"])
+        if "aggregate" in command:
+            frame = frame.selectExpr(*command["aggregate"])
         rows = 0
         if command["as"] == "number":
             rows = frame.count()
