@@ -55,6 +55,15 @@ def test_path_benchmark_counts_rows_of_parquet(contest):
     assert count.timings["ours"][0].rows == count.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
 
 
+@pytest.mark.more
+def test_benchmark_of_deleted_rows_reads_the_other_rows(contest):
+    for row in range_rows.vector_reads(contest[0], contest[1]["ours"]):
+        if row.name.endswith("one row"):
+            assert row.timings["ours"][0].rows == row.timings["parquet"][0].rows == 1
+    table = Table.open(str(contest[0].warehouse / "default.db" / "spark_vectors_30"))
+    assert 0 < table.to_arrow(["d"]).num_rows < range_rows.PATH_FACTOR * 500 == table.scan().plan().splits[0].row_count
+
+
 @pytest.mark.slow
 def test_sink_benchmark_counts_all_input_rows(contest):
     append, keyed, _, lag, idle, commit = streaming.streams(*contest, commits=3, seconds=1)
