@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     )
     from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
     from paimon_core.read.changed_rows import ChangeRead
+    from paimon_core.read.few_matches import MatchLimits, few_matches
     from paimon_core.read.metadata_columns import check_files_known
     from paimon_core.read.newer_rows import newer_rows
     from paimon_core.row.bucket import buckets as bucket_numbers
@@ -177,12 +178,14 @@ __all__ += [
 __all__ += [
     "AggregateFunction",
     "ManifestEntry",
+    "MatchLimits",
     "StoredVector",
     "TopRows",
     "aggregate_metadata",
     "base_run",
     "branch_splits",
     "check_files_known",
+    "few_matches",
     "first_rows",
     "is_all_null",
     "live_entries",
@@ -415,6 +418,7 @@ _NAMES = {
     ),
     "paimon_core.procedures.procedure_registry": "PROCEDURES find_procedure",
     "paimon_core.read.changed_rows": "ChangeRead",
+    "paimon_core.read.few_matches": "MatchLimits few_matches",
     "paimon_core.read.metadata_columns": "check_files_known",
     "paimon_core.read.newer_rows": "newer_rows",
     "paimon_core.row.bucket": "buckets=bucket_numbers",

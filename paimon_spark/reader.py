@@ -19,10 +19,12 @@ from paimon_core import DataSplit, SystemTable, Table, TableRead, TableScan, Tab
 from paimon_core.engine import (
     AnyTable,
     FileStore,
+    MatchLimits,
     Predicate,
     branch_splits,
     check_files_known,
     evolve,
+    few_matches,
     packing_of_tasks,
     plan_tasks,
     protect_read,
@@ -196,9 +198,21 @@ class PaimonReader(DataSourceReader):
         `store`: the branch of the splits; `None`: the branch of this reader.
         """
         read = TableRead(store or self._scan.store, self._read_fields, self._scan.predicate, skip_bad_files=True)
+        yield from self._for_spark(batch for split in splits for batch in read.to_batches(split))
+
+    def few_matches(self, limits: MatchLimits) -> Sequence[pa.RecordBatch] | None:
+        """Return the rows if a filter for a few values leaves few of them, else `None`: see `engine.few_matches`.
+
+        REQUIRES: splits without a merge and without deletion vectors, of the branch of this reader.
+        """
+        if self.predicate is None:
+            return None
+        rows = few_matches(self._scan.store, self.splits(), self._read_fields, self.predicate, limits)
+        return None if rows is None else list(self._for_spark(rows.to_batches()))
+
+    def _for_spark(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         narrowed = evolve(self._read_fields, self._fields)
-        rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
-        for batch in resized(rows, self._batch_rows):
+        for batch in resized(map(narrowed.apply, batches), self._batch_rows):
             yield for_spark(batch, self._arrow)
 
 

@@ -63,6 +63,16 @@ class ReadRequest:
     """A format that skips parts of a file calls it with the encoded bytes of the parts that it decodes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The rows of a file that match a filter, and the cost of reading them."""
+
+    mask: Mask
+    """A boolean for each row of the file: False for rows that the filter excludes."""
+    encoded_bytes: int
+    """The encoded bytes of the parts of the file that a read of the other rows decodes."""
+
+
 class FileFormat(ABC):
     """An encoding of rows in files. Implementations are stateless; several threads may use one at once."""
 
@@ -88,6 +98,18 @@ class FileFormat(ABC):
         Raises CorruptedError if the file is damaged or a column cannot be read as its field, UnsupportedError for a
         value that the Arrow type cannot hold.
         """
+
+    def matching_rows(self, source: Any, request: ReadRequest, max_bytes: int) -> Matches | None:
+        """Find the rows that match a filter for a few values, without decoding the other columns.
+
+        Args:
+            source: the open file; it stays open.
+            request: the columns, the filter, and the number of rows that the file must have.
+            max_bytes: the most encoded bytes of the filter's columns to decode.
+
+        Return `None` if values are likely to occur in each part of the file, for more bytes, and for other formats.
+        """
+        return None
 
     @abstractmethod
     def open_writer(

@@ -18,10 +18,10 @@ from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
-from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
+from paimon_core.format.file_format import FileFormat, FormatWriter, Matches, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_description import describe_parquet
-from paimon_core.format.parquet_probe import groups_with_matches, probed_columns
+from paimon_core.format.parquet_probe import find_matches, groups_with_matches, probe_of
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
@@ -63,6 +63,24 @@ class ParquetFormat(FileFormat):
             batches if len(stored.fields) == len(fields) else _with_positions(batches, file.metadata, groups, fields)
         )
 
+    def matching_rows(self, source: Any, request: ReadRequest, max_bytes: int) -> Matches | None:
+        """See `FileFormat.matching_rows`."""
+        path = request.path
+        with as_corrupted(path):
+            source = _read_ahead(source)
+            metadata = _open(source).metadata
+            if request.row_count not in (None, metadata.num_rows):
+                raise CorruptedError(
+                    f"{path} holds {metadata.num_rows} rows, but its manifest entry says {request.row_count}"
+                )
+            groups = row_groups_to_read(metadata, request)
+        if not groups:
+            return Matches(np.zeros(metadata.num_rows, bool), 0)
+        probe = probe_of(metadata, groups, request)
+        if probe is None or probe.filter_bytes > max_bytes:
+            return None
+        return find_matches(lambda: _open(source, metadata), groups, probe, request, metadata)
+
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> FormatWriter:
@@ -84,14 +102,19 @@ class ParquetFormat(FileFormat):
 
 
 def _with_matches(source: Any, metadata: Any, groups: list[int], request: ReadRequest) -> list[int]:
-    """Return the row groups that the values of the filter's columns do not exclude, if a probe pays off, else all."""
-    local = isinstance(source, _LOCAL)
-    names = probed_columns(metadata, groups, request, _WORTH_PROBE if local else _REMOTE_RUN)
-    if names is None:
+    """Return the row groups that the values of the filter's columns do not exclude, if a probe pays off, else all.
+
+    If bounds have excluded most row groups of a file, its rows are sorted, and the other row groups match.
+    """
+    if request.row_mask is not None or (request.part is None and 2 * len(groups) <= metadata.num_row_groups):
+        return groups
+    probe = probe_of(metadata, groups, request)
+    least = _WORTH_PROBE if isinstance(source, _LOCAL) else _REMOTE_RUN
+    if probe is None or not probe.pays_off or probe.other_bytes < least:
         return groups
     if request.count_bytes is not None:
-        request.count_bytes(encoded_bytes(metadata, groups, names))
-    return groups_with_matches(lambda: _open(source, metadata), groups, request, names)
+        request.count_bytes(probe.filter_bytes)
+    return groups_with_matches(lambda: _open(source, metadata), groups, probe, request)
 
 
 def _batches(

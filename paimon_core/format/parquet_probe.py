@@ -1,55 +1,79 @@
-"""Selection of the row groups of a Parquet file by the values of the filter's columns.
+"""Selection of the rows of a Parquet file by the values of the filter's columns, before other columns are decoded.
 
 The bounds of a row group exclude few values if rows are not sorted. A filter for some values of a column matches in few
 row groups all the same, so its columns are decoded first, and the other columns only where a row matches.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.batch_size import encoded_bytes
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted, decoded
-from paimon_core.format.file_format import ReadRequest
+from paimon_core.format.file_format import Matches, ReadRequest
 from paimon_core.format.int96 import has_int96
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import columns, pinned_values
+from paimon_core.predicate.prune import Mask
+from paimon_core.predicate.rewrite import columns, pinned_values, restrict
+from paimon_core.types.datatype import DataField
 
 _MOST_VALUES = 100
 _LEAST_SHARE = 2
 """The encoded bytes of the other columns, in those of the filter's columns, from which a probe pays off."""
 
 
-def probed_columns(metadata: Any, groups: Sequence[int], request: ReadRequest, least_bytes: int) -> list[str] | None:
-    """Return the filter's columns if it pays off to decode them before the other columns; `None`: it does not.
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A filter on stored columns, which is decoded before the other columns of a file."""
 
-    The filter must name a few values of a column whose values are not in a dictionary: a value in a dictionary is
-    likely to occur in each row group. If bounds have excluded most row groups, rows are sorted, and the others match.
+    predicate: Predicate
+    """A predicate that is true for every row that the filter of the read accepts."""
+    fields: Sequence[DataField]
+    """The columns of the predicate."""
+    filter_bytes: int
+    """The encoded bytes of these columns in the row groups that may have matches."""
+    other_bytes: int
+    """The encoded bytes of the other columns of the read in these row groups."""
+
+    @property
+    def pays_off(self) -> bool:
+        """True if a read of all matching row groups is much cheaper after a probe, whatever the share of them."""
+        return self.other_bytes >= _LEAST_SHARE * self.filter_bytes
+
+
+def probe_of(metadata: Any, groups: Sequence[int], request: ReadRequest) -> Probe | None:
+    """Return the probe of a read; `None`: its filter does not name a few values of a column without a dictionary.
+
+    A value in a dictionary is likely to occur in each row group.
 
     Args:
         metadata: the footer.
         groups: the row groups that may have matches.
         request: the columns and the predicate.
-        least_bytes: the smallest number of encoded bytes of the other columns.
     """
-    predicate, stored = request.predicate, set(metadata.schema.to_arrow_schema().names)
-    if predicate is None or not groups or request.row_mask is not None or has_int96(metadata):
+    if request.predicate is None or not groups or has_int96(metadata):
         return None
-    if request.part is None and 2 * len(groups) <= metadata.num_row_groups:
+    stored = set(metadata.schema.to_arrow_schema().names)
+    fields = [field for field in request.fields if field.name in stored]
+    predicate = restrict(request.predicate, {field.name for field in fields})
+    if predicate is None or not _has_few_values(predicate, _without_dictionary(metadata, groups)):
         return None
     names = columns(predicate)
-    fields = [field.name for field in request.fields if field.name in stored]
-    others = [name for name in fields if name not in names]
-    if not others or not names <= set(fields) or not _has_few_values(predicate, _without_dictionary(metadata, groups)):
-        return None
-    rest = encoded_bytes(metadata, groups, others)
-    pays_off = rest >= least_bytes and rest >= _LEAST_SHARE * encoded_bytes(metadata, groups, list(names))
-    return [name for name in fields if name in names] if pays_off else None
+    others = [field.name for field in fields if field.name not in names]
+    return Probe(
+        predicate,
+        [field for field in fields if field.name in names],
+        encoded_bytes(metadata, groups, sorted(names)),
+        encoded_bytes(metadata, groups, others) if others else 0,
+    )
 
 
 def _has_few_values(predicate: Predicate, names: set[str]) -> bool:
@@ -69,27 +93,53 @@ def _without_dictionary(metadata: Any, groups: Sequence[int]) -> set[str]:
 
 
 def groups_with_matches(
-    opened: Callable[[], Any], groups: Sequence[int], request: ReadRequest, names: Sequence[str]
+    opened: Callable[[], Any], groups: Sequence[int], probe: Probe, request: ReadRequest
 ) -> list[int]:
     """Return the row groups that have a row for which the predicate is true. Memory: a batch per core.
 
     Args:
         opened: a function that opens the file; threads share its source.
         groups: the row groups to decode.
-        request: the predicate, and the fields of its columns.
-        names: the columns of the predicate.
+        probe: the filter.
+        request: the size of a batch, and the file's name in messages.
     """
-    fields = [field for field in request.fields if field.name in names]
-    predicate, path = request.predicate, request.path
-    assert predicate is not None
-
-    def has_match(group: int) -> bool:
-        with as_corrupted(path):
-            batches = opened().iter_batches(
-                request.batch_rows, row_groups=[group], columns=list(names), use_threads=False
-            )
-        rows = (conform_batch(batch, fields, path) for batch in decoded(batches, path))
-        return any(pc.any(evaluate(predicate, batch)).as_py() for batch in rows if batch.num_rows)
-
-    matches = list(parallel_map(has_match, groups, os.cpu_count()))
+    matches = list(
+        parallel_map(lambda group: any(map(_any, _matches(opened, group, probe, request))), groups, os.cpu_count())
+    )
     return [group for group, match in zip(groups, matches, strict=True) if match]
+
+
+def find_matches(
+    opened: Callable[[], Any], groups: Sequence[int], probe: Probe, request: ReadRequest, metadata: Any
+) -> Matches:
+    """Return the rows of the file for which the predicate is true.
+
+    Arguments are as for `groups_with_matches`; `metadata` is the footer.
+    """
+    ends = np.cumsum([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)])
+    mask = np.zeros(metadata.num_rows, bool)
+
+    def of_group(group: int) -> Mask:
+        return np.concatenate(
+            [match.to_numpy(zero_copy_only=False) for match in _matches(opened, group, probe, request)]
+        )
+
+    for group, matches in zip(groups, parallel_map(of_group, groups, os.cpu_count()), strict=True):
+        mask[ends[group] - len(matches) : ends[group]] = matches
+    matching = np.unique(np.searchsorted(ends, np.flatnonzero(mask), "right")).tolist()
+    stored = set(metadata.schema.to_arrow_schema().names)
+    names = [field.name for field in request.fields if field.name in stored]
+    return Matches(mask, encoded_bytes(metadata, matching, names) if matching else 0)
+
+
+def _matches(opened: Callable[[], Any], group: int, probe: Probe, request: ReadRequest) -> Iterator[pa.BooleanArray]:
+    """Yield for each batch of a row group a mask of the rows for which the predicate is true."""
+    names, path = [field.name for field in probe.fields], request.path
+    with as_corrupted(path):
+        batches = opened().iter_batches(request.batch_rows, row_groups=[group], columns=names, use_threads=False)
+    for batch in decoded(batches, path):
+        yield evaluate(probe.predicate, conform_batch(batch, probe.fields, path))
+
+
+def _any(mask: pa.BooleanArray) -> bool:
+    return bool(pc.any(mask).as_py())

@@ -1,5 +1,6 @@
 """Small scans that the driver reads, because starting a Python worker would take longer than the read itself."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
@@ -7,11 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core import DataSplit, TableSchema
-from paimon_core.engine import Predicate, most_keys
+from paimon_core.engine import MatchLimits, Predicate, most_keys
+from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.options import read_request
-from paimon_spark.reader import batch_reader
+from paimon_spark.reader import PaimonReader, batch_reader
 from paimon_spark.types import expected_arrow_schema
 
+_log = logging.getLogger(__name__)
 MOST_ROWS = 20_000
 _MOST_BYTES = 1 << 20
 MOST_FILES = 64
@@ -20,6 +23,9 @@ _MOST_KEYS = 100
 _MOST_BYTES_WITH_KEYS = 256 << 20
 """For lookups, the most keys and the most bytes of files, of which only a few row groups are decoded. Alternatively,
 MOST_ROWS keys in _MOST_BYTES."""
+LEAST_MATCH_BYTES = 4 << 20
+"""The least bytes of files from which the driver looks for matching rows; Spark's own scan reads fewer as fast."""
+_MATCHES = MatchLimits(rows=1_000, files=16, file_bytes=_MOST_BYTES_WITH_KEYS, filter_bytes=32 << 20)
 _NOT_FROM_ARROW = ("variant", "time(")
 """Types from which some versions of Spark cannot create a DataFrame of Arrow data."""
 
@@ -48,6 +54,28 @@ def small_read(
         return None
     few = number <= _MOST_KEYS or (number <= MOST_ROWS and number * size <= _MOST_BYTES * rows)
     return f"the rows of {number} keys in {files} files" if few else None
+
+
+def matching_rows(
+    reader: PaimonReader, splits: Sequence[DataSplit], columns: StructType
+) -> Sequence[pa.RecordBatch] | None:
+    """Return the rows that match a filter for a few values, if the driver reads them faster than Spark's own scan.
+
+    `None`: they are too many, or a file is missing or damaged, which Spark's own scan reports.
+
+    Args:
+        reader: the reader of the splits.
+        splits: the splits, without a merge and without deletion vectors.
+        columns: the columns of the query.
+    """
+    types = columns.simpleString()
+    if any(name in types for name in _NOT_FROM_ARROW) or sum(split.size for split in splits) < LEAST_MATCH_BYTES:
+        return None
+    try:
+        return reader.few_matches(_MATCHES)
+    except (PaimonError, OSError) as error:
+        _log.info("Spark's own scan reads: %s", hide_secrets(str(error)))
+        return None
 
 
 def small_rows(spark: SparkSession, options: Mapping[str, str], columns: StructType) -> DataFrame | None:
@@ -80,3 +108,17 @@ def frame_of_batches(spark: SparkSession, batches: Iterable[pa.RecordBatch], col
     return spark.createDataFrame(
         rows if rows.num_rows else schema.empty_table(), columns
     )  # Spark needs at least one chunk
+
+
+def stream_of_batches(batches: Iterable[pa.RecordBatch], columns: StructType) -> bytes:
+    """Return batches as a stream in Arrow's IPC format, for ``RowsScan``.
+
+    Args:
+        batches: the rows, as `PaimonReader.batches` yields them.
+        columns: the columns of the rows.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, expected_arrow_schema(columns)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -21,7 +21,7 @@ from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import data_source_scan
-from paimon_spark.sql.reads.strategy import Divided, Masked, Native, Strategy, choose, summary
+from paimon_spark.sql.reads.strategy import Divided, Masked, MatchingRows, Native, Strategy, choose, summary
 from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
@@ -64,6 +64,7 @@ class ScanHandler(ScanEndpoint):
                 "text": self.text,
                 "divided": isinstance(self.strategy, Divided),
                 "masked": isinstance(self.strategy, Masked),
+                "local": isinstance(self.strategy, MatchingRows),
             }
         )
 

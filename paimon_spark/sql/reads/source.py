@@ -21,8 +21,8 @@ class Source:
 
     kind: Kind
     data: Any
-    """By kind: "native": a text, see `scan_text`; "rows": a Java Dataset; "tasks": bytes, see ``PlannedTasks.java``;
-    "source": a Java Scan."""
+    """By kind: "native": a text, see `scan_text`; "rows": bytes, a stream of Arrow; "tasks": bytes, see
+    ``PlannedTasks.java``; "source": a Java Scan."""
     keep_alive: object = None
     """An object that must live as long as Spark keeps the scan."""
 

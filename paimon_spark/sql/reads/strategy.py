@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from paimon_core import Plan
 from paimon_core.engine import reads_branches
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
-from paimon_spark.internals import java_rows
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.driver_rows import frame_of_batches, small_read
+from paimon_spark.sql.reads.driver_rows import matching_rows, small_read, stream_of_batches
 from paimon_spark.sql.reads.expired_reads import native_read
 from paimon_spark.sql.reads.masks import FileMask, masked_text, masks_of, unsuitable_masks
 from paimon_spark.sql.reads.native import NativeFiles, divided_plan, native_files, scan_text, sizes_of, with_options
@@ -75,7 +76,25 @@ class DriverRows:
         """Read the rows and return them as a Java Dataset."""
         reader = planned.reader_of_plan()
         batches = reader.batches(reader.splits())
-        return Source("rows", java_rows(frame_of_batches(jvm.active_session(), batches, planned.request.columns)))
+        return Source("rows", stream_of_batches(batches, planned.request.columns))
+
+
+@dataclass(frozen=True)
+class MatchingRows:
+    """The driver has read the rows that match a filter for a few values, and sends them to one task."""
+
+    batches: Sequence[pa.RecordBatch]
+    files: NativeFiles
+
+    @property
+    def description(self) -> str:
+        """The strategy in words, for plans and EXPLAIN."""
+        rows = sum(batch.num_rows for batch in self.batches)
+        return f"in the driver: {rows} matching rows of {len(self.files.sizes)} files"
+
+    def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
+        """Return the rows. Runtime filters of a join do not select from them, because Spark joins them anyway."""
+        return Source("rows", stream_of_batches(self.batches, planned.request.columns))
 
 
 @dataclass(frozen=True)
@@ -144,7 +163,7 @@ class Divided:
         return Tasks(self.reason).source(planned, jvm)
 
 
-Strategy: TypeAlias = Native | DriverRows | Tasks | Masked | Divided
+Strategy: TypeAlias = Native | DriverRows | MatchingRows | Tasks | Masked | Divided
 Offer: TypeAlias = Callable[[PlannedScan, Jvm, ReadSettings, str], Strategy | str]
 """A function from a scan and the reason why it is not native to a strategy.
 
@@ -167,7 +186,8 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
         return Tasks(reason)
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
     if isinstance(files, NativeFiles):
-        return Native(files)
+        batches = matching_rows(planned.reader_of_plan(), planned.plan.splits, planned.request.columns)
+        return Native(files) if batches is None else MatchingRows(batches, files)
     result: Strategy | str = files
     for offer in OFFERS:
         if not isinstance(result, str):

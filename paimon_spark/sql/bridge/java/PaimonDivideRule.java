@@ -100,7 +100,7 @@ class PaimonDivideRule extends Rule {
         CollectionConverters.asScala(new ArrayList()).toSeq());
   }
 
-  private static boolean isOfJoin(Expression condition) {
+  static boolean isOfJoin(Expression condition) {
     List children = CollectionConverters.asJava((Seq) condition.children());
     for (int i = 0; i < children.size(); i++) {
       if (isOfJoin((Expression) children.get(i))) {

@@ -36,6 +36,7 @@ public class PaimonExplain extends ExplainCommand {
   public Seq run(org.apache.spark.sql.SparkSession session) {
     String text;
     LogicalPlan optimized;
+    PaimonLocalRule.EXPLAINS.set(Boolean.TRUE);
     try {
       QueryExecution execution =
           ((org.apache.spark.sql.classic.SparkSession) session)
@@ -45,6 +46,8 @@ public class PaimonExplain extends ExplainCommand {
       optimized = execution.optimizedPlan();
     } catch (Exception error) {
       return super.run(session);  // the rows report the error
+    } finally {
+      PaimonLocalRule.EXPLAINS.remove();
     }
     LinkedHashSet explained = new LinkedHashSet();
     collect(optimized, explained);

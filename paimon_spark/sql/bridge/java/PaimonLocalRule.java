@@ -3,32 +3,45 @@ package paimon.python;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Replaces a scan of rows from metadata with the rows, and computes the columns of the query from them.
+ * Replaces a scan of a few rows, from metadata or read by the driver, with the rows, and computes the query from them.
  *
- * Spark runs a job for a projection of such a scan, which takes longer than the rest of the query. It runs no job for
- * local rows alone.
+ * Spark runs a job for a projection or a filter of such a scan, which takes longer than the rest of the query. It runs
+ * no job for local rows alone.
  */
 class PaimonLocalRule extends Rule {
+  /** Set in a thread that explains a statement: its plan keeps the scans of the driver, which describe themselves. */
+  static final ThreadLocal EXPLAINS = new ThreadLocal();
+
   public TreeNode apply(TreeNode plan) {
     LogicalPlan local = withRows((LogicalPlan) plan);
-    return local == plan ? plan : (TreeNode) ConvertToLocalRelation$.MODULE$.apply(local);
+    for (LogicalPlan last = (LogicalPlan) plan; local != last; ) {
+      last = local;
+      local = (LogicalPlan) ConvertToLocalRelation$.MODULE$.apply(last);  // one node above the rows at a time
+    }
+    return local;
   }
 
   private static LogicalPlan withRows(LogicalPlan plan) {
     if (plan instanceof DataSourceV2ScanRelation) {
-      DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) plan;
-      return relation.scan() instanceof PaimonLocalScan ? local(relation) : plan;
+      InternalRow[] rows = rows(((DataSourceV2ScanRelation) plan).scan());
+      return rows == null ? plan : local((DataSourceV2ScanRelation) plan, rows);
+    }
+    if (plan instanceof Filter && PaimonDivideRule.isOfJoin(((Filter) plan).condition())) {
+      return plan;
     }
     List children = CollectionConverters.asJava((Seq) plan.children());
     ArrayList replaced = new ArrayList();
@@ -41,14 +54,21 @@ class PaimonLocalRule extends Rule {
     return changed ? (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(replaced).toSeq()) : plan;
   }
 
+  private static InternalRow[] rows(Scan scan) {
+    if (scan instanceof PaimonLocalScan) {
+      return ((PaimonLocalScan) scan).rows();
+    }
+    return scan instanceof PaimonScan && EXPLAINS.get() == null ? ((PaimonScan) scan).localRows() : null;
+  }
+
   /** Versions of Spark differ in the last fields of a local relation, which keep their defaults. */
-  private static LogicalPlan local(DataSourceV2ScanRelation relation) {
+  private static LogicalPlan local(DataSourceV2ScanRelation relation, InternalRow[] rows) {
     LocalRelation empty = LocalRelation$.MODULE$.apply(relation.output());
     Object[] fields = new Object[empty.productArity()];
     for (int i = 0; i < fields.length; i++) {
       fields[i] = empty.productElement(i);
     }
-    fields[1] = CollectionConverters.asScala(Arrays.asList(((PaimonLocalScan) relation.scan()).rows())).toSeq();
+    fields[1] = CollectionConverters.asScala(Arrays.asList(rows)).toSeq();
     return (LogicalPlan) empty.makeCopy(fields);
   }
 }

@@ -1,5 +1,7 @@
 package paimon.python;
 
+import java.io.ByteArrayInputStream;
+import java.nio.channels.Channels;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -11,8 +13,9 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -26,6 +29,7 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamInputPartition;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamReaderFactory$;
 import org.apache.spark.sql.types.StructType;
@@ -46,6 +50,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private final String description;
   private final boolean divided;
   private final boolean masked;
+  private final boolean local;
   private String trees = "[]";
   private Scan source;
   private Batch batch;
@@ -63,6 +68,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     description = (String) found.get("text");
     divided = Boolean.TRUE.equals(found.get("divided"));  // absent for a system table
     masked = Boolean.TRUE.equals(found.get("masked"));
+    local = Boolean.TRUE.equals(found.get("local"));
   }
 
   private synchronized Scan source() {
@@ -77,7 +83,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
       case "native":
         return NativeFiles.of(session, (Map) Trees.parsed((String) found.value), filters);
       case "rows":
-        return new RowsScan((Dataset) found.value, schema);
+        return new RowsScan((byte[]) found.value, schema);
       case "tasks":
         return new PlannedTasks(session, (byte[]) found.value, schema);
       case "source":
@@ -115,6 +121,12 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   private Object[] replacements() {
     return (Object[]) Bridge.call(handler, "parts", new Object[0]);
+  }
+
+  /** The rows that the driver has read, if a query may compute its result from them; else null. See PaimonLocalRule. */
+  InternalRow[] localRows() {
+    Scan rows = local ? source() : null;
+    return rows instanceof RowsScan ? ((RowsScan) rows).rows() : null;
   }
 
   /** The explanation of the scan, for EXPLAIN; null: no explanation. */
@@ -180,18 +192,28 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   }
 }
 
-/** The rows of a small DataFrame, which one task gets with its partition: Spark's classes, which executors have. */
+/** A few rows, which one task gets with its partition: Spark's classes, which executors have. */
 class RowsScan implements Scan, Batch {
   private final UnsafeRow[] rows;
   private final StructType schema;
 
-  RowsScan(Dataset found, StructType schema) {
-    InternalRow[] collected = found.queryExecution().executedPlan().executeCollect();
-    rows = new UnsafeRow[collected.length];
-    for (int i = 0; i < rows.length; i++) {
-      rows[i] = (UnsafeRow) collected[i];
-    }
+  /** @param stream the rows as a stream in Arrow's IPC format */
+  RowsScan(byte[] stream, StructType schema) {
     this.schema = schema;
+    scala.collection.Iterator batches =
+        ArrowConverters$.MODULE$.getBatchesFromStream(Channels.newChannel(new ByteArrayInputStream(stream)));
+    scala.collection.Iterator iterator =
+        ArrowConverters$.MODULE$.fromBatchIterator(batches, schema, "UTC", true, false, null);
+    UnsafeProjection projection = UnsafeProjection$.MODULE$.create(schema);
+    ArrayList copies = new ArrayList();
+    while (iterator.hasNext()) {
+      copies.add(projection.apply((InternalRow) iterator.next()).copy());  // Arrow's memory ends with the iterator
+    }
+    rows = (UnsafeRow[]) copies.toArray(new UnsafeRow[0]);
+  }
+
+  InternalRow[] rows() {
+    return rows;
   }
 
   public StructType readSchema() {
