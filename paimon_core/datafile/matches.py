@@ -31,7 +31,7 @@ def file_matches(
         store: the table.
         bucket: the file's bucket.
         meta: metadata of the file.
-        fields: columns of the table, with those of the predicate.
+        fields: columns of the table, including the columns of the predicate.
         predicate: the filter, bound to the table's schema.
         max_bytes: the most encoded bytes of the filter's columns to decode.
 

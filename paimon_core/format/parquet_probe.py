@@ -45,7 +45,7 @@ class Probe:
 
     @property
     def pays_off(self) -> bool:
-        """True if a read of all matching row groups is much cheaper after a probe, whatever the share of them."""
+        """True if a read of all matching row groups is much cheaper after a probe, even if many match."""
         return self.other_bytes >= _LEAST_SHARE * self.filter_bytes
 
 

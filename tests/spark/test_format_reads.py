@@ -86,10 +86,36 @@ def test_each_query_reads_its_own_rows(spark, path):
     assert (filtered.count(), whole.count(), frame.count()) == (0, 5, 5)  # the newest snapshot of each query
 
 
+def test_options_filter_and_limit(spark, path):
+    def rows(query, **options):
+        return both(spark, lambda: query(load(spark, path, **options)))
+
+    assert len(rows(lambda t: t, filter="id > 4")) == 2
+    assert rows(lambda t: t.where("id < 6").select("s.a"), filter="id > 4") == ["Row(a=5)"]
+    assert rows(lambda t: t.groupBy().count(), filter="id > 4 AND p = 'x'") == ["Row(count=1)"]
+    assert rows(lambda t: t.groupBy().count(), filter="p = 'x'") == ["Row(count=3)"]
+    assert rows(lambda t: t.orderBy("id").limit(1).select("id"), filter="id > 3 OR p = 'x'") == ["Row(id=2)"]
+    assert rows(lambda t: t.orderBy(F.desc("id")).limit(1).select("id"), filter="id < 3", limit="5") == ["Row(id=2)"]
+    assert rows(lambda t: t.select("id"), filter="id > 1", versionAsOf="1") == ["Row(id=2)", "Row(id=3)"]
+    assert rows(lambda t: t.where("id > 3").select("id"), filter="p = 'x'", columns="id,p") == [
+        "Row(id=4)",
+        "Row(id=6)",
+    ]
+    rows(lambda t: t, limit="1")
+    rows(lambda t: t.groupBy().count(), limit="1")
+    rows(lambda t: t.where("id > 4"), limit="1")
+    assert rows(lambda t: t.alias("a").join(t.alias("b"), "id").select("id"), filter="id = 4") == ["Row(id=4)"]
+    assert "native: " in plan(load(spark, path, filter="p = 'x'"))
+    assert "native: " in plan(load(spark, path, limit="1"))
+    assert "in the driver: 3 rows of 2 files; with the options filter" in plan(load(spark, path, filter="id > 4"))
+    with pytest.raises(Exception, match="nothing"):
+        load(spark, path, filter="nothing = 1").collect()
+
+
 def test_options_of_the_data_source_are_read_by_it(spark, path):
     table = Table.open(path)
     table.delete("id = 2")
-    assert load(spark, path, filter="id > 4").count() == 2
+    assert not is_by_sql(load(spark, path, **{"read.arrow-batch-rows": "2"}))
     assert load(spark, path, **{"incremental-between": "1,2"}).count() == 3
     assert load(spark, f"{path}$snapshots").count() == 3
     narrowed = spark.read.schema("p STRING, id INT").format("paimon").load(path)

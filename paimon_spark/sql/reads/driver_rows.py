@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core import DataSplit, TableSchema
+from paimon_core import DataSplit, Plan, TableSchema
 from paimon_core.engine import MatchLimits, Predicate, most_keys
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.options import read_request
@@ -56,20 +56,16 @@ def small_read(
     return f"the rows of {number} keys in {files} files" if few else None
 
 
-def matching_rows(
-    reader: PaimonReader, splits: Sequence[DataSplit], columns: StructType
-) -> Sequence[pa.RecordBatch] | None:
+def matching_rows(reader: PaimonReader, plan: Plan) -> Sequence[pa.RecordBatch] | None:
     """Return the rows that match a filter for a few values, if the driver reads them faster than Spark's own scan.
 
     `None`: they are too many, or a file is missing or damaged, which Spark's own scan reports.
 
     Args:
-        reader: the reader of the splits.
-        splits: the splits, without a merge and without deletion vectors.
-        columns: the columns of the query.
+        reader: the reader of the plan.
+        plan: a plan without files that need a merge and without deletion vectors.
     """
-    types = columns.simpleString()
-    if any(name in types for name in _NOT_FROM_ARROW) or sum(split.size for split in splits) < LEAST_MATCH_BYTES:
+    if sum(split.size for split in plan.splits) < LEAST_MATCH_BYTES:
         return None
     try:
         return reader.few_matches(_MATCHES)

@@ -1,5 +1,6 @@
 """A table that is opened by its path in a classic session and read with the same strategies as a catalog table."""
 
+import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,12 @@ from paimon_core.engine import (
     MAIN_BRANCH,
     TIME_TRAVEL_OPTIONS,
     Filter,
+    Predicate,
     Runner,
     bound_filter,
     conjunction,
     execute,
+    predicate_columns,
     project,
     protected_read,
     reads_branches,
@@ -45,7 +48,7 @@ from paimon_spark.sql.session_options import MASK_MEMORY, NATIVE_READS, ReadSett
 from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
-_OF_THE_DATA_SOURCE = READ_OPTIONS.keys() - {"columns"}
+_OF_THE_DATA_SOURCE = READ_OPTIONS.keys() - {"columns", "filter", "limit"}
 """Options that only the Python data source supports."""
 _SNAPSHOT_OPTIONS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
 
@@ -57,13 +60,16 @@ class PathReads(TableReads):
     request: ReadRequest
     options: Mapping[str, str]
     """The read options under their canonical names."""
+    own_filter: Predicate | None = None
+    """The option `filter`, bound to the columns of the read; `None`: not set."""
 
     @classmethod
     def of(cls, jvm: Any, options: Mapping[str, str]) -> "PathReads":
         """Return the reads with these options. `jvm`: the JVM of the session; `None`: the session is not classic."""
         request = batch_request(options)
         table = open_table(request)
-        return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(options))
+        reads = cls(jvm, table, schema_at(table, request.when), {}, request, canonical(options))
+        return replace(reads, own_filter=bound_filter(request.filter, reads._read_schema().fields))
 
     def whole(self) -> StructType:
         """Return the columns of the read."""
@@ -93,9 +99,7 @@ class PathReads(TableReads):
         """
         fields = project(self.schema, columns or self.request.columns, metadata=True)
         schema_fields = self._read_schema().fields
-        parts = [
-            part for part in (bound_filter(f, schema_fields) for f in (filter, self.request.filter)) if part is not None
-        ]
+        parts = [part for part in (bound_filter(filter, schema_fields), self.own_filter) if part is not None]
         request = ScanRequest(spark_schema(fields), conjunction(parts), self.request.limit, self._snapshot_options())
         table = self._current()
         planned = self._planned(table, self._scan_of(table, request), request)
@@ -114,8 +118,35 @@ class PathReads(TableReads):
             return execute(explained, replace(read, skip_bad_files=True), plan, seconds, runner)
 
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
-        planned = super()._planned(table, scan, request)
-        return replace(planned, batch_rows=self.request.batch_rows, min_tasks=self.request.min_tasks)
+        planned, rows = super()._planned(table, scan, request), self.request
+        selects = None if self._is_by_partition() else self.own_filter
+        return replace(planned, batch_rows=rows.batch_rows, min_tasks=rows.min_tasks, selects=selects)
+
+    def _is_by_partition(self) -> bool:
+        """Return True if partition values decide the option `filter`, so that every row of the plan's files matches."""
+        names = set() if self.own_filter is None else predicate_columns(self.own_filter)
+        return names <= set(self.schema.partition_keys)
+
+    def _with_options(self, request: ScanRequest) -> ScanRequest:
+        parts = [part for part in (self.own_filter, request.predicate) if part is not None]
+        limits = [limit for limit in (self.request.limit, request.limit) if limit is not None]
+        return replace(request, predicate=conjunction(parts), limit=min(limits, default=None))
+
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
+        """See `TableReads`. The option `limit` chooses rows before the filters and the order of the query."""
+        if self.request.limit is not None:
+            trees, order = "[]", None
+        return super().scan(required, trees, limit, order, options, settings)
+
+    def decided_filters(self, trees: str) -> str:
+        """See `TableReads`. After the option `limit`, Spark evaluates all filters."""
+        return super().decided_filters(trees) if self.request.limit is None else "0" * len(json.loads(trees))
+
+    def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
+        """See `TableReads`. The options `filter` and `limit` choose rows, which metadata do not count."""
+        if self.own_filter is not None or self.request.limit is not None:
+            return None
+        return super().aggregate(trees, aggregation, options, settings)
 
     def _strategy(self, planned: PlannedScan, reason: str | None) -> str:
         """Describe the reader of a scan. `reason`: why it is not native; `None`: it depends on the files."""

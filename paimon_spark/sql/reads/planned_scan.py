@@ -29,6 +29,8 @@ class PlannedScan:
     """A description of a column that differs between Spark's schema and the snapshot's; `None`: no difference."""
     with_current_columns: bool = False
     """True if an option chose a snapshot with other columns; its rows are read with the table's current columns."""
+    selects: Predicate | None = None
+    """The part of the predicate that Spark does not evaluate again, so that only the engine reads; `None`: no part."""
     part: Plan | None = None
     """The plan, if this scan is a part of another scan; `None`: the scan computes its plan."""
     batch_rows: int = DEFAULT_BATCH_ROWS

