@@ -203,7 +203,8 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
 
 
 def path_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
-    """Read an append table by its path, and its very files with Spark's own Parquet source, in the same session."""
+    """Read an append table by its path and in SQL, and its files with Spark's own Parquet source, in one session."""
+    worker.call(do="catalog")
     table = arena.table("spark_path", "int", keyed=False)
     data = rows.make(PATH_FACTOR * arena.count, "int", 1)
     table.write(data)
@@ -256,12 +257,10 @@ def _by_path(
         row = Row(f"{title}, {name}", data.num_rows, goals={"parquet": 1.1})
         ours = {"do": "by_path", "table": Path(table.path).name, **command}
         plain = {"do": "by_path", "files": files, **command}
-        yield race(
-            row,
-            {"ours": partial(worker.timing, **ours), "parquet": partial(worker.timing, **plain)},
-            arena.rounds,
-            patience=120,
-        )
+        named = {**ours, "by": "name"}
+        contestants = {"ours": partial(worker.timing, **ours), "parquet": partial(worker.timing, **plain)}
+        contestants["sql"] = partial(worker.timing, **named)
+        yield race(row, contestants, arena.rounds, patience=120)
 
 
 def many_files(arena: Arena, running: dict[str, SparkSide]) -> Row:

@@ -109,10 +109,15 @@ class Side:
         return 0, time.perf_counter() - start
 
     def by_path(self, command):
-        """Read a table by its path, or ``files`` with Spark's own source: into nothing, as rows, or as their number."""
+        """Read a table by its path or by its name, or ``files`` with Spark's own source.
+
+        ``as``: into nothing, as rows, or as their number.
+        """
         start = time.perf_counter()
         if "files" in command:
             frame = self.spark.read.parquet(*command["files"])
+        elif command.get("by") == "name":
+            frame = self.spark.sql(f"SELECT * FROM paimon.default.{command['table']}")
         else:
             frame = self.spark.read.format("paimon").load(self.path(command["table"]))
         if "where" in command:
