@@ -242,6 +242,7 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
     """Return masks of the rows with any ordering value and of the rows not below an earlier row of their group.
 
+    REQUIRES: ``ordering`` is not empty.
     The ordering values of a row become one integer (null: 0) behind its group's number. So one running maximum serves
     all groups. InvalidInputError for NaN, which has no position in the order.
     """
@@ -262,11 +263,15 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
         if (high - low + 2) * width >= _WIDEST:  # too wide for one integer: number the distinct values
             values, code = (np.unique(x, return_inverse=True)[1] for x in (values, code))
             low, high, width = 0, count, count
-        ranks = values.astype(np.int64) - low + 1
-        code = code * (high - low + 2) + (ranks if has.all() else np.where(has, ranks, 0))
+        ranks = np.subtract(values, low, dtype=np.int64)
+        ranks += 1
+        if not has.all():
+            ranks *= has
+        code *= high - low + 2  # in place: new arrays take longer than the arithmetic
+        code += ranks
         width *= high - low + 2
         some |= has
-    return some, code == np.maximum.accumulate(code)
+    return some, code == np.maximum.accumulate(code, out=ranks)
 
 
 # ---- the engine of one table

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paimon_core.merge.segments import any_of, first, last, numbered, rounds, sizes_of, tally
 
@@ -39,3 +41,14 @@ def test_rounds_visit_rows_of_all_groups_in_order():
     assert visited == [([0, 2], [1, 4]), ([2], [5])]
     chosen = [(groups.tolist(), rows.tolist()) for groups, rows in rounds(STARTS, ROWS, np.array([0, 1]))]
     assert chosen == [([0], [1])]
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=12))
+def test_reductions_of_masks_equal_loops(members):
+    values = np.array([value for group in members for value in group], bool)
+    starts = np.cumsum([0, *(len(group) for group in members[:-1])])
+    rows = [[start + i for i, value in enumerate(group) if value] for start, group in zip(starts, members, strict=True)]
+    assert last(values, starts).tolist() == [row[-1] if row else -1 for row in rows]
+    assert first(values, starts).tolist() == [row[0] if row else -1 for row in rows]
+    assert any_of(values, starts).tolist() == [bool(row) for row in rows]
+    assert tally(values, starts).tolist() == list(map(len, rows))
