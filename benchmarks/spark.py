@@ -123,6 +123,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _writes(arena, running)
         yield from _compaction(arena, running)
         yield from _reads(arena, running)
+        yield path_write(arena, running["ours"])
         yield from path_reads(arena, running["ours"])
         yield from vector_reads(arena, running["ours"])
         yield many_files(arena, running)
@@ -200,6 +201,21 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             row.goals = {"connector": 1.0}
             command = {"do": "read", "table": table, "columns": columns}
             yield _race(arena, row, running, dict.fromkeys(running, command), bare=count)
+
+
+def path_write(arena: Arena, worker: Worker) -> Row:
+    """Append rows to a table by its path, and write the same rows with Spark's own Parquet writer."""
+    table = arena.table("spark_path_write", "int", keyed=False)
+    data = rows.make(PATH_FACTOR * arena.count, "int", 1)
+    source = str(arena.warehouse / "spark-path-input.parquet")
+    pq.write_table(data, source)
+    command = {"do": "write", "table": Path(table.path).name, "input": source}
+    row = Row("Spark: format('paimon') by path, append", data.num_rows, goals={"parquet": 1.1})
+    contestants = {
+        "ours": partial(worker.timing, **command),
+        "parquet": partial(worker.timing, **command, plain=f"{arena.warehouse}/spark-path-output"),
+    }
+    return race(row, contestants, arena.rounds, patience=120)
 
 
 def path_reads(arena: Arena, worker: Worker) -> Iterator[Row]:

@@ -69,6 +69,9 @@ class Side:
         start = time.perf_counter()
         if self.java:
             frame.write.insertInto(f"paimon.default.{command['table']}")
+        elif "plain" in command:
+            plain = frame.write.mode("overwrite").option("compression", "zstd")
+            plain.option("parquet.compression.codec.zstd.level", "1").parquet(command["plain"])
         else:
             target = frame.write.format("bare" if "bare" in command else "paimon")
             target.mode("append").save(self.path(command["table"]))

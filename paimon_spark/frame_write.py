@@ -23,7 +23,7 @@ from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.internals import collected, is_classic, map_in_arrow, optimized, renamed
+from paimon_spark.internals import collected, is_classic, local_bytes, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.options import WriteRequest
 from paimon_spark.write_job import TaskWrites
@@ -32,6 +32,7 @@ from paimon_spark.writer import PaimonWriter
 FEW_ROWS = 10_000
 """The driver writes up to this many rows itself, which takes less time than Spark needs to start a Python worker."""
 _SMALL = 1 << 22  # the largest estimate, in bytes, of a small result
+_SMALL_LOCAL = 1 << 16  # the most bytes of pickled rows: if they are too many rows, computing them twice is cheap
 _TOO_LARGE = "spark.driver.maxResultSize"
 _OBSERVED = "CollectMetrics "  # the plan node of DataFrame.observe
 _RESULT = StructType([StructField("written", BinaryType(), False)])
@@ -126,13 +127,19 @@ def is_small(frame: DataFrame) -> bool:
     return int(optimized(frame).stats().sizeInBytes()) <= _SMALL
 
 
+def _has_few_local_bytes(frame: DataFrame) -> bool:
+    """Return True if the rows come from a small collection of the program, whose size Spark does not estimate."""
+    size = local_bytes(frame)
+    return size is not None and size <= _SMALL_LOCAL
+
+
 def few_rows(frame: DataFrame) -> pa.Table | None:
     """Return the rows of a DataFrame of a classic session; `None`: it has more than `FEW_ROWS` rows, or too many bytes.
 
     A DataFrame with `observe` is not collected: the limit would change its metrics. Raises the errors of the Spark
     query.
     """
-    if not is_small(frame) or _OBSERVED in str(optimized(frame).toString()):
+    if not (is_small(frame) or _has_few_local_bytes(frame)) or _OBSERVED in str(optimized(frame).toString()):
         return None
     try:
         rows = collected(frame.limit(FEW_ROWS + 1))

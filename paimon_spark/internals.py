@@ -46,10 +46,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     f"{_SQL}.execution.CommandExecutionMode$": ("SKIP",),
     f"{_SQL}.catalyst.analysis.UnresolvedTable": (),
     f"{_SQL}.catalyst.analysis.ResolvedTable": ("catalog", "identifier", "table"),
-    f"{_SQL}.catalyst.plans.logical.LogicalPlan": ("stats", "expressions"),
+    f"{_SQL}.catalyst.plans.logical.LogicalPlan": ("stats", "expressions", "nodeName", "children"),
     f"{_SQL}.catalyst.plans.logical.Statistics": ("sizeInBytes",),
     f"{_SQL}.catalyst.expressions.Expression": ("children", "deterministic", "prettyName"),
     f"{_SQL}.execution.datasources.v2.DataSourceV2Relation": ("table", "options"),
+    f"{_SQL}.execution.LogicalRDD": ("rdd",),
+    "org.apache.spark.rdd.RDD": ("dependencies", "partitions"),
+    "org.apache.spark.util.SizeEstimator": ("estimate",),
     f"{_SQL}.types.StructType": ("fromDDL",),
     f"{_SQL}.types.DataType": ("fromDDL",),
     f"{_SQL}.connector.catalog.ColumnDefaultValue": (),
@@ -216,6 +219,30 @@ def analyzed_plan(spark: SparkSession, plan: Any, mode: Any) -> Any:
 def optimized(frame: DataFrame) -> Any:
     """Return the optimized plan of a DataFrame."""
     return frame._jdf.queryExecution().optimizedPlan()
+
+
+_SELECTS = ("Project", "Filter")
+
+
+def local_bytes(frame: DataFrame) -> int | None:
+    """Return the size of the rows that the driver holds for a DataFrame of a classic session.
+
+    `None`: the rows have another source than a collection of the program, such as a list for `createDataFrame`, or the
+    DataFrame does more than select and filter them.
+    """
+    plan = optimized(frame)
+    while plan.nodeName() in _SELECTS:
+        plan = plan.children().head()
+    if plan.nodeName() != "LogicalRDD":
+        return None
+    rdd = plan.rdd()
+    while rdd.getClass().getSimpleName() != "ParallelCollectionRDD":
+        parents = rdd.dependencies()
+        if parents.size() != 1 or parents.head().getClass().getSimpleName() != "OneToOneDependency":
+            return None
+        rdd = parents.head().rdd()
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    return int(jvm.org.apache.spark.util.SizeEstimator.estimate(rdd.partitions()))
 
 
 @lru_cache(maxsize=8)

@@ -125,3 +125,18 @@ def test_table_that_changes_between_writes(spark, path):
     save(rows(spark, 1, 2), path)
     save(rows(spark, 2, 3, "3 AS n"), path)
     assert sorted(Table.open(path).to_arrow()["n"].to_pylist(), key=str) == [3, None, None]
+
+
+def test_driver_writes_rows_of_a_list(spark, warehouse, monkeypatch):
+    def fail(*_):
+        raise AssertionError("tasks write")
+
+    path = f"{warehouse}/db.db/t"
+    monkeypatch.setattr(frame_write, "run_tasks", fail)
+    frame = spark.createDataFrame([(i, f"name {i}") for i in range(1000)], "id int, name string")
+    save(frame, path)
+    save(frame.where("id < 3").select("id"), path)
+    assert ids(path) == sorted([*range(1000), 0, 1, 2])
+    for other in (spark.createDataFrame([("x" * 100_000,)], "name string"), frame.repartition(2), frame.union(frame)):
+        with pytest.raises(Exception, match="tasks write"):
+            save(other, path)
