@@ -64,6 +64,12 @@ def test_benchmark_of_deleted_rows_reads_the_other_rows(contest):
     assert 0 < table.to_arrow(["d"]).num_rows < range_rows.PATH_FACTOR * 500 == table.scan().plan().splits[0].row_count
 
 
+@pytest.mark.more
+def test_path_write_benchmark_writes_rows_of_parquet(contest):
+    row = range_rows.path_write(contest[0], contest[1]["ours"])
+    assert row.timings["ours"][0].rows == row.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
+
+
 @pytest.mark.slow
 def test_sink_benchmark_counts_all_input_rows(contest):
     append, keyed, _, lag, idle, commit = streaming.streams(*contest, commits=3, seconds=1)
