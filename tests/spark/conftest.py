@@ -14,6 +14,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from paimon_spark import frame_write
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.session_options import NATIVE_READS, NATIVE_WRITES
 
@@ -112,6 +113,12 @@ def python_writes(spark):
     spark.conf.set(NATIVE_WRITES, "false")
     yield
     spark.conf.unset(NATIVE_WRITES)
+
+
+@pytest.fixture
+def writes_by_tasks(monkeypatch):
+    """Writes by tasks for one test, also of few rows."""
+    monkeypatch.setattr(frame_write, "FEW_ROWS", -1)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
-from paimon_spark import frame_write
 from paimon_spark.bucket_shuffle import task_column
 from paimon_spark.partitioner import BucketPartitioner
 from tests.support.compaction import levels_of
@@ -146,8 +145,7 @@ def files_of(path):
     return [len(split.files) for split in Table.open(path).scan().plan().splits]
 
 
-def test_small_partitions_get_one_bucket_each(spark, path, monkeypatch):
-    monkeypatch.setattr(frame_write, "FEW_ROWS", -1)
+def test_small_partitions_get_one_bucket_each(spark, path, writes_by_tasks):
     save(daily(spark, 0, 400), path, **DAILY)
     assert files_of(path) == [2] * 10, "a file of each task in the one bucket of each day"
     save(daily(spark, 300, 200), path, **DAILY)

@@ -332,7 +332,7 @@ def test_files_stay_few_over_many_upserts(spark, path):
     assert live_files(table) <= {name.rsplit("/", 1)[1] for name in data_files(path)}
 
 
-def test_write_only_job_does_not_compact(spark, path):
+def test_write_only_job_does_not_compact(spark, path, writes_by_tasks):
     for i in range(2):
         upsert(changes(spark, i), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
@@ -398,7 +398,7 @@ def test_writes_compact_buckets_of_append_tables(spark, path):
     assert len(live_files(table)) <= 3
 
 
-def test_compaction_that_fails_does_not_undo_write(spark, path):
+def test_compaction_that_fails_does_not_undo_write(spark, path, writes_by_tasks):
     upsert(changes(spark, 0), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
     (victim, *_) = sorted(data_files(path))

@@ -21,10 +21,10 @@ KEYED = {"primary-key": "id,p", "partition": "p", "bucket": "2"}
 
 
 @pytest.fixture(params=["driver", *(pytest.param(name, marks=pytest.mark.more) for name in ("tasks", "source"))])
-def path(request, spark, warehouse, monkeypatch):
+def path(request, spark, warehouse):
     """The path of a new table, which the driver, tasks of this process's job, or the data source writes."""
     if request.param == "tasks":
-        monkeypatch.setattr(frame_write, "FEW_ROWS", -1)
+        request.getfixturevalue("writes_by_tasks")
     if request.param == "source":
         request.getfixturevalue("python_writes")
     return f"{warehouse}/db.db/t"
