@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import advice, engine, indexes, maintenance, metadata, report
+from benchmarks import advice, engine, files, indexes, maintenance, metadata, report
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -36,6 +36,17 @@ def test_planning_touches_only_manifests_of_partition_asked_for(arena):
     assert {label: timing[0].rows for label, timing in synced.timings.items()} == {"ours": 20, "commit.sync=false": 20}
     assert small.timings["ours"][0].rows == 40
     assert beside.timings["ours"][0].rows == 1
+
+
+@pytest.mark.more
+def test_benchmark_of_many_files_counts_small_table(tmp_path):
+    done = {row.name: row for row in files.benchmarks(Arena(tmp_path, 500, 1, {}, 2_000), partitions=300, snapshots=5)}
+    counts = {name: row.timings["ours"][0].rows for name, row in done.items()}
+    assert counts["plan 2,000 files"] == counts["$files of 2,000 files"] == 2_000
+    assert counts["plan 2,000 files where dt = 7"] == 20
+    assert counts["plan 300 partitions"] >= 300
+    assert counts["look up a key among 2,000 files"] == 1
+    assert counts["expire 5 snapshots, 1,000 files"] == 5
 
 
 @pytest.mark.more
