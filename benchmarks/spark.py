@@ -228,7 +228,8 @@ def path_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
 
 
 def vector_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
-    """Read a table with deleted rows by its path, and all rows of its files with Spark's own Parquet source."""
+    """Read a table with deleted rows by its path and in SQL, and all rows of its files with Spark's own source."""
+    worker.call(do="catalog")
     data = rows.make(PATH_FACTOR * arena.count, "int", 1)
     aggregate = {"aggregate": {"as": "rows", "aggregate": ["sum(a)", "max(k)", "count(s)"]}}
     for percent in DELETED_PERCENTS:
