@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.system_tables.system_read import SystemRead
     from paimon_core.inspect.system_tables.value_text import shown_options
     from paimon_core.inspect.verify.verify_report import Fault
+    from paimon_core.manifest.bucket import group_by_bucket
     from paimon_core.manifest.entry import ManifestEntry
     from paimon_core.metrics.listeners import LOGGER, OperationMetrics, collect
     from paimon_core.migration.migrate import SourceTable
@@ -187,6 +188,7 @@ __all__ += [
     "check_files_known",
     "few_matches",
     "first_rows",
+    "group_by_bucket",
     "is_all_null",
     "live_entries",
     "live_mask",
@@ -390,6 +392,7 @@ _NAMES = {
     "paimon_core.inspect.system_tables.system_read": "SystemRead",
     "paimon_core.inspect.system_tables.value_text": "shown_options",
     "paimon_core.inspect.verify.verify_report": "Fault",
+    "paimon_core.manifest.bucket": "group_by_bucket",
     "paimon_core.manifest.entry": "ManifestEntry",
     "paimon_core.metrics.listeners": "LOGGER OperationMetrics collect",
     "paimon_core.migration.migrate": "SourceTable",

@@ -25,6 +25,7 @@ from paimon_core.engine import (
     check_files_known,
     evolve,
     few_matches,
+    group_by_bucket,
     packing_of_tasks,
     plan_tasks,
     protect_read,
@@ -107,6 +108,7 @@ class PaimonReader(DataSourceReader):
         newest: True if no option chose the snapshot: the read then includes the second branch, if the table has one.
         batch_rows: the most rows of a batch.
         min_tasks: the least number of tasks, if the read has enough splits.
+        by_bucket: True if no task reads splits of two buckets.
     """
 
     def __init__(
@@ -117,8 +119,10 @@ class PaimonReader(DataSourceReader):
         newest: bool,
         batch_rows: int = DEFAULT_BATCH_ROWS,
         min_tasks: int = DEFAULT_MIN_TASKS,
+        by_bucket: bool = False,
     ) -> None:
         self._scan = scan
+        self._by_bucket = by_bucket
         stored = scan.store.schema
         readable = readable_fields(stored)
         self._fields = projected(readable, schema, scan.store.root)
@@ -139,8 +143,13 @@ class PaimonReader(DataSourceReader):
         return [
             TaskPartition(task, branch)
             for branch, splits in self._splits_of_branches()
-            for task in plan_tasks(splits, packing, self._min_tasks)
+            for group in (group_by_bucket(splits).values() if self._by_bucket else (splits,))
+            for task in plan_tasks(group, packing, 1 if self._by_bucket else self._min_tasks)
         ]
+
+    def tasks(self) -> Sequence[Sequence[DataSplit]]:
+        """Return the splits of each task."""
+        return [partition.splits for partition in self.partitions() if isinstance(partition, TaskPartition)]
 
     def of_splits(self, splits: Splits) -> "PaimonReader":
         """Return a reader of the given splits of the scan, which are already planned."""

@@ -28,10 +28,13 @@ _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
     """Return a function of the namespace ``sys`` as Spark's UnboundFunction.
 
+    Spark looks for ``bucket`` without a namespace to compare the bucketing of two scans.
+
     Raises NoSuchFunctionException for an unknown function.
     """
     function = _FUNCTIONS.get(identifier.name().lower())
-    if list(identifier.namespace()) != [SYSTEM_DATABASE] or function is None:
+    namespaces = ([SYSTEM_DATABASE], [])[: 2 if function is _FUNCTIONS["bucket"] else 1]
+    if list(identifier.namespace()) not in namespaces or function is None:
         raise analysis_error(jvm, "NoSuchFunctionException", identifier)
     make, result = function
     none = java_array(jvm, "org.apache.spark.sql.types.DataType", [])

@@ -12,6 +12,7 @@ from paimon_spark.datasource import reader_of_options
 from paimon_spark.option_names import canonical
 from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS
 from paimon_spark.reader import PaimonReader, Splits
+from paimon_spark.sql.reads.bucketed import Bucketing, bucketing_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.statistics import scan_statistics
 
@@ -37,6 +38,8 @@ class PlannedScan:
     """The most rows in a batch that a task passes to Spark."""
     min_tasks: int = DEFAULT_MIN_TASKS
     """The least number of tasks of the read; the plan may have fewer splits."""
+    asks_buckets: bool = False
+    """True if Spark uses the bucketing of a scan."""
 
     @property
     def reads_branches(self) -> bool:
@@ -56,6 +59,13 @@ class PlannedScan:
         if self.reads_branches:
             return Plan(self.scan.snapshot, [split for _, splits in self.splits_of_branches for split in splits])
         return self.scan.plan()
+
+    @cached_property
+    def bucketing(self) -> Bucketing | None:
+        """The bucketing of the scan; `None`: Spark uses none, or the scan has none."""
+        if not self.asks_buckets or self.reads_branches or self.request.other_options:
+            return None
+        return bucketing_of(self.scan.store, self.plan.splits, self.request.columns.names)
 
     def statistics(self) -> str:
         """Return the rows, bytes and columns of the scan as JSON, for ``PaimonScan.java``."""
@@ -87,6 +97,7 @@ class PlannedScan:
             newest=not self.request.time_travel,
             batch_rows=self.batch_rows,
             min_tasks=self.min_tasks,
+            by_bucket=self.bucketing is not None,
         )
         return reader.of_splits(self.splits_of_branches)
 

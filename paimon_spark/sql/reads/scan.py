@@ -21,7 +21,7 @@ from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import data_source_scan
-from paimon_spark.sql.reads.strategy import Divided, Masked, MatchingRows, Native, Strategy, choose, summary
+from paimon_spark.sql.reads.strategy import Divided, Masked, MatchingRows, Native, Strategy, Tasks, choose, summary
 from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
@@ -65,12 +65,18 @@ class ScanHandler(ScanEndpoint):
                 "divided": isinstance(self.strategy, Divided),
                 "masked": isinstance(self.strategy, Masked),
                 "local": isinstance(self.strategy, MatchingRows),
+                "bucketing": self._bucketing(),
             }
         )
 
     def _read_columns(self) -> StructType:
         """Return the columns that the source returns."""
         return self.request.columns
+
+    def _bucketing(self) -> dict[str, Any] | None:
+        """Return the bucketing of the scan; `None`: it has none, or rows come from neither tasks nor plain files."""
+        bucketing = self.planned.bucketing if isinstance(self.strategy, Native | Tasks) else None
+        return None if bucketing is None else bucketing.description(self.planned.plan.splits)
 
     @property
     def text(self) -> str:

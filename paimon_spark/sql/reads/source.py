@@ -8,7 +8,9 @@ from pyspark.sql.datasource import DataSourceReader
 
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, planned_read
+from paimon_spark.reader import PaimonReader
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.reads.bucketed import Bucketing
 from paimon_spark.sql.reads.scan_request import ScanRequest
 
 Kind = Literal["native", "rows", "tasks", "source"]
@@ -25,10 +27,12 @@ class Source:
     ``PlannedTasks.java``; "source": a Java Scan."""
     keep_alive: object = None
     """An object that must live as long as Spark keeps the scan."""
+    keys: str | None = None
+    """The keys of the files or tasks of a bucketed scan as JSON, see `Bucketing`; `None`: it is not bucketed."""
 
     def to_java(self, jvm: Jvm) -> Any:
         """Return the source as ``Tagged.java``."""
-        return tagged(jvm, self.kind, self.data)
+        return jvm.call("Tagged", "withKeys", self.kind, self.data, self.keys)
 
 
 def tagged(jvm: Jvm, kind: str, value: Any) -> Any:
@@ -36,7 +40,13 @@ def tagged(jvm: Jvm, kind: str, value: Any) -> Any:
     return jvm.call("Tagged", "of", kind, value)
 
 
-def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, options: Mapping[str, str]) -> Source:
+def source_of_reader(
+    jvm: Jvm,
+    reader: DataSourceReader,
+    request: ScanRequest,
+    options: Mapping[str, str],
+    bucketing: Bucketing | None = None,
+) -> Source:
     """Plan the tasks of a reader in this process, because Spark would start two Python processes to plan them.
 
     Args:
@@ -44,10 +54,14 @@ def source_of_reader(jvm: Jvm, reader: DataSourceReader, request: ScanRequest, o
         reader: the reader of the rows.
         request: the request of the query.
         options: the options of the Python data source, for versions of Spark whose tasks cannot be planned here.
+        bucketing: the bucketing of the scan; `None`: tasks may read several buckets.
     """
     planned = planned_read(PaimonDataSource({}), request.columns, reader)
     if planned is not None:
-        return Source("tasks", planned)
+        keys = None
+        if bucketing is not None and isinstance(reader, PaimonReader):
+            keys = bucketing.keys_of_tasks(reader.tasks())
+        return Source("tasks", planned, keys=keys)
     return Source("source", data_source_scan(jvm, request, options))
 
 

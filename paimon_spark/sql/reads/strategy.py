@@ -55,7 +55,9 @@ class Native:
         store, snapshot = planned.scan.store, planned.scan.snapshot
         read = None if snapshot is None else native_read(store, snapshot, self.files.sizes)
         masked = masked_text(self.masks) if self.masks else None
-        return Source("native", scan_text(store.schema, self.files, planned.request.columns, masked), read)
+        keys = None if planned.bucketing is None else planned.bucketing.keys_of_files(planned.plan.splits)
+        text = scan_text(store.schema, self.files, planned.request.columns, masked)
+        return Source("native", text, read, keys)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Tasks:
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the tasks, planned by the driver."""
-        return source_of_reader(jvm, planned.reader(), planned.request, planned.source_options())
+        return source_of_reader(jvm, planned.reader(), planned.request, planned.source_options(), planned.bucketing)
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,11 @@ def _unsuitable(planned: PlannedScan) -> str | None:
     return planned.mismatch
 
 
+def _bucketed(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Tasks | str:
+    masked = any(split.vectors for split in planned.plan.splits)  # a filter of deleted rows is worth more
+    return reason if planned.bucketing is None or masked else Tasks(f"{reason}, and Spark joins by buckets")
+
+
 def _driver_rows(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Strategy | str:
     schema, request = planned.scan.store.schema, planned.request
     rows = small_read(schema, planned.plan.splits, request.columns, request.predicate)
@@ -272,5 +279,5 @@ def _division(native: Native | Masked, plans: tuple[Plan, Plan], reason: str) ->
     )
 
 
-OFFERS: Sequence[Offer] = (_driver_rows, _masked, _divided)
+OFFERS: Sequence[Offer] = (_bucketed, _driver_rows, _masked, _divided)
 """The strategies for a scan that cannot be native, from best to worst."""

@@ -10,11 +10,13 @@ from pyspark.sql.types import StructType
 from paimon_core import Table, TableScan, TableSchema
 from paimon_core.engine import TopRows, bind, conjunction, first_rows, predicate_columns, reads_branches
 from paimon_core.errors import hide_secrets
+from paimon_spark.internals import plans_reads
 from paimon_spark.options import is_about_changes
 from paimon_spark.sql.bridge.endpoints import ReadEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.aggregate import local_rows
+from paimon_spark.sql.reads.bucketed import SETTING as BUCKETING
 from paimon_spark.sql.reads.native import is_same_field
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of
@@ -67,6 +69,7 @@ class TableReads(ReadEndpoint):
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
         planned, settings_of_reads = self._planned(table, scan, request), ReadSettings.of(session)
+        planned.asks_buckets = plans_reads() and session.get(BUCKETING) == "true"
         handler = ScanHandler(self.jvm, self.schema, self.whole(), str(table.location), planned, settings_of_reads)
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
 

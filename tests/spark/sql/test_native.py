@@ -137,9 +137,9 @@ def test_merged_scan_is_planned_once_and_filtered_by_value(sql, monkeypatch):
     plan, of_reader = table_scan.TableScan.plan, strategy.source_of_reader
     monkeypatch.setattr(table_scan.TableScan, "plan", lambda scan: scans.append(scan) or plan(scan))
 
-    def noted(jvm, reader, request, options):
+    def noted(jvm, reader, request, options, bucketing):
         sources.append((reader.predicate, options))
-        return of_reader(jvm, reader, request, options)
+        return of_reader(jvm, reader, request, options, bucketing)
 
     monkeypatch.setattr(strategy, "source_of_reader", noted)
     assert sorted(sql("SELECT id, v FROM t WHERE v > 0 AND id < 9")) == [(1, 1), (2, 3)]

@@ -35,6 +35,15 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
     return name;
   }
 
+  /** Spark compares the bucketing of two scans by this name. Equal values of different types have different hashes. */
+  public String canonicalName() {
+    StringBuilder found = new StringBuilder("paimon." + name);
+    for (int i = 0; i < arguments.length; i++) {
+      found.append(" ").append(arguments[i].sql());
+    }
+    return found.toString();
+  }
+
   public String description() {
     return "a function of Paimon";
   }
@@ -45,6 +54,12 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
 
   public DataType resultType() {
     return result;
+  }
+
+  /** Operators of a plan go to executors with the partitioning of their scan, which executors do not use. Public: Janino
+   * renames private methods. */
+  public Object writeReplace() {
+    return null;
   }
 
   public Object produceResult(InternalRow row) {

@@ -25,9 +25,12 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamInputPartition;
@@ -40,7 +43,7 @@ import org.apache.spark.sql.types.StructType;
  * The rows come from an inner scan, which is created when needed from the source that Python returns. The rows of a
  * stream come from the Python data source.
  */
-class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
+class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeV2Filtering {
   private final Object handler;
   private final Expression[] filters;
   private final SparkSession session;
@@ -51,8 +54,10 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private final boolean divided;
   private final boolean masked;
   private final boolean local;
+  private final BucketedTasks bucketed;
   private String trees = "[]";
   private Scan source;
+  private String keys;
   private Batch batch;
   private Statistics statistics;
 
@@ -69,11 +74,15 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     divided = Boolean.TRUE.equals(found.get("divided"));  // absent for a system table
     masked = Boolean.TRUE.equals(found.get("masked"));
     local = Boolean.TRUE.equals(found.get("local"));
+    Map bucketing = (Map) found.get("bucketing");
+    bucketed = bucketing == null ? null : new BucketedTasks(bucketing, whole);
   }
 
   private synchronized Scan source() {
     if (source == null) {
-      source = source((Tagged) Bridge.call(handler, "source", new Object[] {trees}));
+      Tagged found = (Tagged) Bridge.call(handler, "source", new Object[] {trees});
+      keys = found.keys;
+      source = source(found);
     }
     return source;
   }
@@ -99,6 +108,11 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   public String description() {
     return description;
+  }
+
+  /** The buckets of the scan, if Spark uses them. */
+  public Partitioning outputPartitioning() {
+    return bucketed == null ? new UnknownPartitioning(0) : bucketed.partitioning();
   }
 
   /** Two scans that together return the rows of this scan; null: it is not divided. See PaimonDivideRule. */
@@ -137,7 +151,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   /** The same batch for every copy of a plan node. */
   public synchronized Batch toBatch() {
     if (batch == null) {
-      batch = new PaimonBatch(source().toBatch(), description + trees);
+      batch = new PaimonBatch(source().toBatch(), description + trees, bucketed, keys);
     }
     return batch;
   }
@@ -237,17 +251,23 @@ class RowsScan implements Scan, Batch {
 class PaimonBatch implements Batch {
   private final Batch source;
   private final String key;
+  private final BucketedTasks bucketed;
+  private final String keys;
   private InputPartition[] partitions;
   private PartitionReaderFactory factory;
 
-  PaimonBatch(Batch source, String key) {
+  /** @param keys the keys of the files or tasks of a bucketed scan; null: it is not bucketed */
+  PaimonBatch(Batch source, String key, BucketedTasks bucketed, String keys) {
     this.source = source;
     this.key = key;
+    this.bucketed = bucketed;
+    this.keys = keys;
   }
 
   public synchronized InputPartition[] planInputPartitions() {
     if (partitions == null) {
-      partitions = source.planInputPartitions();
+      InputPartition[] tasks = source.planInputPartitions();
+      partitions = keys == null ? tasks : bucketed.keyed(tasks, keys);
     }
     return partitions;
   }

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.classic.SparkSession$;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -18,9 +19,19 @@ public class Sessions {
     return found.isDefined() ? (SparkSession) found.get() : otherwise;
   }
 
-  /** The settings of the connector in the session of this thread, as a JSON object. */
+  /**
+   * The settings of the connector in the session of this thread, and whether Spark uses buckets, as a JSON object.
+   *
+   * If Spark may shuffle other rows into buckets, executors would evaluate the function, whose class they lack.
+   */
   static String ownSettings() {
-    return settings((SparkSession) org.apache.spark.sql.SparkSession.active(), false, "spark.paimon.");
+    SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
+    TreeMap found = settings(session, "spark.paimon.");
+    SQLConf conf = session.sessionState().conf();
+    if (conf.v2BucketingEnabled() && !conf.v2BucketingShuffleEnabled()) {
+      found.put("spark.sql.sources.v2.bucketing.enabled", "true");
+    }
+    return Trees.json(found);
   }
 
   /** The id of the session of this thread, its settings of the connector and its parallelism, as a JSON object. */
