@@ -62,7 +62,7 @@ class PlannedScan:
 
     @cached_property
     def bucketing(self) -> Bucketing | None:
-        """The bucketing of the scan; `None`: Spark uses none, or the scan has none."""
+        """The bucketing of the scan; `None`: Spark does not use it, or the scan has no buckets to report."""
         if not self.asks_buckets or self.reads_branches or self.request.other_options:
             return None
         return bucketing_of(self.scan.store, self.plan.splits, self.request.columns.names)

@@ -74,7 +74,7 @@ class ScanHandler(ScanEndpoint):
         return self.request.columns
 
     def _bucketing(self) -> dict[str, Any] | None:
-        """Return the bucketing of the scan; `None`: it has none, or rows come from neither tasks nor plain files."""
+        """Return the bucketing of the scan; `None`: Spark reads neither plain files nor tasks of one bucket."""
         bucketing = self.planned.bucketing if isinstance(self.strategy, Native | Tasks) else None
         return None if bucketing is None else bucketing.description(self.planned.plan.splits)
 
