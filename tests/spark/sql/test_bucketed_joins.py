@@ -63,6 +63,17 @@ def test_tables_bucketed_alike_are_joined_without_shuffle(tables):
     assert exchanges(spark, "SELECT id, count(*) FROM keyed GROUP BY id") == 0
 
 
+def test_buckets_are_reported_on_request_only(tables):
+    """Spark 4.3 has the setting on by default."""
+    sql = tables("keyed")
+    (plan,) = sql("EXPLAIN SELECT * FROM keyed")[0]
+    assert "in the driver" in plan
+    assert "joins by buckets" not in plan
+    sql.spark.conf.set(SETTING, "true")
+    (plan,) = sql("EXPLAIN SELECT * FROM keyed")[0]
+    assert "Spark joins by buckets" in plan
+
+
 @pytest.mark.more
 def test_partitioned_tables_are_joined_by_partition_and_bucket(tables):
     spark = tables("parts").spark

@@ -20,16 +20,18 @@ public class Sessions {
   }
 
   /**
-   * The settings of the connector in the session of this thread, and whether Spark uses buckets, as a JSON object.
+   * The settings of the connector in the session of this thread, and whether it asks for buckets, as a JSON object.
    *
-   * If Spark may shuffle other rows into buckets, executors would evaluate the function, whose class they lack.
+   * Only a setting asks, not its default: a scan with buckets has fewer tasks. If Spark may shuffle other rows into
+   * buckets, executors would evaluate the function, whose class they lack.
    */
   static String ownSettings() {
     SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
     TreeMap found = settings(session, "spark.paimon.");
     SQLConf conf = session.sessionState().conf();
-    if (conf.v2BucketingEnabled() && !conf.v2BucketingShuffleEnabled()) {
-      found.put("spark.sql.sources.v2.bucketing.enabled", "true");
+    String key = "spark.sql.sources.v2.bucketing.enabled";
+    if (conf.contains(key) && conf.v2BucketingEnabled() && !conf.v2BucketingShuffleEnabled()) {
+      found.put(key, "true");
     }
     return Trees.json(found);
   }
