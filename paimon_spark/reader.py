@@ -212,7 +212,7 @@ class PaimonReader(DataSourceReader):
     def few_matches(self, limits: MatchLimits) -> Sequence[pa.RecordBatch] | None:
         """Return the rows if a filter for a few values leaves few of them, else `None`: see `engine.few_matches`.
 
-        REQUIRES: splits without a merge and without deletion vectors, of the branch of this reader.
+        REQUIRES: splits without a merge, of the branch of this reader.
         """
         if self.predicate is None:
             return None

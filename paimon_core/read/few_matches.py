@@ -1,6 +1,6 @@
 """Rows that match a filter for a few values, read in this process if a filter's columns show that they are few."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from paimon_core.datafile.matches import file_matches
 from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.file_format import Matches
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -56,7 +58,7 @@ def few_matches(
 
     Args:
         store: the table.
-        splits: splits without a merge and without deletion vectors.
+        splits: splits without a merge.
         fields: the columns of the rows.
         predicate: the filter, bound to the table's schema.
         limits: the largest read.
@@ -64,7 +66,7 @@ def few_matches(
     Raises CorruptedError for a missing or damaged file.
     """
     check_readable(store.schema)
-    if any(not split.raw_convertible or split.vectors for split in splits):
+    if not all(split.raw_convertible for split in splits):
         return None
     files = list({file.file_name: (split.bucket_ref, file) for split in splits for file in split.files}.values())
     size = sum(file.file_size for _, file in files)
@@ -75,6 +77,7 @@ def few_matches(
     matches = _matches(store, files, needed, predicate, limits)
     if matches is None or sum(m.encoded_bytes for m in matches) > max(_ALWAYS_FEW_BYTES, _LARGEST_SHARE * size):
         return None
+    _drop_deleted(store, splits, {file.file_name: m.mask for (_, file), m in zip(files, matches, strict=True)})
     rows = (
         filter_rows(batch, evaluate(predicate, batch)).select([field.name for field in fields])
         for (bucket, file), m in zip(files, matches, strict=True)
@@ -82,6 +85,18 @@ def few_matches(
         for batch in read_file(store, bucket, file, needed, ReadOptions(predicate, row_mask=m.mask))
     )
     return pa.Table.from_batches(rows, arrow_schema(fields))
+
+
+def _drop_deleted(store: FileStore, splits: Sequence[DataSplit], masks: Mapping[str, Mask]) -> None:
+    """Clear the bits of deleted rows in the masks of files. Only the vectors of files with matches are read.
+
+    Raises the errors of `load_vectors`.
+    """
+    matching = {name for name, mask in masks.items() if mask.any()}
+    stored = {v.data_file: v for split in splits for v in split.vectors if v.data_file in matching}
+    for name, vector in load_vectors(store.io, stored.values()).items():
+        positions = vector.positions()
+        masks[name][positions[: np.searchsorted(positions, len(masks[name]))]] = False
 
 
 def _matches(

@@ -63,7 +63,7 @@ def matching_rows(reader: PaimonReader, plan: Plan) -> Sequence[pa.RecordBatch] 
 
     Args:
         reader: the reader of the plan.
-        plan: a plan without files that need a merge and without deletion vectors.
+        plan: a plan without files that need a merge.
     """
     if sum(split.size for split in plan.splits) < LEAST_MATCH_BYTES:
         return None

@@ -189,9 +189,9 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
         return Tasks(reason)
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
     if isinstance(files, NativeFiles):
-        batches = None if planned.scan.predicate is None else matching_rows(planned.reader_of_plan(), planned.plan)
-        if batches is not None:
-            return MatchingRows(batches, len(files.sizes))
+        rows = _matching_rows(planned, files)
+        if rows is not None:
+            return rows
         if planned.selects is None:
             return Native(files)
         files = with_options(["filter"])
@@ -201,6 +201,12 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
             return result
         result = offer(planned, jvm, settings, result)
     return Tasks(result) if isinstance(result, str) else result
+
+
+def _matching_rows(planned: PlannedScan, files: NativeFiles) -> MatchingRows | None:
+    """Return the rows of a filter for a few values; `None`: Spark's own scan of the files is faster."""
+    batches = None if planned.scan.predicate is None else matching_rows(planned.reader_of_plan(), planned.plan)
+    return None if batches is None else MatchingRows(batches, len(files.sizes))
 
 
 def summary(strategy: Strategy) -> str:
@@ -248,6 +254,15 @@ def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str)
     return Masked(Native(files, masks), reason)
 
 
+def _matching_or_masked(
+    planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str
+) -> MatchingRows | Masked | str:
+    masked = _masked(planned, jvm, settings, reason)
+    if isinstance(masked, str):
+        return masked
+    return _matching_rows(planned, masked.native.files) or masked
+
+
 def _divided(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Divided | str:
     for masked in (True, False):
         division = divided_plan(planned.plan, masked=masked)
@@ -279,5 +294,5 @@ def _division(native: Native | Masked, plans: tuple[Plan, Plan], reason: str) ->
     )
 
 
-OFFERS: Sequence[Offer] = (_bucketed, _driver_rows, _masked, _divided)
+OFFERS: Sequence[Offer] = (_bucketed, _driver_rows, _matching_or_masked, _divided)
 """The strategies for a scan that cannot be native, from best to worst."""

@@ -59,6 +59,14 @@ def test_queries_for_few_values(sql):
     both(sql, "SELECT s FROM t WHERE id = 7 LIMIT 1", 1)
 
 
+def test_deleted_rows_do_not_match(sql):
+    fill(sql, rows=30_000, options=", 'deletion-vectors.enabled' = 'true', 'bucket' = '1', 'bucket-key' = 'id'")
+    sql("DELETE FROM t WHERE id % 10 = 7")
+    assert both(sql, "SELECT * FROM t WHERE id = 7", 0) == []
+    assert len(both(sql, "SELECT p, s FROM t WHERE id IN (7, 8, 9)", 2)) == 2
+    assert both(sql, "SELECT count(*) FROM t WHERE s IN ('text 12', 'text 3')", 1) == [(1,)]
+
+
 def test_plan_of_few_rows_has_no_scan(sql):
     fill(sql)
     plan = java_rows(sql.spark.table("t").where("id = 7").select("s")).queryExecution().executedPlan().toString()
