@@ -89,11 +89,17 @@ def test_missing_format_names_worker_python(condition):
 
 @pytest.mark.more
 @pytest.mark.versions
-def test_error_of_task_is_on_first_line(spark, catalog_name, table):
+def test_error_of_task_is_on_first_line(spark, catalog_name, table, python_writes):
     rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")
     action = partial(rows.write.format("paimon").mode("append").save, table.path)
     with pytest.raises(PythonException, match=r"\A.*paimon_core.errors.InvalidInputError: column 'id': string cannot"):
         action()
+
+
+def test_error_of_driver_is_on_first_line(spark, catalog_name, table):
+    rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")
+    line = first_line(partial(rows.write.format("paimon").mode("append").save, table.path))
+    assert "paimon_core.errors.InvalidInputError: column 'id': string cannot be stored as" in line
 
 
 def test_advice_that_fails_leaves_error_unchanged(spark, catalog_name, monkeypatch):
