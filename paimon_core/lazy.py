@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -74,11 +75,36 @@ def _imported(module: str) -> ModuleType:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause garbage collection: what imports create stays alive, so collections during imports only cost time."""
-    collecting = gc.isenabled()
-    gc.disable()
+    """Pause garbage collection while many objects are created that stay alive: it would visit them again and again.
+
+    Pauses of several threads may overlap. The last one starts collection again, if it ran before the first.
+    """
+    with _PAUSE:
+        if not _PAUSE.depth:
+            _PAUSE.collecting = gc.isenabled()
+            gc.disable()
+        _PAUSE.depth += 1
     try:
         yield
     finally:
-        if collecting:
-            gc.enable()
+        with _PAUSE:
+            _PAUSE.depth -= 1
+            if not _PAUSE.depth and _PAUSE.collecting:
+                gc.enable()
+
+
+class _Pause:
+    """The number of pauses at a time, and whether collection ran before the first."""
+
+    def __init__(self) -> None:
+        self.depth, self.collecting = 0, False
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+_PAUSE = _Pause()

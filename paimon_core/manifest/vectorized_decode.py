@@ -11,12 +11,12 @@ import numpy as np
 
 from paimon_core.fileio.paths import are_file_names
 from paimon_core.format.avro_columns import NotVectorizableError, decode_columns, variable_numbers
+from paimon_core.lazy import collection_paused
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.fast_constructor import fast_constructor
-from paimon_core.manifest.gc_pause import paused_gc
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
@@ -60,7 +60,7 @@ def decode_entry_blocks(
         raise NotVectorizableError("another version")
     if only is not None:
         columns.filter(only)
-    with paused_gc():
+    with collection_paused():
         files = list(map(_data_file, *columns.file_fields(with_stats)))
         kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
         return list(map(_entry, kinds, columns.partitions(), buckets, totals, files))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.errors import hide_secrets
+from paimon_core.lazy import collection_paused
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.gc_pause import paused_gc
 from paimon_core.metrics.listeners import emit, listening
 from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
@@ -88,7 +88,7 @@ class TableScan:
         if self.snapshot is None:
             return Plan(None, [])
         started = time.monotonic()
-        with raise_if_expired(self.store, self.snapshot), paused_gc():
+        with raise_if_expired(self.store, self.snapshot), collection_paused():
             plan = self._plan(self.snapshot)
         if listening(ScanMetrics):
             emit(_measured(self.store, self.snapshot, plan, time.monotonic() - started))

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.format.avro_container import ContainerWriter
+from paimon_core.lazy import collection_paused
 from paimon_core.manifest import decode
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decode import decode_entries
-from paimon_core.manifest.gc_pause import paused_gc
 from paimon_core.manifest.serializers import ENTRY, MANIFEST_SCHEMA
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
@@ -93,14 +93,14 @@ def test_batches_hold_all_blocks_in_order(monkeypatch, count):
 
 def test_collector_is_enabled_after_the_last_pause():
     assert gc.isenabled()
-    with paused_gc():
-        with paused_gc():
+    with collection_paused():
+        with collection_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
     gc.disable()
     try:
-        with pytest.raises(KeyError), paused_gc():
+        with pytest.raises(KeyError), collection_paused():
             raise KeyError
         assert not gc.isenabled()
     finally:
