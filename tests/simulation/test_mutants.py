@@ -10,6 +10,7 @@ QUICK = 10_000
 """Steps: mutants that are found within so many are part of `make test`."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mutant", [pytest.param(m, id=m.name, marks=() if m.quick else pytest.mark.more) for m in MUTANTS]
 )
