@@ -27,7 +27,7 @@ from paimon_core.types.datatype import DataField
 
 _MOST_VALUES = 100
 _LEAST_SHARE = 2
-"""The encoded bytes of the other columns, in those of the filter's columns, from which a probe pays off."""
+"""A probe pays off if the other columns have at least this many times the encoded bytes of the filter's columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,16 +41,12 @@ class BucketedTasks {
     List names = (List) described.get("partitions");
     Expression[] keys = new Expression[types.length];
     for (int i = 0; i < names.size(); i++) {
-      keys[i] = Expressions.identity(quoted((String) names.get(i)));
+      keys[i] = Expressions.identity(Trees.quoted((String) names.get(i)));
     }
     int buckets = ((Number) described.get("buckets")).intValue();
-    String[] column = new String[] {quoted((String) described.get("column"))};
+    String[] column = new String[] {Trees.quoted((String) described.get("column"))};
     keys[names.size()] = Expressions.bucket(buckets, column);
     return new KeyGroupedPartitioning(keys, ((Number) described.get("keys")).intValue());
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
   }
 
   /**

@@ -92,7 +92,7 @@ class Description {
     String[] names = partitions.fieldNames();
     Transform[] found = new Transform[names.length];
     for (int i = 0; i < names.length; i++) {
-      found[i] = Expressions.identity("`" + names[i].replace("`", "``") + "`");
+      found[i] = Expressions.identity(Trees.quoted(names[i]));
     }
     return found;
   }

@@ -171,7 +171,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   public NamedReference[] filterAttributes() {
     NamedReference[] found = new NamedReference[partitionColumns.length];
     for (int i = 0; i < found.length; i++) {
-      found[i] = Expressions.column("`" + partitionColumns[i].replace("`", "``") + "`");
+      found[i] = Expressions.column(Trees.quoted(partitionColumns[i]));
     }
     return found;
   }
@@ -322,7 +322,7 @@ class PaimonStatistics implements Statistics {
       scala.Option index = schema.getFieldIndex(name);
       if (index.isDefined()) {
         int i = ((Integer) index.get()).intValue();
-        NamedReference column = Expressions.column("`" + name.replace("`", "``") + "`");
+        NamedReference column = Expressions.column(Trees.quoted(name));
         found.put(column, new PaimonColumnStatistics((Map) columns.get(name), schema.fields()[i].dataType()));
       }
     }

@@ -36,6 +36,11 @@ public class Trees {
     }
   }
 
+  /** Return the name of a column as Spark parses it in an expression. */
+  static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
   static Object parsed(String json) {
     try {
       return MAPPER.readValue(json, Object.class);
