@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.types.selection import Mask
 
 WORD_BITS = 64
 WORD_BYTES = WORD_BITS // 8
@@ -24,8 +25,18 @@ def live_mask(vector: DeletionVector, rows: int) -> npt.NDArray[np.int64]:
         vector: the positions of the deleted rows.
         rows: the number of rows of the file.
     """
-    size = mask_bytes(rows)
-    live = np.ones(size * 8, np.bool_)
+    live = np.ones(rows, np.bool_)
     positions = vector.positions()
     live[positions[: np.searchsorted(positions, rows)]] = False
-    return np.packbits(live, bitorder="little").view("<i8")
+    return packed_mask(live)
+
+
+def packed_mask(live: Mask) -> npt.NDArray[np.int64]:
+    """Return the mask of a file as words, in the form of `live_mask`.
+
+    Args:
+        live: a bool for each row of the file.
+    """
+    padded = np.ones(mask_bytes(len(live)) * 8, np.bool_)
+    padded[: len(live)] = live
+    return np.packbits(padded, bitorder="little").view("<i8")

@@ -1,0 +1,97 @@
+"""Masks of merged files: the rows of each file that a merge returns, computed without the values of the rows.
+
+An engine that returns stored rows unchanged chooses them by key, sequence and kind. So a merge of these columns and the
+positions of the rows determines the positions that another reader, which reads files one by one, must return.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.deletion.vector_files import load_vectors
+from paimon_core.errors import UnsupportedError
+from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.sorted_run import files_by_age
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.predicate.expr import Predicate
+from paimon_core.read.sections import ReadFile, file_reader
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.split import DataSplit
+from paimon_core.schema.support import check_readable
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.columns import free_prefix
+from paimon_core.types.datatype import DataField
+from paimon_core.types.selection import Mask
+from paimon_core.types.system_fields import ROW_POSITION
+
+
+def merged_sections(store: FileStore, split: DataSplit) -> list[DataSplit]:
+    """Return the sections of a split that need a mask, each as a split; the other files return all their rows.
+
+    A section needs a mask if its files overlap, or if a file has deletion vectors or rows that delete.
+
+    Args:
+        store: a table with a primary key.
+        split: a split; a split that needs no merge has no such section.
+    """
+    if split.raw_convertible:
+        return []
+    vectors = {vector.data_file: vector for vector in split.vectors}
+    masked: list[DataSplit] = []
+    for runs in sections(split.files, store.schema.key_arrow):
+        files = tuple(files_by_age(runs))
+        stored = tuple(vectors[file.file_name] for file in files if file.file_name in vectors)
+        if len(runs) > 1 or stored or any(file.may_delete for file in files):
+            masked.append(replace(split, files=files, vectors=stored))
+    return masked
+
+
+def merge_masks(store: FileStore, section: DataSplit, predicate: Predicate | None = None) -> dict[str, Mask]:
+    """Return a mask of the rows of each file, by file name: True for the rows that the merge of the section returns.
+
+    The engine of the table merges the key, sequence and kind columns. Memory: the merge of these columns, as
+    `merge_section` describes it, and a bool for each row.
+
+    Args:
+        store: a table whose merge engine returns stored rows unchanged.
+        section: a split of `merged_sections`.
+        predicate: a filter; the masks may be False for rows for which its conditions on the key are not true. `None`:
+            no filter.
+
+    Raises UnsupportedError for an engine that combines rows, and the errors of `TableRead.to_batches`.
+    """
+    check_readable(store.schema)
+    if not store.traits.keeps_rows:
+        name = store.traits.engine_type.name
+        raise UnsupportedError(f"cannot mask rows of {store.root}: merge engine {name} combines rows")
+    position = DataField(ROW_POSITION.id, f"{free_prefix('_', store.schema.names)}position", ROW_POSITION.type)
+    counts = [file.row_count for file in section.files]
+    first = dict(zip((file.file_name for file in section.files), np.cumsum([0, *counts]).tolist(), strict=False))
+    live = np.zeros(sum(counts), np.bool_)
+    with raise_if_expired(store, section.snapshot_id):
+        vectors = load_vectors(store.io, section.vectors)
+
+        def reading(fields: Sequence[DataField], on_keys: Predicate | None) -> ReadFile:
+            read = file_reader(store, section.bucket_ref, (*fields, position), on_keys, vectors)
+            return _counted_from(read, position.name, first)
+
+        for rows in TableRead(store, (), predicate).merged(section.files, reading):
+            for chunk in rows.column(position.name).chunks:
+                live[chunk.to_numpy()] = True
+    return {name: live[start : start + count] for (name, start), count in zip(first.items(), counts, strict=True)}
+
+
+def _counted_from(read: ReadFile, name: str, first: dict[str, int]) -> ReadFile:
+    """Return ``read`` with the positions of each file increased by a number, so that they differ between files."""
+
+    def moved(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+        number = first[file.file_name]
+        for batch in read(file, parallel_files):
+            index = batch.schema.get_field_index(name)
+            positions = pa.array(batch.column(index).to_numpy() + number)
+            yield batch.set_column(index, batch.schema.field(index), positions)
+
+    return moved
