@@ -8,12 +8,20 @@ from collections.abc import Callable
 from typing import Any
 
 from paimon_core.errors import InvalidInputError
-from paimon_spark.internals import amend_java_errors, translate_java_errors, with_advice
+from paimon_spark.internals import WORKER_ERROR, amend_java_errors, translate_java_errors, with_advice
 from paimon_spark.worker_python import advice as worker_advice
 
 _CATALOG = "paimon_spark.catalog(spark, {!r}, warehouse=...)"
 _JAVA_CATALOG = re.compile(r"org\.apache\.paimon\.spark\.\w+")
 _CATALOG_NAME = re.compile(r"catalog '(\w+)'")
+_MISSING_PACKAGE = re.compile(
+    r"^ModuleNotFoundError: No module named '(?:paimon_core|paimon_spark|pyarrow)\b", re.MULTILINE
+)
+
+_EXECUTORS = (
+    "MissingDependencyError: the Python of the executors lacks pyspark-paimon: "
+    "install it on every node, or send an environment with --archives (spark.archives)"
+)
 
 
 def advise_on_errors() -> None:
@@ -56,6 +64,8 @@ _ADVICE: dict["re.Pattern[str]", Callable[["re.Match[str]"], str]] = {
 
 def _amended(text: str) -> str | None:
     """Return the text of an error with advice on its first line; `None`: no advice."""
+    if _MISSING_PACKAGE.search(text) is not None:
+        return f"{WORKER_ERROR}{_EXECUTORS}\n{text.lstrip()}"
     first = text.partition("\n")[0]
     advice = next((advise(match) for pattern, advise in _ADVICE.items() if (match := pattern.match(first))), None)
     return with_advice(text, advice)

@@ -378,7 +378,11 @@ def with_advice(text: str, advice: str | None) -> str | None:
     return f"{text[:end].rstrip()} {advice}{text[end:]}"
 
 
-_WORKER_HEADER = re.compile(r"\s*(An exception was thrown from the Python worker)[^\n]*\n\s*(?=paimon_core\.errors\.)")
+WORKER_ERROR = "paimon_core.errors."
+"""What precedes the name of an error of the engine in the text that a worker sends."""
+_WORKER_HEADER = re.compile(
+    rf"\s*(An exception was thrown from the Python worker)[^\n]*\n\s*(?={re.escape(WORKER_ERROR)})"
+)
 """The text before the error of a worker, in Spark 4.1."""
 
 
@@ -398,14 +402,19 @@ def _amend(error: captured.CapturedException) -> None:
     header = _WORKER_HEADER.match(text)
     if header is not None:
         error._desc = text = f"{header[1]}: {text[header.end() :]}"
-    if type(error) is captured.PythonException and "paimon_core.errors." in text.partition("\n")[0]:
+    error._desc = _amended(text) or error._desc
+    if type(error) is captured.PythonException and WORKER_ERROR in (error._desc or "").partition("\n")[0]:
         error.__class__ = _WorkerError
+
+
+def _amended(text: str) -> str | None:
+    """Return the new text of an error from the first function that has one; `None`: the text stays."""
     for amend in _AMENDMENTS:
         with suppress(Exception):
             amended = amend(text)
             if amended is not None:
-                error._desc = amended
-                return
+                return amended
+    return None
 
 
 def _converted(error: Any) -> Any:

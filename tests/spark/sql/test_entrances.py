@@ -96,6 +96,20 @@ def test_error_of_task_is_on_first_line(spark, catalog_name, table, python_write
         action()
 
 
+@pytest.mark.versions
+@pytest.mark.parametrize("module", ["paimon_spark.writer", "pyarrow"])
+def test_executors_without_package_are_named(spark, catalog_name, module):
+    """A cluster whose executors lack the package fails in its first task, since only a local master can be checked."""
+
+    def unpickled(batches):
+        raise ModuleNotFoundError(f"No module named '{module}'", name=module)
+
+    action = spark.range(1).mapInArrow(unpickled, "id long").collect
+    line = r"\A.*paimon_core.errors.MissingDependencyError: the Python of the executors lacks pyspark-paimon: install"
+    with pytest.raises(PythonException, match=line):
+        action()
+
+
 def test_error_of_driver_is_on_first_line(spark, catalog_name, table):
     rows = spark.createDataFrame([("x", "v", 1)], "id string, v string, n long")
     line = first_line(partial(rows.write.format("paimon").mode("append").save, table.path))
