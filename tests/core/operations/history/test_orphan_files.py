@@ -182,7 +182,7 @@ def test_files_younger_than_day_stay_unless_moment_is_given(tmp_path):
 
 
 class ThreadsIO(MemoryIO):
-    """Remembers which threads read manifests, and which list or delete data files."""
+    """Remembers which threads read manifests, and which list or delete data files; pauses, so that threads start."""
 
     def __init__(self, files):
         super().__init__(files)
@@ -191,14 +191,17 @@ class ThreadsIO(MemoryIO):
     def read(self, path):
         if "/manifest-" in path and "-list-" not in path:
             self.reading.add(threading.current_thread())
+            time.sleep(0.002)
         return super().read(path)
 
     def list(self, path):
         self.maintenance.add(threading.current_thread())
+        time.sleep(0.002)
         return super().list(path)
 
     def delete(self, path):
         self.maintenance.add(threading.current_thread())
+        time.sleep(0.002)
         super().delete(path)
 
 
