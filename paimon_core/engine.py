@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from paimon_core.commit.overwrite_partitions import overwrite_partitions
     from paimon_core.commit.retry import retry_on_conflict
     from paimon_core.commit.schema_check import check_knows_columns
+    from paimon_core.datafile.encoded_file import EncodedColumn, EncodedFile, EncoderPlan
     from paimon_core.datafile.file_columns import is_all_null
     from paimon_core.datafile.row_tracking import tracking_fields
     from paimon_core.deletion.live_rows import live_mask, mask_bytes
@@ -239,6 +240,9 @@ __all__ += [
     "BucketAssigner",
     "BucketMode",
     "DistributedWrite",
+    "EncodedColumn",
+    "EncodedFile",
+    "EncoderPlan",
     "KeyShard",
     "PreparedWrite",
     "TaskWrite",
@@ -248,7 +252,7 @@ __all__ += [
     "column_positions",
     "default_buckets",
 ]
-"""Writes: rows to files: columns in the order of the table, buckets, and writers in tasks."""
+"""Writes: rows to files: columns in the order of the table, buckets, writers in tasks, and files of other encoders."""
 
 __all__ += [
     "DYNAMIC",
@@ -372,6 +376,7 @@ _NAMES = {
     "paimon_core.commit.overwrite_partitions": "overwrite_partitions",
     "paimon_core.commit.retry": "retry_on_conflict",
     "paimon_core.commit.schema_check": "check_knows_columns",
+    "paimon_core.datafile.encoded_file": "EncodedColumn EncodedFile EncoderPlan",
     "paimon_core.datafile.file_columns": "is_all_null",
     "paimon_core.datafile.row_tracking": "tracking_fields",
     "paimon_core.deletion.live_rows": "live_mask mask_bytes",

@@ -37,6 +37,7 @@ _TOO_LARGE = "spark.driver.maxResultSize"
 _OBSERVED = "CollectMetrics "  # the plan node of DataFrame.observe
 _RESULT = StructType([StructField("written", BinaryType(), False)])
 Results = list[WriterCommitMessage | None]
+NativeResults = Callable[[DataFrame, Table, WriteRequest], list[TaskWrites] | None]
 
 
 def runner_for(frame: DataFrame, table: Table) -> SparkRunner:
@@ -52,6 +53,7 @@ def write_table(
     overwrite: bool = False,
     replaced: Mapping[str, object] | str | Predicate | None = None,
     shuffles: bool = True,
+    native: NativeResults | None = None,
 ) -> Snapshot | None:
     """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
 
@@ -64,6 +66,8 @@ def write_table(
         overwrite: True if the rows replace rows of the table.
         replaced: the partitions to replace, as for `PaimonWriter`.
         shuffles: False: the rows stay in the tasks of the DataFrame; True: the rows of a bucket go to one task.
+        native: writes the rows without Python workers, and returns the results of the tasks; it returns `None` if
+            Python workers must write the rows. `None`: Python workers always write them.
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
@@ -73,6 +77,9 @@ def write_table(
         return _write_rows(few, writer, runner_for(frame, table))
     shuffled, single = _distributed(frame, table) if shuffles else (frame, False)
     writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
+    results = native(shuffled, table, request) if native is not None and is_classic(frame.sparkSession) else None
+    if results is not None:
+        return writer.publish(list(results), runner_for(frame, table))
     return _write_frame(shuffled, writer, table)
 
 

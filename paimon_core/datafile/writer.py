@@ -126,7 +126,7 @@ class DataFileWriter:
 
     def _start(self) -> "_OpenFile":
         spec = self._spec
-        name = f"{spec.prefix}{self._store.new_name()}-0{_extension(self._store, spec)}"
+        name = f"{spec.prefix}{self._store.new_name()}-0{extension_of(self._store, spec)}"
         path = join(self._store.bucket_path(self._bucket), name)
         self._paths += [path, path + INDEX_SUFFIX] if spec.indexes else [path]
         return _OpenFile(self._store, path, name, spec)
@@ -144,7 +144,8 @@ class DataFileWriter:
             self._done += writer.close()
 
 
-def _extension(store: FileStore, spec: DataFileSpec) -> str:
+def extension_of(store: FileStore, spec: DataFileSpec) -> str:
+    """Return the extension of the names of new files, with its dot."""
     if spec.format in TEXT_FORMATS:
         suffix = compression_suffix(spec.compression)
         return f".{spec.format}" + (f".{suffix}" if suffix else "")

@@ -20,6 +20,7 @@ from paimon_spark.sql.bridge.endpoints import FormatWriteEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import illegal, unsupported
 from paimon_spark.sql.session_options import NATIVE_WRITES, native_writes
+from paimon_spark.sql.writes.native_writes import native_results
 from paimon_spark.writer import table_to_write
 
 
@@ -49,4 +50,5 @@ class FormatWrites(FormatWriteEndpoint):
         native_writes(frame.sparkSession.conf.get(NATIVE_WRITES, None))  # refuse a value that is not a boolean
         lower = {key.lower(): value for key, value in options.items()}  # as Spark passes them to Python
         request = write_request(lower, frame.schema.names)
-        write_table(frame, table_to_write(request, frame.schema), request, overwrite=overwrite, shuffles=False)
+        table = table_to_write(request, frame.schema)
+        write_table(frame, table, request, overwrite=overwrite, shuffles=False, native=native_results)

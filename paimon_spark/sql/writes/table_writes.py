@@ -23,6 +23,7 @@ from paimon_spark.sql.bridge.conversions import frame_of, java_map
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
+from paimon_spark.sql.writes.native_writes import native_results
 from paimon_spark.sql.writes.replace import replace_rows
 from paimon_spark.writer import table_to_write
 
@@ -75,7 +76,9 @@ class TableWrites:
         if replaced is not None and not predicate_columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
-        write_table(frame, table, request, overwrite=mode != "append", replaced=replaced)
+        write_table(
+            frame, table, request, overwrite=mode != "append", replaced=replaced, native=native_results
+        )
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
