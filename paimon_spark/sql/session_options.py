@@ -30,7 +30,7 @@ MASK_MEMORY = f"{PREFIX}read.mask-memory"
 """The setting that limits the position masks of a scan, with which Spark's own scan reads files with deleted rows."""
 DEFAULT_MASK_MEMORY = 16 << 20
 NATIVE_WRITES = f"{PREFIX}write.native"
-"""The setting that leaves batch writes by path to the Python data source: ``false``."""
+"""The setting that leaves batch writes by path to the Python data source, and files to Python workers: ``false``."""
 _OF_SESSIONS = (NATIVE_READS, MASK_MEMORY, NATIVE_WRITES)
 """Settings of the whole session, not of a table."""
 _TABLE_PARTS = 3  # catalog, database, table
@@ -70,7 +70,7 @@ def native_reads(text: str | None) -> bool:
 
 
 def native_writes(text: str | None) -> bool:
-    """Return True if a value of `NATIVE_WRITES` allows writes without the data source. `None`: not set, allows them.
+    """Return True if a value of `NATIVE_WRITES` allows writes without Python workers. `None`: not set, allows them.
 
     Raises InvalidInputError for a value that is not true or false.
     """

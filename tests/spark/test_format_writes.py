@@ -14,6 +14,7 @@ from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
 from paimon_spark import frame_write
 from paimon_spark.sql.session_options import NATIVE_WRITES
+from paimon_spark.sql.writes import format_writes
 from tests.spark.conftest import MODE
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(MODE == "connect", reason="Connect has no JVM to call")]
@@ -133,6 +134,7 @@ def test_driver_writes_rows_of_a_list(spark, warehouse, monkeypatch):
 
     path = f"{warehouse}/db.db/t"
     monkeypatch.setattr(frame_write, "run_tasks", fail)
+    monkeypatch.setattr(format_writes, "native_results", fail)
     frame = spark.createDataFrame([(i, f"name {i}") for i in range(1000)], "id int, name string")
     save(frame, path)
     save(frame.where("id < 3").select("id"), path)

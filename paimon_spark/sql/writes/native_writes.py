@@ -54,7 +54,8 @@ def native_results(frame: DataFrame, table: Table, request: WriteRequest) -> lis
     the errors of the Spark query.
     """
     session = frame.sparkSession
-    if not native_writes(session.conf.get(NATIVE_WRITES, None)) or not _LOCAL.fullmatch(session.sparkContext.master):
+    allowed = native_writes(session.conf.get(NATIVE_WRITES, None))
+    if not allowed or not _LOCAL.fullmatch(session.sparkContext.master or ""):
         return None
     plan = _encoder_plan(table, request)
     rows = None if plan is None else _rows_of_table(frame, table)

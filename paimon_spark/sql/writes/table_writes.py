@@ -76,9 +76,7 @@ class TableWrites:
         if replaced is not None and not predicate_columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
-        write_table(
-            frame, table, request, overwrite=mode != "append", replaced=replaced, native=native_results
-        )
+        write_table(frame, table, request, overwrite=mode != "append", replaced=replaced, native=native_results)
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""

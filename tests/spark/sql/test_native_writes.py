@@ -40,12 +40,14 @@ EXPRESSIONS = """
     | concat(repeat('x', 15), decode(unhex('ED9FBF'), 'UTF-8'), 'z') AS before_surrogates
     | CAST(CAST(id AS STRING) AS BINARY) AS binary | unhex('FF00') AS bytes
     | CAST(id - 5 AS DECIMAL(5, 2)) AS decimal_5 | CAST(id - 5 AS DECIMAL(18, 4)) AS decimal_18
-    | CAST(id - 5 AS DECIMAL(38, 10)) AS decimal_38 | CAST('-1234567890123456789012345678.9' AS DECIMAL(38, 9)) AS digits
+    | CAST(id - 5 AS DECIMAL(38, 10)) AS decimal_38
+    | CAST('-1234567890123456789012345678.9' AS DECIMAL(38, 9)) AS digits
     | DATE'0001-01-01' AS first_day | date_add(DATE'1582-10-10', INT(id)) AS calendar | make_date(-100, 1, 1) AS bc
     | date_add(DATE'9999-12-31', 400) AS far_day | TIMESTAMP'0001-01-01 00:00:00' AS first_instant
     | TIMESTAMP_NTZ'1500-03-01 10:11:12.123456' AS old_time | timestamp_micros(id * 1000003) AS instant
     | TIMESTAMP_NTZ'9999-12-31 23:59:59.999999' AS last_time
-    | named_struct('a', id, 'b', IF(id % 2 = 0, 'x', NULL)) AS row | array(id, NULL) AS list | map(STRING(id), id) AS map
+    | named_struct('a', id, 'b', IF(id % 2 = 0, 'x', NULL)) AS row | array(id, NULL) AS list
+    | map(STRING(id), id) AS map
     | CASE id % 3 WHEN 0 THEN array() WHEN 1 THEN NULL ELSE array(named_struct('q', map('a', array(1.5D)))) END AS deep
     | IF(id = 2, NULL, named_struct('n', named_struct('z', CAST(NULL AS INT)))) AS rows | 'x' AS `a.b c``d`
 """
@@ -162,8 +164,11 @@ def test_files_of_each_type_are_those_of_the_engine(spark, tmp_path, python_work
 def test_statistics_in_each_mode_are_those_of_the_engine(spark, tmp_path, python_workers, options):
     frame = rows(spark, 0, 11, *EXPRESSIONS.split("|"))
     same_files(spark, tmp_path, python_workers, frame, **options)
-    names = [{file.name.partition("-")[0] + "".join(file.suffixes) for file in parquet_files(tmp_path / engine)} for engine in ("spark", "engine")]
-    assert names[0] == names[1]
+    native, engine = (
+        {file.name.partition("-")[0] + "".join(file.suffixes) for file in parquet_files(tmp_path / encoder)}
+        for encoder in ("spark", "engine")
+    )
+    assert native == engine
 
 
 def test_columns_are_matched_checked_and_completed(spark, tmp_path, python_workers):
@@ -176,7 +181,10 @@ def test_columns_are_matched_checked_and_completed(spark, tmp_path, python_worke
     ("column", "message"),
     [
         ("CAST(NULLIF(id, 7) AS BIGINT) AS id", "cannot write NULL to column 'id', which is NOT NULL"),
-        ("id | repeat('ä', INT(id)) AS v", "column 'v', row 4: 'ääää' cannot be stored as VARCHAR\\(3\\): it has 4 char"),
+        (
+            "id | repeat('ä', INT(id)) AS v",
+            "column 'v', row 4: 'ääää' cannot be stored as VARCHAR\\(3\\): it has 4",
+        ),
         ("id | CAST(repeat('a', INT(id)) AS BINARY) AS b", "column 'b', row 3: .* it has 3 bytes"),
     ],
 )

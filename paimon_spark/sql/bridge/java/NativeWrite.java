@@ -1,7 +1,6 @@
 package paimon.python;
 
 import java.io.IOException;
-import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.SparkContext;
@@ -59,6 +58,7 @@ public class NativeWrite extends AbstractFunction0 {
     ParquetOptions options = new ParquetOptions((scala.collection.immutable.Map) Map$.MODULE$.empty(), conf);
     ParquetUtils.prepareWrite(conf, job, rows.schema(), options);
     job.getConfiguration().set("parquet.compression.codec.zstd.level", text(plan, "level"));
+    job.getConfiguration().unset("parquet.crypto.factory.class");  // other engines have no keys of this session
     NativeWriteTask task = new NativeWriteTask(new SerializableConfiguration(job.getConfiguration()), plan, footer);
     NativeWrite write = new NativeWrite(session.sparkContext(), rows.queryExecution(), task);
     return (String) SQLExecution.withNewExecutionId(rows.queryExecution(), Option.apply("paimon write"), write);

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -29,6 +30,7 @@ import org.apache.parquet.io.OutputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
 import org.apache.spark.util.SerializableConfiguration;
@@ -68,14 +70,14 @@ class NativeEncoder extends ParquetWriter.Builder {
   }
 }
 
-/** A column of a table: what its values must satisfy, and what the metadata of a file stores of them. */
+/** The checks and the statistics of a column: see the class ColumnPlan of the engine. */
 class NativeColumn {
   final boolean required;
   /** The most characters of a text; 0: no limit. */
   final int characters;
   /** The most bytes of a binary value; 0: no limit. */
   final int bytes;
-  /** float, double, text, nested or other. */
+  /** float, double, nested or other. */
   final String kind;
   /** True if the metadata of a file has the smallest and the largest value. */
   final boolean bounded;
@@ -109,7 +111,7 @@ class NativeColumn {
   }
 }
 
-/** A file of a task: its encoder, and what it has counted. */
+/** A file of a task: its encoder, the number of NULLs of each column, and the columns with NaN. */
 class NativeFile {
   final Path path;
   final ParquetWriter encoder;
@@ -133,7 +135,10 @@ class NativeFile {
  * each row is committed once.
  */
 class NativeWriteTask extends AbstractFunction2 implements Serializable {
-  private static final int ROWS_BETWEEN_CHECKS = 1000;
+  /** The most rows, and the most bytes of rows, between two checks of the size of a file. */
+  private static final int CHECKED_ROWS = 1000;
+
+  private static final long CHECKED_BYTES = 4 << 20;
 
   private final SerializableConfiguration configuration;
   private final String plan;
@@ -198,7 +203,8 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private String write(TaskContext context, Iterator rows) {
     long size = ((Number) parsed.get("size")).longValue();
     long most = ((Number) parsed.get("rows")).longValue();
-    long untilCheck = ROWS_BETWEEN_CHECKS;
+    long uncheckedRows = 0;
+    long uncheckedBytes = 0;
     while (rows.hasNext()) {
       InternalRow row = (InternalRow) rows.next();
       try {
@@ -211,9 +217,13 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
         }
         open.encoder.write(row);
         open.rows++;
-        untilCheck--;
-        if (untilCheck == 0 || open.rows >= most) {
-          untilCheck = ROWS_BETWEEN_CHECKS;
+        uncheckedRows++;
+        if (row instanceof UnsafeRow) {
+          uncheckedBytes += ((UnsafeRow) row).getSizeInBytes();
+        }
+        if (uncheckedRows >= CHECKED_ROWS || uncheckedBytes >= CHECKED_BYTES || open.rows >= most) {
+          uncheckedRows = 0;
+          uncheckedBytes = 0;
           context.killTaskIfInterrupted();
           if (open.rows >= most || open.encoder.getDataSize() >= size) {
             finish(context);
@@ -233,7 +243,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     }
   }
 
-  /** Count what the statistics of the encoder lack. Return the reason if the table cannot hold the row, else null. */
+  /** Count NULLs and find NaN. Return the reason if the table cannot hold the row, else null. */
   private String check(InternalRow row) {
     for (int i = 0; i < checked.length; i++) {
       int n = checked[i];
@@ -264,11 +274,14 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   }
 
   private NativeFile newFile() throws IOException {
-    Path directory = Paths.get((String) parsed.get("directory"));
+    Path directory;
     try {
+      directory = Paths.get((String) parsed.get("directory"));
       Files.createDirectory(directory);
     } catch (FileAlreadyExistsException exists) {
-      // another task has created it
+      directory = Paths.get((String) parsed.get("directory"));
+    } catch (InvalidPathException error) {
+      throw new IOException(error);  // Java lacks the characters of the path in this locale
     }
     String name = parsed.get("prefix") + UUID.randomUUID().toString().substring(19) + parsed.get("suffix");
     Path path = directory.resolve(name);
