@@ -71,7 +71,7 @@ class EncodedColumn:
     Args:
         null_count: the number of NULLs.
         low: the smallest value in Parquet's plain encoding; `None`: unknown, or the column has NaN.
-        high: the largest value, like `low`. A bound may be cut at a character after `ColumnPlan.kept` bytes.
+        high: the largest value, like `low`. A bound may be cut at a character after `ColumnPlan.bound_bytes`.
     """
 
     null_count: int
@@ -99,7 +99,7 @@ class ColumnPlan:
         bytes: the most bytes of a binary value; 0: no limit.
         kind: ``nested``, ``float``, ``double``, or ``other``.
         bounded: True if the metadata of a file has the bounds of the column.
-        kept: the most bytes that the metadata needs of a bound; 0: all.
+        bound_bytes: the most bytes that the metadata needs of a bound; 0: all.
         leaf: the index of the stored column; of the first one, if the column is nested.
         dictionary: False if a dictionary would make other engines skip rows.
     """
@@ -109,7 +109,7 @@ class ColumnPlan:
     bytes: int
     kind: str
     bounded: bool
-    kept: int
+    bound_bytes: int
     leaf: int
     dictionary: bool
 
@@ -274,7 +274,7 @@ def _column_plan(field: DataField, mode: StatsMode, leaf: int) -> ColumnPlan:
         bytes=length if root in BINARY_ROOTS else 0,
         kind=root.lower() if root in ("nested", "FLOAT", "DOUBLE") else "other",
         bounded=mode.kind in ("truncate", "full") and has_bounds(t),
-        kept=_CHARACTER_BYTES * (mode.length + 1) if is_text and mode.kind == "truncate" else 0,
+        bound_bytes=_CHARACTER_BYTES * (mode.length + 1) if is_text and mode.kind == "truncate" else 0,
         leaf=leaf,
         dictionary=not _is_long_decimal(t),
     )

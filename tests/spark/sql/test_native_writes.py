@@ -1,4 +1,4 @@
-"""Appends that Spark's own Parquet encoder writes: the files, metadata and errors are those of the engine's writer."""
+"""Appends that Spark's own Parquet encoder writes: files, metadata and errors equal the results of Python workers."""
 
 import os
 import signal

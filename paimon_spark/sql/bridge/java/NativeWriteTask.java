@@ -82,7 +82,7 @@ class NativeColumn {
   /** True if the metadata of a file has the smallest and the largest value. */
   final boolean bounded;
   /** The most bytes of a bound that the driver needs; 0: all. */
-  final int kept;
+  final int boundBytes;
   /** The index of the stored column, if the column is not nested. */
   final int leaf;
 
@@ -92,7 +92,7 @@ class NativeColumn {
     bytes = ((Number) column.get("bytes")).intValue();
     kind = (String) column.get("kind");
     bounded = ((Boolean) column.get("bounded")).booleanValue();
-    kept = ((Number) column.get("kept")).intValue();
+    boundBytes = ((Number) column.get("bound_bytes")).intValue();
     leaf = ((Number) column.get("leaf")).intValue();
   }
 
@@ -347,22 +347,22 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
       if (!merged.hasNonNullValue()) {
         throw new IOException("the encoder has no bounds of stored column " + column.leaf);
       }
-      found.add(kept(column, merged.getMinBytes()));
-      found.add(kept(column, merged.getMaxBytes()));
+      found.add(bound(column, merged.getMinBytes()));
+      found.add(bound(column, merged.getMaxBytes()));
     }
     return found;
   }
 
   /** A bound in Base64, cut between two characters if it is longer than the driver needs. */
-  private static String kept(NativeColumn column, byte[] bound) {
-    int length = bound.length;
-    if (column.kept > 0 && length > column.kept) {
-      length = column.kept;
-      while ((bound[length] & 0xC0) == 0x80) {
+  private static String bound(NativeColumn column, byte[] value) {
+    int length = value.length;
+    if (column.boundBytes > 0 && length > column.boundBytes) {
+      length = column.boundBytes;
+      while ((value[length] & 0xC0) == 0x80) {
         length--;
       }
     }
-    return Base64.getEncoder().encodeToString(Arrays.copyOf(bound, length));
+    return Base64.getEncoder().encodeToString(Arrays.copyOf(value, length));
   }
 
   /** Delete all files of the task. */
