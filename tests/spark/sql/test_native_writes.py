@@ -177,6 +177,7 @@ def test_columns_are_matched_checked_and_completed(spark, tmp_path, python_worke
     same_files(spark, tmp_path, python_workers, frame, *columns)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("column", "message"),
     [
@@ -196,6 +197,7 @@ def test_refused_row_has_error_of_engine_and_leaves_no_files(spark, tmp_path, co
     assert Table.open(str(tmp_path / "t")).snapshot() is None
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("columns", "options"),
     [
@@ -217,6 +219,7 @@ def test_other_tables_are_written_by_the_engine(spark, tmp_path, monkeypatch, co
     assert Table.open(str(tmp_path / "t")).to_arrow().num_rows == 11
 
 
+@pytest.mark.more
 def test_default_value_is_written_by_the_engine(spark, tmp_path):
     table = Table.create(
         str(tmp_path / "t"),
@@ -313,7 +316,8 @@ def created_by_sql(sql, columns):
     return dict(row[:2] for row in sql("DESCRIBE TABLE EXTENDED t"))["Location"]
 
 
-@pytest.mark.parametrize("names", ["", pytest.param("(v, id)", marks=pytest.mark.more)])
+@pytest.mark.more
+@pytest.mark.parametrize("names", ["", "(v, id)"])
 def test_statements_write_the_rows_of_python_workers(sql, python_workers, names):
     columns = "id, CAST(id AS STRING)" if not names else "CAST(id AS STRING), id"
     statements = (
