@@ -5,7 +5,21 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import advice, engine, files, indexes, lsm, maintenance, metadata, report, spark, start, streaming, tpch
+from benchmarks import (
+    advice,
+    engine,
+    files,
+    indexes,
+    lsm,
+    maintenance,
+    metadata,
+    report,
+    small_files,
+    spark,
+    start,
+    streaming,
+    tpch,
+)
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -22,6 +36,7 @@ PARTS = {
 THROUGH_SPARK = {
     "start": start.benchmarks,
     "spark": spark.benchmarks,
+    "small_files": small_files.benchmarks,
     "streaming": streaming.benchmarks,
     "sql": tpch.statements,
     "tpch": tpch.benchmarks,

@@ -13,6 +13,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+GENERATED = (
+    "id AS k",
+    "hash(id) AS a",
+    "xxhash64(id) AS b",
+    "xxhash64(id, 1) / 7.0D AS c",
+    "CAST(id % 100 AS INT) AS d",
+    "concat('s', lpad(CAST(id % 100000 AS STRING), 5, '0')) AS s",
+)
+"""The columns of generated rows, as in `benchmarks.rows`."""
+
 
 def session(side, warehouse, jar):
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -137,6 +147,49 @@ class Side:
         else:
             frame.write.format("noop").mode("overwrite").save()
         return rows, time.perf_counter() - start
+
+    def generate(self, command):
+        """Write generated rows from tasks that each have rows of every partition ``p``."""
+        frame = self.spark.range(0, command["rows"], 1, command["tasks"]).selectExpr(*GENERATED)
+        frame = frame.withColumn("p", (frame.k % command["partitions"]).cast("int"))
+        start = time.perf_counter()
+        if "plain" in command:
+            plain = frame.write.mode("overwrite").partitionBy("p").option("compression", "zstd")
+            plain.option("parquet.compression.codec.zstd.level", "1").parquet(command["plain"])
+        else:
+            frame.write.format("paimon").mode("append").save(self.path(command["table"]))
+        return command["rows"], time.perf_counter() - start
+
+    def query(self, command):
+        """Run a query on a table by its path or by its name, or on a directory of Parquet files."""
+        start = time.perf_counter()
+        if "plain" in command:
+            source = f"parquet.`{command['plain']}`"
+        elif command.get("by") == "name":
+            source = f"paimon.default.{command['table']}"
+        else:
+            self.spark.read.format("paimon").load(self.path(command["table"])).createOrReplaceTempView("by_path")
+            source = "by_path"
+        found = self.spark.sql(command["text"].format(source)).collect()
+        return len(found), time.perf_counter() - start
+
+    def compact_files(self, command):
+        """Compact small files, with ``CALL`` or through a table opened by its path; count the files that are left."""
+        table = self.paimon.PaimonTable.forPath(self.spark, self.path(command["table"]))
+        start = time.perf_counter()
+        if command.get("by") == "name":
+            self.spark.sql(f"CALL paimon.sys.compact(table => 'default.{command['table']}')").collect()
+        else:
+            table.compact()
+        return 0, time.perf_counter() - start
+
+    def rewrite(self, command):
+        """Rewrite the rows of Parquet files, with one file in each partition."""
+        frame = self.spark.read.parquet(command["plain"])
+        start = time.perf_counter()
+        frame = frame.repartition(command["tasks"], "p")
+        frame.write.mode("overwrite").partitionBy("p").option("compression", "zstd").parquet(command["plain"] + "-new")
+        return 0, time.perf_counter() - start
 
     def count(self, command):
         """Read into one row."""

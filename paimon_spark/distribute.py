@@ -34,9 +34,9 @@ Run = Callable[[FileStore, Task], CommitMessage]
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 Encode = Callable[[Any], bytes]
-MOST_SPARK_TASKS = (
-    4096  # above this number small tasks share a Spark task, because each Spark task costs some milliseconds
-)
+MOST_SPARK_TASKS = 4096
+_TASKS_PER_SLOT = 4  # small tasks share a Spark task beyond this number, because it costs 50 ms of CPU time to start
+_SPARK_TASK_BYTES = 16 << 20  # tasks of this size in total do not share a Spark task
 _FEW_PARTS = 8  # up to this many parts, driver threads are faster than a Spark job
 
 _GROUP_ROW = StructType([StructField("group", LongType(), False), StructField("tasks", BinaryType(), False)])
@@ -71,7 +71,7 @@ class SparkRunner:
     def parts(self) -> int:
         """The number of tasks that Spark runs at a time, as far as Spark reports it."""
         if self._cores is None:
-            self._cores = _parallelism_of_job(self._spark)
+            self._cores = parallelism(self._spark)
         return self._cores
 
     def run_all(
@@ -116,17 +116,23 @@ class SparkRunner:
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
     ) -> list[TaskResult]:
         """Return the result of every task, in the order of the tasks."""
-        groups = balance([task.size for task in tasks], MOST_SPARK_TASKS)
+        sizes = [task.size for task in tasks]
+        groups = balance(sizes, self._spark_tasks(sizes))
         frame = task_frame(self._spark, store, tasks, groups, run)
-        sizes = [sum(tasks[i].size for i in group) for group in groups]
         check_interrupted()
-        with Job(self._spark, self._name, sizes, progress):
+        with Job(self._spark, self._name, [sum(sizes[i] for i in group) for group in groups], progress):
             rows = frame.collect()
         check_interrupted()
         results = sorted(map(_task_result, rows), key=lambda result: result.number)
         if [result.number for result in results] != list(range(len(tasks))):
             raise RuntimeError(f"Spark returned {len(results)} results for {len(tasks)} tasks of {self._name}")
         return results
+
+    def _spark_tasks(self, sizes: Sequence[int]) -> int:
+        """Return the number of Spark tasks for tasks of these sizes: enough for all slots, each large enough to pay."""
+        if len(sizes) <= _FEW_PARTS:
+            return len(sizes)
+        return min(MOST_SPARK_TASKS, max(_TASKS_PER_SLOT * self.parts, sum(sizes) // _SPARK_TASK_BYTES))
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -37,7 +37,8 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
 
     Numbers have a fixed width. For bytes and lists a few rows are decoded, because a dictionary may hide their length.
     A single row group is not measured if its rows cannot exceed ``max_bytes``, even if each row had the size of the row
-    group. The decoded sizes in the footer are not used: a corrupt one crashes the process inside Arrow.
+    group. Without lists, the size of its columns of bytes is enough, because they store each value at least once. The
+    decoded sizes in the footer are not used: a corrupt one crashes the process inside Arrow.
 
     Args:
         file: the open file.
@@ -50,24 +51,35 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
         bound = group.total_byte_size + _WIDEST * file.metadata.num_columns
         if group.total_byte_size > 0 and bound * group.num_rows <= max_bytes:
             return float(bound)
-    known, measured = _widths(file.metadata, columns)
+    known, measured, flat = _widths(file.metadata, columns)
     if not measured:
         return float(known)
+    if len(groups) == 1 and flat:
+        sizes = [group.column(i).total_uncompressed_size for i in flat]
+        bound = known + sum(sizes) + _WIDEST * len(sizes)
+        if min(sizes) > 0 and bound * group.num_rows <= max_bytes:
+            return float(bound)
     step = -(-len(groups) // _PROBED_GROUPS) or 1
     return known + max((_measured(file, g, measured, max_bytes) for g in groups[::step]), default=0.0)
 
 
-def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the bytes of the plain numbers in a row, and the columns that are not plain numbers."""
-    known, others = 0, dict[str, None]()
+def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str], list[int]]:
+    """Return the bytes of the plain numbers in a row, the other columns, and their leaves.
+
+    No leaves are returned if a column has lists.
+    """
+    known, others, flat = 0, dict[str, None](), list[int]()
+    with_lists = False
     for i, top in _leaves(metadata, columns):
         leaf = metadata.schema.column(i)
         width = _WIDTHS.get(leaf.physical_type)
         if width is None or leaf.max_repetition_level:
             others[top] = None
+            flat.append(i)
+            with_lists = with_lists or leaf.max_repetition_level > 0
         else:
             known += width
-    return known, [*others]
+    return known, [*others], [] if with_lists else flat
 
 
 def _leaves(metadata: Any, columns: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -41,20 +41,48 @@ def leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
         yield path, column
 
 
+class _Output:
+    """The file object to which the buffer writes: it passes bytes on to a sink, or holds them."""
+
+    closed = False
+
+    def __init__(self, sink: Any) -> None:
+        self.sink = sink
+        self.held: bytearray | None = None
+        """The bytes that are held; `None`: bytes are passed on."""
+
+    def write(self, data: Any, /) -> int:
+        """Append bytes and return their number."""
+        if self.held is None:
+            self.sink.write(data)
+        else:
+            self.held += data
+        return len(data)
+
+    def tell(self) -> int:
+        """Return how many bytes the encoder has written."""
+        return int(self.sink.tell()) + len(self.held or b"")
+
+    def flush(self) -> None:
+        """Do nothing: the owner of the sink flushes it."""
+
+    def close(self) -> None:
+        """Do nothing: the owner of the sink closes it."""
+
+
 class BoundsSink:
     """A sink for the encoder that passes bytes on and corrects the footer of a file with NaN.
 
-    The encoder writes to `buffered`, because each call from Arrow into Python waits for the interpreter's lock.
+    The encoder writes to `buffered`, because each call from Arrow into Python waits for the interpreter's lock. No
+    reference leads from the buffer back to this object: in a cycle, buffers would stay in memory until garbage is
+    collected, and a new buffer takes longer to allocate than a small file to encode.
 
     Memory: the buffer, and a few integers for each row group with NaN. While a file with NaN is closed, also its page
     indexes and its footer.
     """
 
-    closed = False
-
     def __init__(self, sink: Any, schema: pa.Schema) -> None:
-        self._sink = sink
-        self._held: bytearray | None = None
+        self._output = _Output(sink)
         self._first_leaves: dict[int, int] = {}  # position of a column with floats -> number of its first stored column
         leaves = 0
         for i, field in enumerate(schema):
@@ -63,25 +91,7 @@ class BoundsSink:
             leaves += _leaf_count(field.type)
         self._rows = 0
         self._with_nan: list[tuple[int, int, int]] = []  # stored column, first row, end row (exclusive)
-        self.buffered = pa.BufferedOutputStream(pa.PythonFile(self, "w"), _BUFFER_BYTES)
-
-    def write(self, data: Any, /) -> int:
-        """Append bytes and return their number."""
-        if self._held is None:
-            self._sink.write(data)
-        else:
-            self._held += data
-        return len(data)
-
-    def tell(self) -> int:
-        """Return how many bytes the encoder has written."""
-        return int(self._sink.tell()) + len(self._held or b"")
-
-    def flush(self) -> None:
-        """Do nothing: the owner of the sink flushes it."""
-
-    def close(self) -> None:
-        """Do nothing: the owner of the sink closes it."""
+        self.buffered = pa.BufferedOutputStream(pa.PythonFile(self._output, "w"), _BUFFER_BYTES)
 
     def note(self, rows: pa.Table, group_rows: int) -> None:
         """Record which row groups hold NaN when ``rows`` are written next, in row groups of ``group_rows`` rows."""
@@ -102,13 +112,13 @@ class BoundsSink:
             self.buffered.flush()
             return
         self.buffered.flush()
-        held = self._held = bytearray()
+        held = self._output.held = bytearray()
         encoder.close()
         self.buffered.flush()
-        self._held = None
+        self._output.held = None
         start = len(held) - _TAIL - int.from_bytes(held[-_TAIL:-4], "little")
         footer = self._corrected(bytes(held[start:-_TAIL]))
-        self._sink.write(b"".join((held[:start], footer, len(footer).to_bytes(4, "little"), held[-4:])))
+        self._output.sink.write(b"".join((held[:start], footer, len(footer).to_bytes(4, "little"), held[-4:])))
 
     def _corrected(self, encoded: bytes) -> bytes:
         """Return the footer without bounds and column indexes of the column chunks that hold NaN."""

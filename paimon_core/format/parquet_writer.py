@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,33 @@ _VARIANT = ("value", "metadata")
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # for ids of elements, keys and values, which the schema does not number
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The stored columns of a file.
+
+    Args:
+        stored: the columns with the types that the encoder needs.
+        int96: True if the encoder writes timestamps as INT96.
+        leaves: the number of stored columns.
+        may_have_dictionary: the paths of the stored columns that may have a dictionary.
+    """
+
+    stored: pa.Schema
+    int96: bool
+    leaves: int
+    may_have_dictionary: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _layout(fields: tuple[DataField, ...]) -> _Layout:
+    """Return the layout of a file with these columns; it costs as much as to encode a small file."""
+    int96 = any(_has_nanos(f.type) for f in fields)
+    stored = pa.schema([_stored_field(f, int96) for f in fields])
+    leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
+    allowed = tuple(path for path, t in leaves if _may_have_dictionary(t))
+    return _Layout(stored, int96, len(leaves), allowed)
+
+
 class ParquetFileWriter(FormatWriter):
     """A writer of a Parquet file. It writes a row group when enough rows are in memory."""
 
@@ -55,14 +84,14 @@ class ParquetFileWriter(FormatWriter):
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> None:
         self._schema = arrow_schema(fields)
+        layout = _layout(tuple(fields))
         codec = parquet_codec(options.get("parquet.compression", compression))
-        self._int96 = any(_has_nanos(f.type) for f in fields)
-        self._stored = pa.schema([_stored_field(f, self._int96) for f in fields])
+        self._stored = layout.stored
         self._encoder_options: dict[str, Any] = {
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
-            "use_deprecated_int96_timestamps": self._int96,
+            "use_deprecated_int96_timestamps": layout.int96,
             "store_decimal_as_integer": True,
             "store_schema": False,
             "write_page_checksum": True,
@@ -70,17 +99,16 @@ class ParquetFileWriter(FormatWriter):
             "data_page_size": _PAGE_BYTES,
         }
         self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
-        leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
         enabled = boolean(options.get("parquet.enable.dictionary", "true"))
-        self._allowed = [path for path, t in leaves if enabled and _may_have_dictionary(t)]
+        self._allowed = list(layout.may_have_dictionary) if enabled else []
         self._dictionaries: set[str] = set()  # paths
         self._writer: Any = None  # opened with the first rows, which decide the encodings
         self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
         self._encoded = sink if self._bounds is None else self._bounds.buffered
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(leaves)))
+        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * layout.leaves))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
@@ -123,7 +151,8 @@ class ParquetFileWriter(FormatWriter):
             writer.close()
         else:
             self._bounds.finish(writer)
-        self._writer = None  # frees the encoder's memory before this object is garbage-collected
+        # frees the memory of the encoder and of its buffer before this object is garbage-collected
+        self._writer = self._bounds = self._encoded = None
 
     def _is_full(self) -> bool:
         """Return True if the rows in memory are enough for a row group."""
@@ -214,10 +243,12 @@ def _mostly_distinct(rows: pa.Table) -> set[str]:
 
     A dictionary of such values costs more time than the rest of the encoding and makes the file larger.
     """
-    if rows.num_rows < _SAMPLES * _SAMPLE_ROWS:
+    if rows.num_rows < _SAMPLE_ROWS:
         return set()
-    step = rows.num_rows // _SAMPLES
-    sample = pa.concat_tables([rows.slice(i * step, _SAMPLE_ROWS) for i in range(_SAMPLES)])
+    sample = rows
+    if rows.num_rows > _SAMPLES * _SAMPLE_ROWS:
+        step = rows.num_rows // _SAMPLES
+        sample = pa.concat_tables([rows.slice(i * step, _SAMPLE_ROWS) for i in range(_SAMPLES)])
     leaves = [(path, leaf) for path, leaf in _stored_leaves(sample) if len(leaf) >= _SAMPLE_ROWS]
     return {path for path, leaf in leaves if _distinct(leaf) >= _MOSTLY_DISTINCT * len(leaf)}
 

@@ -20,8 +20,10 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.combine import gathered
 from paimon_core.types.datatype import DataField
 
+_WRITTEN_BYTES = 4 << 20  # of Arrow memory: the fixed cost of each write is higher than the cost of a small file
 _NO_VECTORS: Mapping[str, DeletionVector] = MappingProxyType({})
 
 
@@ -102,7 +104,7 @@ def write_rows(
     """
     writer = DataFileWriter(store, bucket, spec, first_sequence)
     try:
-        for part in rows:
+        for part in gathered(rows, _WRITTEN_BYTES):
             writer.write(part)
         written = writer.close()
         row_count = sum(f.row_count for f in written)

@@ -1,6 +1,5 @@
 """The writer of one bucket of an append table: rows go to rolling files in order of arrival."""
 
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.external_merge import SpilledRun
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.combine import gathered
 from paimon_core.write.append_compactor import Concatenated, InlineAppend
 from paimon_core.write.bucket_state import BucketState
 from paimon_core.write.spill import SpillSpace
@@ -142,7 +142,8 @@ class AppendWriter:
     def _write_out(self) -> None:
         """Write all spilled and buffered rows to the files, in order of arrival."""
         if self._spilled is not None:
-            for rows in _gathered(self._spilled(1)):
+            batches = (pa.Table.from_batches([batch]) for batch in self._spilled(1))
+            for rows in gathered(batches, ROW_GROUP_BYTES):
                 self._files.write(rows)
             self._forget_spilled()
         if self._buffer:
@@ -204,17 +205,3 @@ class AppendWriter:
         if self._encoder is not None:
             self._encoder.shutdown()
             self._encoder = None
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows in tables of about `ROW_GROUP_BYTES`."""
-    gathered: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        gathered.append(batch)
-        size += batch.nbytes
-        if size >= ROW_GROUP_BYTES:
-            yield pa.Table.from_batches(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield pa.Table.from_batches(gathered)

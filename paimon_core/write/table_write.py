@@ -23,6 +23,7 @@ from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
+from paimon_core.types.sorted_values import run_starts
 from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
@@ -231,8 +232,11 @@ class TableWrite:
         if (group[0] == group).all():
             order, present, starts = None, group[:1], np.zeros(1, np.int64)
         else:
-            order = np.argsort(group, kind="stable")
-            present, starts = np.unique(group[order], return_index=True)
+            narrow = group.astype(np.uint16) if group.max() < 1 << 16 else group  # numpy sorts these in linear time
+            order = np.argsort(narrow, kind="stable")
+            in_order = group[order]
+            starts = np.flatnonzero(run_starts(in_order))
+            present = in_order[starts]
         targets = [BucketRef(batch.partitions[code // span], code % span + lowest) for code in present.tolist()]
         self._restore.load(targets)
         for target, start, end in zip(targets, starts, [*starts[1:], len(group)], strict=True):

@@ -297,6 +297,16 @@ def test_balance_puts_large_tasks_first_in_even_groups():
     assert balance([10, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4]]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "groups"),
+    [([], 0), ([1] * 8, 8), ([1] * 200, 8), ([1 << 20] * 200, 12), ([16 << 20] * 200, 200), ([1 << 30] * 5_000, 4096)],
+)
+def test_small_tasks_share_spark_task(sizes, groups):
+    runner = SparkRunner(None, "test")
+    runner._cores = 2
+    assert len(balance(sizes, runner._spark_tasks(sizes))) == groups
+
+
 def test_job_names_recognise_their_own_files():
     names, others = JobNames("0123456789ab4def"), JobNames("0123456789ab4dee")
     made = {names() for _ in range(100)}

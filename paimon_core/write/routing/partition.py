@@ -18,17 +18,29 @@ def partition_codes(rows: pa.RecordBatch, keys: Sequence[str]) -> tuple[np.ndarr
     if not keys:
         return np.zeros(rows.num_rows, np.int64), [EMPTY_ROW]
     columns = rows.select(list(keys))
-    codes = np.zeros(rows.num_rows, np.int64)
-    for column in columns.columns:
+    codes = _codes(columns.column(0))
+    for column in columns.columns[1:]:
         column_codes = _codes(column)
-        _, codes = np.unique(codes * (int(column_codes.max(initial=0)) + 1) + column_codes, return_inverse=True)
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        codes = _ranks(codes * (int(column_codes.max(initial=0)) + 1) + column_codes)
+    first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    first[codes[::-1]] = np.arange(rows.num_rows - 1, -1, -1)  # of equal codes, the last one assigns its row
     encoded = encode(columns.take(pa.array(first))).serialized()
-    return codes.astype(np.int64), [encoded[i].as_py() for i in range(len(encoded))]
+    return codes, [encoded[i].as_py() for i in range(len(encoded))]
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank (int64) of each value among the distinct values, without sorting all values."""
+    encoded = pc.dictionary_encode(pa.array(values))
+    ranks = np.empty(len(encoded.dictionary), np.int64)
+    ranks[np.argsort(encoded.dictionary.to_numpy())] = np.arange(len(ranks))
+    return np.asarray(ranks[encoded.indices.to_numpy()])
 
 
 def _codes(column: pa.Array) -> np.ndarray:
-    """Return a number for each distinct value, including NULL. -0.0 and 0.0 differ, as their bytes do."""
+    """Return a number (int64) for each distinct value, including NULL, from 0 without gaps.
+
+    -0.0 and 0.0 differ, as their bytes do. REQUIRES: a plain array, no dictionary.
+    """
     if pa.types.is_floating(column.type):
         bits = pa.int32() if column.type == pa.float32() else pa.int64()
         column = pa.Array.from_buffers(bits, len(column), column.buffers(), column.null_count, column.offset)

@@ -1,5 +1,6 @@
 """Bounds of Parquet files that hold NaN: Arrow leaves NaN out of them, so other readers would skip its rows."""
 
+import gc
 import io
 import math
 
@@ -125,3 +126,14 @@ def test_zeros_are_within_bounds():
         for _, chunk in chunks(data):
             if chunk.path_in_schema == "c2":
                 assert (str(chunk.statistics.min), str(chunk.statistics.max)) == ("-0.0", "0.0")
+
+
+def test_buffer_of_closed_file_is_freed_without_garbage_collection():
+    gc.collect()
+    gc.disable()
+    try:
+        before = pa.total_allocated_bytes()
+        encode(rows_with(250, 1.0))
+        assert pa.total_allocated_bytes() == before
+    finally:
+        gc.enable()

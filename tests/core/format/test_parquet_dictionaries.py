@@ -47,6 +47,15 @@ def test_columns_of_distinct_values_have_dictionary_only_by_option(tmp_path, opt
     assert pq.read_table(path).equals(_rows())
 
 
+@pytest.mark.parametrize(
+    ("count", "expected"), [(511, set(SCHEMA.names)), (512, {"few", "empty"}), (5_000, {"few", "empty"})]
+)
+def test_small_files_have_no_dictionaries_of_distinct_values(tmp_path, count, expected):
+    path = tmp_path / "f.parquet"
+    assert _write(path, _rows(count)) == expected
+    assert pq.read_table(path).equals(_rows(count))
+
+
 def test_few_rows_and_nested_columns_have_dictionaries(tmp_path):
     assert _write(tmp_path / "few.parquet", _rows(100)) == set(SCHEMA.names)
     nested = _rows().append_column("list", pa.array([[i % 9] for i in range(ROWS)], pa.list_(pa.int64())))
