@@ -265,14 +265,14 @@ def _leaf_count(t: DataType) -> int:
 
 def _column_plan(field: DataField, mode: StatsMode, leaf: int) -> ColumnPlan:
     t = field.type
-    root = t.root if isinstance(t, AtomicType) else "nested"
+    root = t.root if isinstance(t, AtomicType) else "NESTED"
     length = (t.length or 0) if isinstance(t, AtomicType) and t.length != MAX_LENGTH else 0
     is_text = root in TEXT_ROOTS
     return ColumnPlan(
         required=not t.nullable,
         characters=length if is_text else 0,
         bytes=length if root in BINARY_ROOTS else 0,
-        kind=root.lower() if root in ("nested", "FLOAT", "DOUBLE") else "other",
+        kind=root.lower() if root in ("NESTED", "FLOAT", "DOUBLE") else "other",
         bounded=mode.kind in ("truncate", "full") and has_bounds(t),
         bound_bytes=_CHARACTER_BYTES * (mode.length + 1) if is_text and mode.kind == "truncate" else 0,
         leaf=leaf,

@@ -47,7 +47,7 @@ EXPRESSIONS = """
     | TIMESTAMP_NTZ'1500-03-01 10:11:12.123456' AS old_time | timestamp_micros(id * 1000003) AS instant
     | TIMESTAMP_NTZ'9999-12-31 23:59:59.999999' AS last_time
     | named_struct('a', id, 'b', IF(id % 2 = 0, 'x', NULL)) AS row | array(id, NULL) AS list
-    | map(STRING(id), id) AS map
+    | map(STRING(id), named_struct('x', array(id))) AS map
     | CASE id % 3 WHEN 0 THEN array() WHEN 1 THEN NULL ELSE array(named_struct('q', map('a', array(1.5D)))) END AS deep
     | IF(id = 2, NULL, named_struct('n', named_struct('z', CAST(NULL AS INT)))) AS rows | 'x' AS `a.b c``d`
 """

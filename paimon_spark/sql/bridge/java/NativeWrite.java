@@ -59,7 +59,10 @@ public class NativeWrite extends AbstractFunction0 {
     ParquetUtils.prepareWrite(conf, job, rows.schema(), options);
     job.getConfiguration().set("parquet.compression.codec.zstd.level", text(plan, "level"));
     job.getConfiguration().unset("parquet.crypto.factory.class");  // other engines have no keys of this session
-    NativeWriteTask task = new NativeWriteTask(new SerializableConfiguration(job.getConfiguration()), plan, footer);
+    // the encoders of all running tasks share a quarter of the memory of the JVM
+    long share = Runtime.getRuntime().maxMemory() / 4 / Math.max(1, session.sparkContext().defaultParallelism());
+    SerializableConfiguration configuration = new SerializableConfiguration(job.getConfiguration());
+    NativeWriteTask task = new NativeWriteTask(configuration, plan, footer, share);
     NativeWrite write = new NativeWrite(session.sparkContext(), rows.queryExecution(), task);
     return (String) SQLExecution.withNewExecutionId(rows.queryExecution(), Option.apply("paimon write"), write);
   }

@@ -139,10 +139,12 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private static final int CHECKED_ROWS = 1000;
 
   private static final long CHECKED_BYTES = 4 << 20;
+  private static final long LEAST_GROUP_BYTES = 1 << 20;
 
   private final SerializableConfiguration configuration;
   private final String plan;
   private final byte[] footer;
+  private final long memory;
   private transient Map parsed;
   private transient MessageType columns;
   private transient NativeColumn[] all;
@@ -151,7 +153,14 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private transient ArrayList described;
   private transient NativeFile open;
 
-  NativeWriteTask(SerializableConfiguration configuration, String plan, byte[] footer) {
+  /**
+   * @param configuration the settings of the encoder
+   * @param plan the plan of the files, as JSON
+   * @param footer the footer of a file with the columns of the table
+   * @param memory the most bytes of an encoded row group, at least 1 MB
+   */
+  NativeWriteTask(SerializableConfiguration configuration, String plan, byte[] footer, long memory) {
+    this.memory = Math.max(LEAST_GROUP_BYTES, memory);
     this.configuration = configuration;
     this.plan = plan;
     this.footer = footer;
@@ -288,7 +297,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     NativeEncoder builder = new NativeEncoder(new LocalOutputFile(path), columns);
     builder.withConf(configuration.value());
     builder.withCompressionCodec(CompressionCodecName.valueOf((String) parsed.get("codec")));
-    builder.withRowGroupSize(((Number) parsed.get("group")).longValue());
+    builder.withRowGroupSize(Math.min(memory, ((Number) parsed.get("group")).longValue()));
     builder.withRowGroupRowCountLimit(((Number) parsed.get("group_rows")).intValue());
     builder.withPageSize(((Number) parsed.get("page")).intValue());
     builder.withDictionaryPageSize(((Number) parsed.get("dictionary")).intValue());
