@@ -1,5 +1,6 @@
 """Through Spark, local[2]: this project on its pyspark against the Java connector on pyspark 3.5, on the same data."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -126,6 +127,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield path_write(arena, running["ours"])
         yield from path_reads(arena, running["ours"])
         yield from vector_reads(arena, running["ours"])
+        yield from merge_reads(arena, running["ours"])
         yield many_files(arena, running)
         yield large_file(arena, running)
         yield key_range(arena, running)
@@ -277,6 +279,52 @@ def _by_path(
         named = {**ours, "by": "name"}
         contestants = {"ours": partial(worker.timing, **ours), "parquet": partial(worker.timing, **plain)}
         contestants["sql"] = partial(worker.timing, **named)
+        yield race(row, contestants, arena.rounds, patience=120)
+
+
+def merge_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
+    """Read overlapping runs, with masks that the read computes and then with the same masks, and Parquet of the result.
+
+    Each ``first`` read opens the table through a new link: masks of a file belong to its path.
+    """
+    worker.call(do="catalog")
+    count = READ_FACTOR * arena.count
+    table = arena.table("spark_runs", "int", keyed=True, buckets=2)
+    for seed in range(RUNS):
+        table.write(rows.make(count, "int", seed))
+    merged, path = table.to_arrow(), Path(table.path)
+    files = []
+    for number in range(2):
+        files.append(str(arena.warehouse / f"spark-runs-{number}.parquet"))
+        half = -(-merged.num_rows // 2)
+        pq.write_table(merged.slice(number * half, half), files[-1], compression="zstd")
+    links = (path.with_name(f"{path.name}_{number}") for number in itertools.count())
+
+    def first(command: dict[str, Any]) -> Timing:
+        link = next(links)
+        link.symlink_to(path)
+        return worker.timing(**{**command, "table": link.name})
+
+    keys = int(rows.OVERLAP * count)
+    low = keys // 2
+    commands: dict[str, dict[str, Any]] = {
+        "all columns": {"as": "nothing"},
+        "2 columns": {"as": "nothing", "columns": ["k", "c"]},
+        f"{RANGE_SHARE:.0%} of the keys": {
+            "as": "nothing",
+            "where": f"k >= {low} AND k < {low + int(RANGE_SHARE * keys)}",
+        },
+        "one row": {"as": "rows", "where": f"k = {merged['k'][0].as_py()}"},
+        "count": {"as": "number"},
+    }
+    for name, command in commands.items():
+        row = Row(f"Spark: {RUNS} runs by path, {name}", RUNS * count, goals={"parquet": 1.15})
+        ours = {"do": "by_path", "table": path.name, **command}
+        contestants: dict[str, Work] = {
+            "first": partial(first, ours),
+            "ours": partial(worker.timing, **ours),
+            "parquet": partial(worker.timing, do="by_path", files=files, **command),
+        }
         yield race(row, contestants, arena.rounds, patience=120)
 
 

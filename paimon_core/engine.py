@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from paimon_core.datafile.encoded_file import EncodedColumn, EncodedFile, EncoderPlan
     from paimon_core.datafile.file_columns import is_all_null
     from paimon_core.datafile.row_tracking import tracking_fields
-    from paimon_core.deletion.live_rows import live_mask, mask_bytes
+    from paimon_core.deletion.live_rows import live_mask, mask_bytes, packed_mask
     from paimon_core.deletion.vector_files import StoredVector, load_vectors
     from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO, absolute, join
     from paimon_core.fileio.parallel import parallel_map
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
     from paimon_core.read.changed_rows import ChangeRead
     from paimon_core.read.few_matches import MatchLimits, few_matches
+    from paimon_core.read.merge_masks import key_condition, merge_masks, merged_sections, section_digest
     from paimon_core.read.metadata_columns import check_files_known
     from paimon_core.read.newer_rows import newer_rows
     from paimon_core.row.bucket import buckets as bucket_numbers
@@ -191,18 +192,23 @@ __all__ += [
     "first_rows",
     "group_by_bucket",
     "is_all_null",
+    "key_condition",
     "live_entries",
     "live_mask",
     "load_vectors",
     "mask_bytes",
+    "merge_masks",
+    "merged_sections",
     "metadata_fields",
     "newer_rows",
     "pack_tasks",
+    "packed_mask",
     "packing_of_tasks",
     "plan_tasks",
     "project",
     "readable_fields",
     "reads_branches",
+    "section_digest",
     "split_weight",
     "tracking_fields",
 ]
@@ -379,7 +385,7 @@ _NAMES = {
     "paimon_core.datafile.encoded_file": "EncodedColumn EncodedFile EncoderPlan",
     "paimon_core.datafile.file_columns": "is_all_null",
     "paimon_core.datafile.row_tracking": "tracking_fields",
-    "paimon_core.deletion.live_rows": "live_mask mask_bytes",
+    "paimon_core.deletion.live_rows": "live_mask mask_bytes packed_mask",
     "paimon_core.deletion.vector_files": "StoredVector load_vectors",
     "paimon_core.fileio.fileio": "UNKNOWN_MODIFIED FileIO absolute join",
     "paimon_core.fileio.parallel": "parallel_map",
@@ -427,6 +433,7 @@ _NAMES = {
     "paimon_core.procedures.procedure_registry": "PROCEDURES find_procedure",
     "paimon_core.read.changed_rows": "ChangeRead",
     "paimon_core.read.few_matches": "MatchLimits few_matches",
+    "paimon_core.read.merge_masks": "key_condition merge_masks merged_sections section_digest",
     "paimon_core.read.metadata_columns": "check_files_known",
     "paimon_core.read.newer_rows": "newer_rows",
     "paimon_core.row.bucket": "buckets=bucket_numbers",

@@ -4,6 +4,7 @@ An engine that returns stored rows unchanged chooses them by key, sequence and k
 positions of the rows determines the positions that another reader, which reads files one by one, must return.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,9 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.sorted_run import files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import restrict
 from paimon_core.read.sections import ReadFile, file_reader
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
@@ -49,7 +52,46 @@ def merged_sections(store: FileStore, split: DataSplit) -> list[DataSplit]:
     return masked
 
 
-def merge_masks(store: FileStore, section: DataSplit, predicate: Predicate | None = None) -> dict[str, Mask]:
+def key_condition(store: FileStore, predicate: Predicate | None) -> Predicate | None:
+    """Return the condition of a filter on the key, for merges that skip other rows; `None`: no such condition.
+
+    Args:
+        store: a table with a primary key.
+        predicate: a filter, bound to the table's schema; `None`: no filter.
+    """
+    return None if predicate is None else restrict(predicate, set(store.schema.trimmed_primary_keys))
+
+
+def section_digest(store: FileStore, section: DataSplit, condition: Predicate | None = None) -> str:
+    """Return a text that identifies the masks of a section: equal texts mean equal masks.
+
+    The text depends on the files, their deletion vectors and the rules of the merge, not on the snapshot.
+
+    Args:
+        store: the table.
+        section: a split of `merged_sections`.
+        condition: as for `merge_masks`.
+    """
+    traits, order = store.traits, store.traits.merge_order()
+    compared = [store.schema.field(name) for name in (*order.key, *order.sequence_fields)]
+    rules = traits.engine_type.name, order, traits.reads_high_level, store.options.value(IGNORE_DELETE), compared
+    files = [
+        (
+            f.file_name,
+            f.level,
+            f.row_count,
+            f.delete_row_count,
+            f.schema_id,
+            f.min_sequence_number,
+            f.max_sequence_number,
+        )
+        for f in section.files
+    ]
+    vectors = [(vector.path, vector.range) for vector in section.vectors]
+    return hashlib.sha256(repr((rules, section.bucket_ref, files, vectors, condition)).encode()).hexdigest()
+
+
+def merge_masks(store: FileStore, section: DataSplit, condition: Predicate | None = None) -> dict[str, Mask]:
     """Return a mask of the rows of each file, by file name: True for the rows that the merge of the section returns.
 
     The engine of the table merges the key, sequence and kind columns. Memory: the merge of these columns, as
@@ -58,8 +100,8 @@ def merge_masks(store: FileStore, section: DataSplit, predicate: Predicate | Non
     Args:
         store: a table whose merge engine returns stored rows unchanged.
         section: a split of `merged_sections`.
-        predicate: a filter; the masks may be False for rows for which its conditions on the key are not true. `None`:
-            no filter.
+        condition: a condition on key columns; the masks may be False for rows for which it is not true. `None`: no
+            condition.
 
     Raises UnsupportedError for an engine that combines rows, and the errors of `TableRead.to_batches`.
     """
@@ -78,7 +120,7 @@ def merge_masks(store: FileStore, section: DataSplit, predicate: Predicate | Non
             read = file_reader(store, section.bucket_ref, (*fields, position), on_keys, vectors)
             return _counted_from(read, position.name, first)
 
-        for rows in TableRead(store, (), predicate).merged(section.files, reading):
+        for rows in TableRead(store, (), condition).merged(section.files, reading):
             for chunk in rows.column(position.name).chunks:
                 live[chunk.to_numpy()] = True
     return {name: live[start : start + count] for (name, start), count in zip(first.items(), counts, strict=True)}

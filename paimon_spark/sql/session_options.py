@@ -4,13 +4,13 @@ A ``*`` matches any catalog, database or table. Options for a table override opt
 fewer stars override names with more stars. The options of a statement override the options of the session.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core import options as core_options
 from paimon_core.engine import TIME_TRAVEL_OPTIONS
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
-from paimon_core.options.parse import boolean, memory_size
+from paimon_core.options.parse import boolean, memory_size, number
 from paimon_spark.option_names import (
     PROPERTY,
     READ_OPTIONS,
@@ -29,9 +29,13 @@ NATIVE_READS = f"{PREFIX}read.native"
 MASK_MEMORY = f"{PREFIX}read.mask-memory"
 """The setting that limits the position masks of a scan, with which Spark's own scan reads files with deleted rows."""
 DEFAULT_MASK_MEMORY = 16 << 20
+MASK_ROWS = f"{PREFIX}read.mask-rows"
+"""The setting that limits the rows that the driver merges to compute the position masks of a scan."""
+DEFAULT_MASK_ROWS = 50_000_000
+_MOST_ROWS = 2**63 - 1
 NATIVE_WRITES = f"{PREFIX}write.native"
 """The setting that leaves batch writes by path to the Python data source, and files to Python workers: ``false``."""
-_OF_SESSIONS = (NATIVE_READS, MASK_MEMORY, NATIVE_WRITES)
+_OF_SESSIONS = (NATIVE_READS, MASK_MEMORY, MASK_ROWS, NATIVE_WRITES)
 """Settings of the whole session, not of a table."""
 _TABLE_PARTS = 3  # catalog, database, table
 _OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS}
@@ -92,16 +96,25 @@ class ReadSettings:
     """True if scans may be read without Python's tasks."""
     mask_memory: int = DEFAULT_MASK_MEMORY
     """The most bytes of the position masks of a scan."""
+    mask_rows: int = DEFAULT_MASK_ROWS
+    """The most rows that the driver merges to compute the position masks of a scan."""
 
     @classmethod
     def of(cls, settings: Mapping[str, str | None]) -> "ReadSettings":
         """Return the settings of a session. Raises InvalidInputError for a value that cannot be parsed."""
-        text = settings.get(MASK_MEMORY)
-        try:
-            size = DEFAULT_MASK_MEMORY if text is None else memory_size(text)
-        except ValueError as error:
-            raise InvalidInputError(f"setting {MASK_MEMORY!r} is {text!r}: it {error}") from None
-        return cls(native_reads(settings.get(NATIVE_READS)), size)
+        return cls(
+            native_reads(settings.get(NATIVE_READS)),
+            _parsed(settings, MASK_MEMORY, memory_size, DEFAULT_MASK_MEMORY),
+            _parsed(settings, MASK_ROWS, number(0, _MOST_ROWS), DEFAULT_MASK_ROWS),
+        )
+
+
+def _parsed(settings: Mapping[str, str | None], name: str, parse: Callable[[str], int], default: int) -> int:
+    text = settings.get(name)
+    try:
+        return default if text is None else parse(text)
+    except ValueError as error:
+        raise InvalidInputError(f"setting {name!r} is {text!r}: it {error}") from None
 
 
 def check_read_options(options: Mapping[str, str]) -> None:

@@ -65,6 +65,15 @@ def test_benchmark_of_deleted_rows_reads_the_other_rows(contest):
 
 
 @pytest.mark.more
+def test_benchmark_of_runs_reads_the_merged_rows(contest):
+    for row in range_rows.merge_reads(contest[0], contest[1]["ours"]):
+        counts = {timing.rows for timings in row.timings.values() for timing in timings}
+        assert len(counts) == 1
+        if row.name.endswith("count"):
+            assert 0 < counts.pop() < range_rows.RUNS * range_rows.READ_FACTOR * 500
+
+
+@pytest.mark.more
 def test_path_write_benchmark_writes_rows_of_parquet(contest):
     row = range_rows.path_write(contest[0], contest[1]["ours"])
     assert row.timings["ours"][0].rows == row.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500

@@ -1,30 +1,48 @@
-"""Position masks: Spark's own Parquet scan reads files with deletion vectors, and a filter drops the deleted rows.
+"""Position masks: Spark's own Parquet scan reads all rows of the files, and a filter drops rows by their positions.
 
+A mask leaves out the rows that a deletion vector deletes, or the rows that a merge of files supersedes or deletes.
 Spark's reader of Parquet returns the position of each row in its file. An optimizer rule adds this column to the scan,
 and a filter that tests one bit for each row: see ``PositionMask.java``.
 """
 
+import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.sql.types import IntegerType, LongType, StructType
 
-from paimon_core import Plan
-from paimon_core.engine import FileStore, StoredVector, live_mask, load_vectors, mask_bytes, parallel_map
+from paimon_core import DataSplit, Plan
+from paimon_core.engine import (
+    FileStore,
+    Predicate,
+    StoredVector,
+    live_mask,
+    load_vectors,
+    mask_bytes,
+    merge_masks,
+    merged_sections,
+    packed_mask,
+    parallel_map,
+    section_digest,
+)
+from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_spark.sql.reads.native import uri_of
-from paimon_spark.sql.session_options import MASK_MEMORY
+from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS
 
 POSITION = "_tmp_metadata_row_index"
 """The column in which Spark's reader of Parquet returns the position of a row."""
 FILE = "__paimon_masked_file"
 """The column with the index of the file's mask; `UNMASKED`: all rows of the file are returned."""
 UNMASKED = -1
+MERGE_THREADS = max(2, os.cpu_count() or 1)
+"""The most sections that the driver merges at a time. Each merge holds up to 64 MiB of rows."""
 
 
 @dataclass(frozen=True)
-class FileMask:
-    """The mask of a file, before it is read."""
+class VectorMask:
+    """The mask of a file with a deletion vector, before the vector is read."""
 
     uri: str
     """The path of the file for Spark's JVM."""
@@ -39,16 +57,73 @@ class FileMask:
         return f"{self.vector.path} {stored.data_file} {stored.offset} {stored.length} {self.rows}"
 
 
-def masks_of(store: FileStore, plan: Plan) -> Sequence[FileMask]:
-    """Return the masks of the files of a plan that have deletion vectors, each file once."""
+@dataclass(frozen=True)
+class MergeMask:
+    """The mask of a file that is merged with other files, before the merge."""
+
+    uri: str
+    """The path of the file for Spark's JVM."""
+    section: DataSplit
+    """The files that are merged."""
+    digest: str
+    """A text that identifies the masks of the section."""
+    name: str
+    """The name of the file."""
+    rows: int
+    """The number of rows of the file."""
+    condition: Predicate | None = None
+    """A condition on the key; the mask may leave out rows for which it is not true. `None`: no condition."""
+
+    @property
+    def key(self) -> str:
+        """A text that identifies the mask, for the cache of masks."""
+        return f"{self.uri} {self.digest}"
+
+
+FileMask: TypeAlias = VectorMask | MergeMask
+
+
+def masks_of(store: FileStore, plan: Plan, condition: Predicate | None = None) -> Sequence[FileMask]:
+    """Return the masks of the files of a plan that are merged or have deletion vectors, each file once.
+
+    Args:
+        store: the table.
+        plan: the plan.
+        condition: a condition on the key; merges may skip rows for which it is not true. `None`: no condition.
+    """
     masks: dict[str, FileMask] = {}
     for split in plan.splits:
-        vectors = {vector.data_file: vector for vector in split.vectors}
-        for file in split.files:
+        for section in merged_sections(store, split):
+            digest = section_digest(store, section, condition)
+            for file in section.files:
+                uri = uri_of(store.file_path(split.bucket_ref, file))
+                masks[uri] = MergeMask(uri, section, digest, file.file_name, file.row_count, condition)
+        vectors = {vector.data_file: vector for vector in split.vectors if split.raw_convertible}
+        for file in split.files if vectors else ():
             if file.file_name in vectors:
                 uri = uri_of(store.file_path(split.bucket_ref, file))
-                masks[uri] = FileMask(uri, vectors[file.file_name], file.row_count)
+                masks[uri] = VectorMask(uri, vectors[file.file_name], file.row_count)
     return list(masks.values())
+
+
+def unsuitable_merge(store: FileStore, plan: Plan, most_rows: int) -> str | None:
+    """Return the reason why the merges of a plan have no masks, in a few words; `None`: they have masks.
+
+    Args:
+        store: the table.
+        plan: a plan with files that are merged.
+        most_rows: the most rows that the driver merges.
+    """
+    traits = store.traits
+    if not traits.keyed:
+        return "only tables with a primary key have masks"
+    if not traits.keeps_rows:
+        return f"merge engine {traits.engine_type.name} combines rows"
+    ignored = next((o for o in (SCAN_IGNORE_LOST_FILES, SCAN_IGNORE_CORRUPT_FILES) if store.options.value(o)), None)
+    if ignored is not None:
+        return f"{ignored.key} is on"
+    rows = sum(split.row_count for split in plan.splits if not split.raw_convertible)
+    return f"their {rows} rows exceed {MASK_ROWS}" if rows > most_rows else None
 
 
 def unsuitable_masks(store: FileStore, masks: Sequence[FileMask], memory: int) -> str | None:
@@ -77,9 +152,28 @@ def masked_text(masks: Sequence[FileMask]) -> Mapping[str, object]:
 
 
 def read_masks(store: FileStore, masks: Sequence[FileMask]) -> bytes:
-    """Read deletion vectors and return their masks, one after another. Raises the errors of `load_vectors`."""
+    """Read deletion vectors, merge sections, and return the masks, one after another.
+
+    Raises the errors of `load_vectors` and `merge_masks`.
+    """
     by_index: dict[str, list[StoredVector]] = {}
+    sections: dict[str, MergeMask] = {}
     for mask in masks:
-        by_index.setdefault(mask.vector.path, []).append(mask.vector)
+        if isinstance(mask, VectorMask):
+            by_index.setdefault(mask.vector.path, []).append(mask.vector)
+        else:
+            sections[mask.digest] = mask
     vectors = dict(ChainMap(*parallel_map(lambda stored: load_vectors(store.io, stored), list(by_index.values()))))
-    return b"".join(live_mask(vectors[mask.vector.data_file], mask.rows).tobytes() for mask in masks)
+    merged = parallel_map(lambda mask: _packed_masks(store, mask), list(sections.values()), MERGE_THREADS)
+    by_section = dict(zip(sections, merged, strict=True))
+    return b"".join(
+        live_mask(vectors[mask.vector.data_file], mask.rows).tobytes()
+        if isinstance(mask, VectorMask)
+        else by_section[mask.digest][mask.name]
+        for mask in masks
+    )
+
+
+def _packed_masks(store: FileStore, mask: MergeMask) -> Mapping[str, bytes]:
+    """Return the masks of all files of a section, by the name of the file."""
+    return {n: packed_mask(live).tobytes() for n, live in merge_masks(store, mask.section, mask.condition).items()}

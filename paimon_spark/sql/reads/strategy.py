@@ -16,7 +16,8 @@ from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.driver_rows import matching_rows, small_read, stream_of_batches
 from paimon_spark.sql.reads.expired_reads import native_read
-from paimon_spark.sql.reads.masks import FileMask, masked_text, masks_of, unsuitable_masks
+from paimon_spark.sql.reads.mask_choice import merge_choice
+from paimon_spark.sql.reads.masks import FileMask, MergeMask, masked_text, masks_of, unsuitable_masks, unsuitable_merge
 from paimon_spark.sql.reads.native import NativeFiles, divided_plan, native_files, scan_text, sizes_of, with_options
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.source import Source, source_of_reader
@@ -41,7 +42,10 @@ class Native:
     @property
     def summary(self) -> str:
         """The strategy in words, without the remark about other files."""
-        return f"{self.files}, with deleted rows masked" if self.masks else str(self.files)
+        if not self.masks:
+            return str(self.files)
+        merged = any(isinstance(mask, MergeMask) for mask in self.masks)
+        return f"{self.files}, with {'superseded' if merged else 'deleted'} rows masked"
 
     def restricted(self, planned: PlannedScan) -> "Native":
         """Return the strategy for the files of a narrowed scan; the masks keep their indexes."""
@@ -124,6 +128,8 @@ class Masked:
     native: Native
     reason: str
     """Why Spark's own scan cannot read without the filter."""
+    origin: str = ""
+    """The origin of the masks in words, for EXPLAIN; empty: deletion vectors."""
 
     @property
     def description(self) -> str:
@@ -133,7 +139,7 @@ class Masked:
     @property
     def summary(self) -> str:
         """The strategy of the scan with the filter in words, for EXPLAIN."""
-        return self.native.summary
+        return f"{self.native.summary}: {self.origin}" if self.origin else self.native.summary
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the tasks of the scan, in case no rule has added the filter."""
@@ -237,30 +243,39 @@ def _driver_rows(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason:
     return reason if rows is None else DriverRows(rows, reason)
 
 
-def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Masked | str:
+def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Masked | Native | str:
     store, plan = planned.scan.store, planned.plan
-    masks = masks_of(store, plan)
-    if not masks or not all(split.raw_convertible for split in plan.splits):
-        return reason
-    unsuitable = unsuitable_masks(store, masks, settings.mask_memory)
+    merged = any(not split.raw_convertible for split in plan.splits)
+    unsuitable = unsuitable_merge(store, plan, settings.mask_rows) if merged else None
+    masks = [] if unsuitable is not None else masks_of(store, plan)
+    unsuitable = unsuitable or unsuitable_masks(store, masks, settings.mask_memory)
     if unsuitable is not None:
         return f"{reason}, and {unsuitable}"
-    bare = replace(plan, splits=[replace(split, vectors=()) for split in plan.splits])
+    if not masks and not merged:
+        return reason
+    bare = replace(plan, splits=[replace(split, vectors=(), raw_convertible=True) for split in plan.splits])
     files = native_files(jvm, store, planned.request.columns, lambda: bare)
     if isinstance(files, str):
         return files
+    if not masks:  # no file overlaps with another file of its split
+        return Native(files)
     if files.kind != "parquet":
         return f"{reason}, and only Parquet files have masks"
-    return Masked(Native(files, masks), reason)
+    if not merged:
+        return Masked(Native(files, masks), reason)
+    choice = merge_choice(jvm, planned, masks)
+    if choice.masks is None:
+        return f"{reason}, and {choice.reason}"
+    return Masked(Native(files, choice.masks), reason, choice.reason)
 
 
 def _matching_or_masked(
     planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str
-) -> MatchingRows | Masked | str:
+) -> MatchingRows | Masked | Native | str:
     masked = _masked(planned, jvm, settings, reason)
-    if isinstance(masked, str):
-        return masked
-    return _matching_rows(planned, masked.native.files) or masked
+    if isinstance(masked, Masked):
+        return _matching_rows(planned, masked.native.files) or masked
+    return masked
 
 
 def _divided(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str) -> Divided | str:

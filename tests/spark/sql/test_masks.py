@@ -9,7 +9,7 @@ import pytest
 from paimon_core.format import parquet_writer
 from paimon_core.table import Table
 from paimon_spark import PaimonTable
-from paimon_spark.sql.reads import driver_rows, masks, native
+from paimon_spark.sql.reads import driver_rows, masks, native, strategy
 from paimon_spark.sql.session_options import MASK_MEMORY, NATIVE_READS
 from tests.spark.sql.test_native import TYPES
 
@@ -278,6 +278,7 @@ def test_missing_vectors_are_an_error(parts):
 @pytest.mark.versions
 def test_merged_files_and_masked_files_are_two_scans(sql, monkeypatch):
     monkeypatch.setattr(native, "LEAST_BYTES", 1)
+    monkeypatch.setattr(strategy, "unsuitable_merge", lambda *_: "tasks merge")
     options = (
         ", 'primary-key' = 'id,p', 'bucket' = '1', 'deletion-vectors.merge-on-read' = 'true', 'write-only' = 'true'"
     )

@@ -26,6 +26,12 @@ def way(sql, query):
     return (ways[1] or ways[2].partition("; ")[2]).split(" RuntimeFilters")[0]
 
 
+@pytest.fixture
+def tasks_merge(monkeypatch):
+    """Files that are merged have no masks."""
+    monkeypatch.setattr(strategy, "unsuitable_merge", lambda *_: "tasks merge")
+
+
 def both(sql, query):
     """The rows of a query, which are the same on both ways."""
     native = sql(query)
@@ -78,6 +84,7 @@ def test_every_type_reads_same_values_natively(sql):
 
 @pytest.mark.more
 @pytest.mark.versions
+@pytest.mark.usefixtures("tasks_merge")
 def test_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     """Every type; and one row more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
@@ -127,6 +134,7 @@ def test_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
 
 
+@pytest.mark.usefixtures("tasks_merge")
 def test_merged_scan_is_planned_once_and_filtered_by_value(sql, monkeypatch):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
@@ -150,7 +158,7 @@ def test_merged_scan_is_planned_once_and_filtered_by_value(sql, monkeypatch):
 
 
 @pytest.fixture
-def divided(sql, monkeypatch):
+def divided(sql, monkeypatch, tasks_merge):
     """A table ``t`` whose partition 'a' is merged, and partitions 'b' and 'c' are not; the driver reads nothing."""
     monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
     monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
@@ -178,7 +186,7 @@ def test_scan_that_is_merged_in_part_is_two_scans(divided, monkeypatch):
     assert "read by: native: 2 of 4 Parquet files; through Python: 2 of 4 files, merged or with deleted rows\n" in plan
     assert len(both(sql, "SELECT * FROM t")) == 13
     assert way(sql, "SELECT * FROM t WHERE p = 'b'") == "native"
-    assert way(sql, "SELECT * FROM t WHERE p = 'a'") == "2 files of bucket 0 are merged"
+    assert way(sql, "SELECT * FROM t WHERE p = 'a'") == "2 files of bucket 0 are merged, and tasks merge"
     for query in (
         "SELECT count(*), count(i4), min(day), max(s) FROM t",
         "SELECT p, count(i4), sum(i8) FROM t WHERE id > 0 GROUP BY p",
@@ -313,6 +321,7 @@ def test_driver_reads_and_compares_times_in_microseconds(sql):
 
 @pytest.mark.more
 @pytest.mark.versions
+@pytest.mark.usefixtures("tasks_merge")
 def test_tasks_that_driver_plans_read_rows_of_data_source(sql, monkeypatch):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())

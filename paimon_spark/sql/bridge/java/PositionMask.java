@@ -35,13 +35,13 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The condition that is true for the rows of a scan that no deletion vector deletes.
+ * The condition that is true for the rows of a scan that no deletion vector deletes and no merge supersedes.
  *
  * The condition is an expression of Spark's own classes, which executors have: `file < 0 OR
- * getbit(masks[file][position >> 6], position & 63) = 1`. Each file with deleted rows has a mask with one bit for each
- * row. The masks are a literal of the plan. A position outside of the mask of its file is an error.
+ * getbit(masks[file][position >> 6], position & 63) = 1`. Each such file has a mask with one bit for each row. The masks
+ * are a literal of the plan. A position outside of the mask of its file is an error.
  */
-class PositionMask {
+public class PositionMask {
   private static final DataType MASK = new ArrayType(LongType$.MODULE$, false);
   private static final DataType MASKS = new ArrayType(MASK, false);
 
@@ -56,7 +56,7 @@ class PositionMask {
    *
    * @param handler the handler of the masks
    * @param position the position of the row in its file
-   * @param file the index of the file's mask; negative: the file has no deleted rows
+   * @param file the index of the file's mask; negative: all rows of the file are returned
    */
   static Expression of(Object handler, Attribute position, Attribute file) {
     Expression masks = new Literal(masks(handler), MASKS);
@@ -67,6 +67,13 @@ class PositionMask {
     Expression bit = new BitwiseGet(word, new Cast(low, IntegerType$.MODULE$, Option.empty()));
     Expression lives = new EqualTo(bit, new Literal(Byte.valueOf((byte) 1), ByteType$.MODULE$));
     return new Or(new LessThan(file, number(0)), lives);
+  }
+
+  /** Return true if the cache has all masks with these keys, a JSON array. */
+  public static boolean holds(String keys) {
+    synchronized (CACHE) {
+      return CACHE.keySet().containsAll((List) Trees.parsed(keys));
+    }
   }
 
   private static Literal number(int value) {

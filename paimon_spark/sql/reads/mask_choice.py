@@ -1,0 +1,106 @@
+"""The choice between masks and tasks for a scan whose files are merged, and its cost model.
+
+The constants are processor time on one core of the test machine. Only their ratios decide.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paimon_core.engine import key_condition
+from paimon_spark.distribute import parallelism
+from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.reads.masks import MERGE_THREADS, FileMask, MergeMask, masks_of
+from paimon_spark.sql.reads.planned_scan import PlannedScan
+from paimon_spark.sql.reads.pushdown import without_implied
+
+_KEY = 45e-9
+"""Seconds to decode and merge one key column of one row."""
+_NATIVE = 25e-9
+"""Seconds for one column of one row in Spark's own scan."""
+_TASK = 50e-9
+"""Seconds for one column of one row that a task decodes, merges and passes to Spark."""
+_START = 0.15
+"""Seconds until tasks in Python return the first row."""
+_QUERIES = 2
+"""The number of queries on the same files for which masks, which are computed once, must pay off."""
+
+
+@dataclass(frozen=True)
+class MergeCost:
+    """The work of a scan whose files are merged, and the time that each strategy takes."""
+
+    rows: int
+    """The rows of the files that are merged."""
+    keys: int
+    """The number of key and sequence columns."""
+    columns: int
+    """The number of columns of the query."""
+    sections: int
+    """The number of merges, which can run at the same time."""
+    slots: int
+    """The number of tasks that Spark runs at a time."""
+
+    @property
+    def merge_seconds(self) -> float:
+        """The time in which the driver computes the masks."""
+        return self.rows * self.keys * _KEY / min(self.sections, MERGE_THREADS)
+
+    @property
+    def native_seconds(self) -> float:
+        """The time of Spark's own scan with masks."""
+        return self.rows * (1 + self.columns) * _NATIVE / self.slots
+
+    @property
+    def task_seconds(self) -> float:
+        """The time of tasks that merge the files."""
+        seconds = self.rows * (self.keys * _KEY + self.columns * _TASK)
+        return _START + seconds / min(self.sections, self.slots)
+
+    @property
+    def pays(self) -> bool:
+        """True if masks are faster than tasks, over a few queries on the same files."""
+        return self.merge_seconds + _QUERIES * self.native_seconds <= _QUERIES * self.task_seconds
+
+
+@dataclass(frozen=True)
+class MergeChoice:
+    """The choice between masks and tasks."""
+
+    masks: Sequence[FileMask] | None
+    """The masks of the scan; `None`: tasks are faster."""
+    reason: str
+    """The reason for the choice in words, for EXPLAIN."""
+
+
+def merge_choice(jvm: Jvm, planned: PlannedScan, masks: Sequence[FileMask]) -> MergeChoice:
+    """Choose between masks and tasks.
+
+    If the driver has no masks of the files, it computes masks for the rows that a condition on the key selects.
+
+    Args:
+        jvm: the JVM of the session, which caches masks.
+        planned: the scan.
+        masks: the masks of all files.
+    """
+    store, plan = planned.scan.store, planned.plan
+    merges = [mask for mask in masks if isinstance(mask, MergeMask)]
+    if jvm.call("PositionMask", "holds", json.dumps([mask.key for mask in merges])):
+        return MergeChoice(masks, "the driver has the masks")
+    rows = sum(mask.rows for mask in merges)
+    condition = key_condition(store, without_implied(planned.scan.predicate))
+    if condition is not None:
+        return MergeChoice(masks_of(store, plan, condition), "the driver merges the keys of the filter")
+    order = store.traits.merge_order()
+    cost = MergeCost(
+        rows,
+        len(order.key) + len(order.sequence_fields),
+        len(planned.request.columns),
+        len({mask.digest for mask in merges}) or 1,
+        parallelism(jvm.spark),
+    )
+    if cost.pays:
+        return MergeChoice(masks, f"the driver merges {rows} rows")
+    return MergeChoice(
+        None, f"tasks take about {cost.task_seconds:.1f} s, but their masks about {cost.merge_seconds:.1f} s"
+    )

@@ -1,0 +1,297 @@
+"""Masks of merged files: Spark's own scan and a filter return the rows that the merge returns."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.format import parquet_writer
+from paimon_core.table import Table
+from paimon_spark import PaimonTable, internals
+from paimon_spark.sql.reads import driver_rows, mask_choice, masks
+from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
+from tests.spark.sql.test_masks import location, plan
+from tests.spark.sql.test_native import TYPES
+
+MASKED = "with superseded rows masked"
+ROWS = pa.schema([pa.field("id", pa.int32(), False), ("s", pa.int32()), ("v", pa.string())])
+KINDS = ["+I", "-U", "+U", "-D"]
+
+
+@pytest.fixture(autouse=True)
+def _driver_reads_nothing(monkeypatch):
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    monkeypatch.setattr(driver_rows, "_MOST_KEYS", 0)
+
+
+@pytest.fixture
+def merges(monkeypatch):
+    """The conditions with which the driver merges sections during a test."""
+    conditions = []
+    merge = masks.merge_masks
+    monkeypatch.setattr(
+        masks,
+        "merge_masks",
+        lambda store, section, condition: conditions.append(condition) or merge(store, section, condition),
+    )
+    return conditions
+
+
+def both(sql, query):
+    """The rows of a query, which are the same with masks and through Python."""
+    assert MASKED in plan(sql, query), query
+    masked = sql(query)
+    sql(f"SET {NATIVE_READS} = false")
+    try:
+        general = sql(query)
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    assert sorted(map(repr, masked)) == sorted(map(repr, general)), query
+    return masked
+
+
+def keyed(sql, options="", columns="id INT NOT NULL, s INT, v STRING", by=""):
+    """Create a table ``t`` with the key ``id`` and return it."""
+    sql(
+        f"CREATE TABLE t ({columns}) {by} TBLPROPERTIES "
+        f"('primary-key' = '{'id,p' if by else 'id'}', 'bucket' = '1', 'write-only' = 'true'{options})"
+    )
+    return Table.open(location(sql, "t"))
+
+
+def write(table, rows):
+    """Commit rows (kind, id, s, v)."""
+    with table.writer("u") as writer:
+        columns = zip(*(row[1:] for row in rows), strict=True)
+        writer.write(pa.table(list(map(list, columns)), ROWS), row_kinds=[row[0] for row in rows])
+        table.committer("u").commit(writer.prepare_commit())
+
+
+def test_every_type_is_read_with_masks(sql, merges):
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    values = ", ".join(value for _, value in TYPES.values())
+    keyed(sql, columns=f"id INT NOT NULL, {columns}")
+    sql(f"INSERT INTO t VALUES {', '.join(f'({n}, {values})' for n in range(4))}")
+    sql(f"INSERT INTO t VALUES (1, {values}), (2{', NULL' * len(TYPES)})")
+    sql("DELETE FROM t WHERE id = 3")
+    assert f"read by: native: 3 of 3 Parquet files, {MASKED}: the driver merges 7 rows\n" in plan(
+        sql, "SELECT * FROM t"
+    )
+    assert merges == [None]
+    assert f"{MASKED}: the driver has the masks\n" in plan(sql, "SELECT * FROM t")
+    assert len(both(sql, "SELECT * FROM t")) == 3
+    assert both(sql, "SELECT 6 DIV (id - 3) AS x FROM t WHERE 6 DIV (id - 3) = -3") == [(-3,)]  # a deleted row fails
+    assert both(sql, "SELECT id FROM t WHERE i4 < 0 ORDER BY id") == [(0,), (1,)]
+    assert merges == [None]
+
+
+ENGINES = {
+    "deduplicate": "",
+    "ignore-delete": ", 'ignore-delete' = 'true'",
+    "sequence field": ", 'sequence.field' = 's'",
+    "descending": ", 'sequence.field' = 's', 'sequence.field.sort-order' = 'descending'",
+    "lookups": ", 'changelog-producer' = 'lookup'",
+    "vectors": ", 'deletion-vectors.enabled' = 'true', 'deletion-vectors.merge-on-read' = 'true'",
+    "first-row": ", 'merge-engine' = 'first-row', 'ignore-delete' = 'true'",
+}
+
+
+@pytest.mark.more
+@pytest.mark.versions
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filter_on_values_never_revives_a_superseded_row(sql, engine):
+    table = keyed(sql, ENGINES[engine])
+    pairs = [(before, after) for before in KINDS for after in KINDS]
+    write(table, [*(("+I", 2 * n, 1, "first") for n in range(50)), ("+I", 200, 3, "old"), ("+I", 201, 5, "new")])
+    table.compact(full=True)
+    write(table, [("+I", 2 * n + 1, 9, "second") for n in range(20)])
+    if engine in ("lookups", "vectors", "first-row"):
+        table.compact()
+    for index in (0, 1) if engine != "first-row" else ():  # whose level 0 is not read
+        write(table, [(pair[index], n, (5, 3)[index], ("old", "new")[index]) for n, pair in enumerate(pairs)])
+    for where in ("v = 'old'", "v = 'new'", "v = 'first' AND s <= 3", "s > 3 OR id % 4 = 3", "true"):
+        both(sql, f"SELECT * FROM t WHERE {where}")
+    both(sql, "SELECT count(*), min(v), max(s) FROM t WHERE s <> 3")
+
+
+@pytest.fixture
+def parts(sql):
+    """A table ``t`` with three runs in partition 'a', two in 'b', and one in 'c'."""
+    keyed(sql, columns="id INT NOT NULL, v INT, p STRING NOT NULL", by="PARTITIONED BY (p)")
+    sql("INSERT INTO t SELECT id, id, p FROM range(20) CROSS JOIN (VALUES ('a'), ('b'), ('c')) v(p)")
+    sql("INSERT INTO t SELECT id, -id, p FROM range(5, 25) CROSS JOIN (VALUES ('a'), ('b')) v(p)")
+    sql("DELETE FROM t WHERE p = 'a' AND id IN (0, 7)")
+    return sql
+
+
+@pytest.mark.more
+@pytest.mark.versions
+def test_partitions_joins_and_runtime_filters(parts):
+    sql = parts
+    assert len(both(sql, "SELECT * FROM t")) == 68
+    for query in (
+        "SELECT p, count(*), sum(v) FROM t GROUP BY p",
+        "SELECT id FROM t WHERE p = 'a' AND v > 0",
+        "SELECT * FROM t WHERE p < 'c' AND v > 4",
+        "SELECT t.p, t.id, u.id FROM t JOIN t u ON t.id = u.id + 1 AND t.p = u.p",
+        "SELECT id FROM t WHERE id < 30 UNION ALL SELECT id FROM t WHERE id < 30",
+        "SELECT id FROM t WHERE id NOT IN (SELECT id FROM t WHERE v < 0)",
+        "WITH x AS (SELECT id FROM t WHERE v > 1) SELECT count(*) FROM x WHERE id > (SELECT avg(id) FROM x)",
+    ):
+        both(sql, query)
+    assert MASKED not in plan(sql, "SELECT id FROM t WHERE p = 'c'")
+    assert len(sql("SELECT id FROM t LIMIT 60")) == 60
+    assert sql("SELECT count(*) FROM t") == [(68,)]
+    sql("CREATE TABLE d (p STRING, x INT)")
+    sql("INSERT INTO d VALUES ('a', 1), ('b', 1), ('c', 2)")
+    for number, count in ((1, 48), (2, 20), (3, 0)):
+        query = f"SELECT t.id, t.p, d.x FROM t JOIN d ON t.p = d.p WHERE d.x = {number}"
+        assert "dynamicpruning" in plan(sql, query)
+        assert len(both(sql, query)) == count
+
+
+@pytest.mark.more
+def test_time_travel_schema_changes_and_concurrent_commits(parts, merges):
+    sql = parts
+    assert len(both(sql, "SELECT * FROM t")) == 68
+    count = len(merges)
+    assert len(both(sql, "SELECT * FROM t VERSION AS OF 2")) == 70
+    assert len(merges) == count + 1  # of partition 'a': 'b' has the same files
+    frame = sql.spark.sql(f"SELECT id, v FROM pm.{sql.database}.t WHERE p = 'a'")
+    internals.optimized(frame)
+    sql("INSERT INTO t VALUES (1, 77, 'a')")
+    assert both(sql, "SELECT v FROM t WHERE p = 'a' AND id = 1") == [(77,)]
+    sql("CALL sys.compact(table => 't')")
+    assert sorted(row.v for row in frame.collect())[-2:] == [3, 4]
+    sql("ALTER TABLE t ADD COLUMN w STRING")
+    sql("INSERT INTO t (id, v, w, p) VALUES (2, 5, 'w', 'a')")
+    assert both(sql, "SELECT id, v FROM t WHERE w IS NOT NULL") == [(2, 5)]
+    assert len(both(sql, "SELECT id, w, p FROM t WHERE p = 'a'")) == 23
+    sql("ALTER TABLE t RENAME COLUMN v TO u")
+    assert "column u has changed since schema" in plan(sql, "SELECT u FROM t")
+    assert len(both(sql, "SELECT id, p FROM t WHERE p = 'a'")) == 23
+
+
+@pytest.mark.more
+def test_merge_rules_are_part_of_the_identity_of_masks(sql):
+    table = keyed(sql)
+    write(table, [("+I", 1, 2, "a"), ("+I", 2, 1, "c")])
+    write(table, [("+I", 1, 1, "b"), ("+I", 2, 2, "d")])
+    write(table, [("-D", 2, 3, "e")])
+    assert both(sql, "SELECT v FROM t") == [("b",)]
+    sql("ALTER TABLE t SET TBLPROPERTIES ('ignore-delete' = 'true')")
+    assert sorted(both(sql, "SELECT v FROM t")) == [("b",), ("d",)]
+
+
+@pytest.mark.more
+@pytest.mark.versions
+def test_files_of_several_splits_and_row_groups(sql, monkeypatch):
+    monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", 1000)
+    table = keyed(sql)
+    for run in range(5):
+        ids = range(run, 15000, run + 1)
+        write(table, [("-D" if i % 7 == run else "+I", i, run, f"x{i % 100}") for i in ids])
+    sql("SET spark.sql.files.maxPartitionBytes = 8000")
+    sql("SET spark.sql.files.openCostInBytes = 0")
+    try:
+        assert sql.spark.table(f"pm.{sql.database}.t").rdd.getNumPartitions() > 4
+        for query in (
+            "SELECT * FROM t",
+            "SELECT s, count(*), sum(id), max(v) FROM t GROUP BY s",
+            "SELECT * FROM t WHERE id BETWEEN 9990 AND 10010",
+            "SELECT id FROM t WHERE v IN ('x10', 'x17') AND s = 0",
+            "SELECT id, s FROM t WHERE s = 3 ORDER BY id LIMIT 10",
+        ):
+            both(sql, query)
+    finally:
+        sql("RESET spark.sql.files.maxPartitionBytes")
+        sql("RESET spark.sql.files.openCostInBytes")
+
+
+@pytest.mark.more
+def test_filter_on_keys_merges_few_rows(sql, merges, monkeypatch):
+    monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", 100)
+    table = keyed(sql)
+    for run in range(2):
+        write(table, [("+I", i, run, f"x{i}") for i in range(run, 1000)])
+    shown = plan(sql, "SELECT * FROM t WHERE id BETWEEN 400 AND 410")
+    assert f"{MASKED}: the driver merges the keys of the filter\n" in shown
+    assert len(both(sql, "SELECT * FROM t WHERE id BETWEEN 400 AND 410")) == 11
+    assert both(sql, "SELECT s FROM t WHERE id = 5 AND s < 1") == []
+    assert len(both(sql, "SELECT * FROM t")) == 1000
+    count = len(merges)
+    assert f"{MASKED}: the driver has the masks\n" in plan(sql, "SELECT * FROM t WHERE id < 5")
+    assert len(both(sql, "SELECT * FROM t WHERE id < 5")) == 5
+    assert len(merges) == count
+
+
+@pytest.mark.more
+def test_other_readers_than_a_query_by_name(parts):
+    sql = parts
+    path, name = location(sql, "t"), f"pm.{sql.database}.t"
+    table = PaimonTable.forPath(sql.spark, path)
+    assert f"read by: native: 6 of 6 Parquet files, {MASKED}: " in str(table.explain())
+    by_path = sql.spark.read.format("paimon").load(path)
+    for rows in (table.toDF(), by_path, sql.spark.newSession().table(name), sql.spark.table(name).cache()):
+        assert MASKED in rows._jdf.queryExecution().toString()
+        assert rows.count() == 68
+    sql.spark.catalog.clearCache()
+    assert sql("UPDATE t SET v = 100 WHERE p = 'a' AND id = 6") == [(1,)]
+    assert both(sql, "SELECT id FROM t WHERE p = 'a' AND v > 4") == [(6,)]
+    assert by_path.where("p = 'a'").count() == 23
+
+
+def test_reasons_against_masks(sql, monkeypatch):
+    table = keyed(sql)
+    for number in range(2):
+        write(table, [("+I", 1, number, "x")])
+    merged = "read by: through Python: 2 files of bucket 0 are merged, and "
+    for setting, reason in (
+        (MASK_ROWS, f"their 2 rows exceed {MASK_ROWS}"),
+        (MASK_MEMORY, "their masks of 16 bytes exceed"),
+    ):
+        sql.spark.conf.set(setting, "1")
+        try:
+            assert merged + reason in plan(sql, "SELECT * FROM t")
+        finally:
+            sql.spark.conf.unset(setting)
+    sql.spark.conf.set(MASK_ROWS, "many")
+    try:
+        with pytest.raises(Exception, match=f"setting '{MASK_ROWS}' is 'many': it must be a whole number"):
+            sql("SELECT * FROM t")
+    finally:
+        sql.spark.conf.unset(MASK_ROWS)
+    monkeypatch.setattr(mask_choice, "_KEY", 1.0)
+    shown = plan(sql, "SELECT s FROM t")
+    assert f"{merged}tasks take about 2.2 s, and their masks about 2.0 s\n" not in shown
+    assert sql("SELECT s FROM t") == [(1,)]
+    sql("ALTER TABLE t SET TBLPROPERTIES ('scan.ignore-lost-files' = 'true')")
+    assert f"{merged}scan.ignore-lost-files is on\n" in plan(sql, "SELECT * FROM t")
+    sql("DROP TABLE t")
+    table = keyed(sql, ", 'merge-engine' = 'partial-update'")
+    for number in range(2):
+        write(table, [("+I", 1, number, "x")])
+    assert f"{merged}merge engine partial-update combines rows\n" in plan(sql, "SELECT * FROM t")
+
+
+@pytest.mark.more
+def test_files_without_overlap_are_native(sql):
+    table = keyed(sql)
+    for first in (0, 10, 20):
+        write(table, [("+I", first + n, n, "x") for n in range(5)])
+    assert "read by: native: 3 of 3 Parquet files\n" in plan(sql, "SELECT * FROM t")
+    assert len(sql("SELECT * FROM t WHERE s < 4")) == 12
+    write(table, [("-D", 11, 1, "x")])
+    assert len(both(sql, "SELECT * FROM t WHERE s < 4")) == 11
+
+
+@pytest.mark.more
+def test_masks_are_dropped_beyond_memory(parts, merges):
+    sql = parts
+    sql.spark.conf.set(MASK_MEMORY, "56")
+    try:
+        for _ in range(2):
+            assert len(sql("SELECT id FROM t WHERE p = 'a'")) == 23
+            assert len(sql("SELECT id FROM t WHERE p = 'b'")) == 25
+            assert len(sql("SELECT id FROM t")) == 68
+        assert len(merges) > 2
+    finally:
+        sql.spark.conf.unset(MASK_MEMORY)
