@@ -1,5 +1,7 @@
 """Masks of merged files: the rows that they leave are the rows that the merge returns."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -151,6 +153,26 @@ def test_section_without_overlap_needs_no_mask(tmp_path):
     assert [file.row_count for file in section.files] == [5, 1]
     found = masks.merge_masks(table.store, section)
     assert [mask.tolist() for mask in found.values()] == [[True, False, True, True, True], [False]]
+
+
+def test_deletion_vectors_are_part_of_masks(tmp_path):
+    table = new_table(tmp_path, TABLES["vectors"][0])
+    table.write(columns_of(table, [(k, "a", 0, "old") for k in range(40)]))
+    table.compact(full=True)
+    table.delete("k IN (2, 30)")
+    table.compact()
+    table.write(columns_of(table, [(k, "a", 0, "new") for k in (5, 38)]))
+    table.compact()
+    table.write(columns_of(table, [(k, "a", 0, "newest") for k in (1, 35)]))
+    (split,) = table.scan().plan().splits
+    (section,) = masks.merged_sections(table.store, split)
+    assert section.vectors
+    assert check(table) == len(split.files)
+    assert masked_rows(table, split)[0].num_rows == 38
+    digest = masks.section_digest(table.store, section)
+    assert digest != masks.section_digest(table.store, replace(section, vectors=()))
+    assert digest != masks.section_digest(table.store, section, bound_filter("k = 1", table.store.schema.fields))
+    assert digest == masks.section_digest(table.store, replace(section, snapshot_id=99))
 
 
 def test_combining_engine_has_no_masks(tmp_path):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from paimon_spark.sql.reads import driver_rows, native
+from paimon_spark.sql.reads import driver_rows, masks, native
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
 from tests.support.draws import rounds
@@ -18,9 +18,9 @@ KEYED = ["'bucket' = '1'", "'bucket' = '2'", "'bucket' = '2', 'deletion-vectors.
 class Game:
     """A table ``t`` and, at every moment that is kept, a view of a copy of its rows."""
 
-    def __init__(self, sql, rng, path, file_format, far):
+    def __init__(self, sql, rng, path, file_format, far, merged):
         self.sql, self.rng, self.path = sql, rng, path
-        self.keyed = rng.random() < 0.35
+        self.keyed = merged or rng.random() < 0.35
         # ORC cannot store drawn moments before 1970 with microseconds, nor blanks at the end of a CHAR.
         kinds = [kind for kind in VALUES if file_format == "parquet" or not kind.startswith(("TIMESTAMP", "CHAR"))]
         self.model = RandomTable(rng, [*kinds, *[kind for kind in kinds if kind in FAR] * 4] if far else kinds, far=far)
@@ -31,12 +31,14 @@ class Game:
         )
         partitions = ", ".join(column.name for column in self.model.partition_columns)
         by = f"PARTITIONED BY ({partitions})" if partitions else ""
-        options = rng.choice(KEYED if self.keyed else KINDS) + f", 'file.format' = '{file_format}'"
+        options = (
+            rng.choice(KEYED[:2] if merged else KEYED if self.keyed else KINDS) + f", 'file.format' = '{file_format}'"
+        )
         if self.keyed:
             options += f", 'primary-key' = '{','.join(['id', *filter(None, [partitions.replace(' ', '')])])}'"
         # Of keyed tables with deletion vectors only compacted files are read, so these compact.
         written = "" if self.keyed and "deletion-vectors" in options else ", 'write-only' = 'true'"
-        options += rng.choice(["", written, ", 'file-index.bloom-filter.columns' = 'id'"])
+        options += written if merged else rng.choice(["", written, ", 'file-index.bloom-filter.columns' = 'id'"])
         self.run(f"CREATE TABLE t ({columns}) {by} TBLPROPERTIES ({options})")
 
     def is_key(self, column):
@@ -180,14 +182,15 @@ class Game:
 ORDERS = ["ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST"]
 
 
-def play(sql, seed, path, steps, queries, file_format="parquet", *, far=False):
+def play(sql, seed, path, steps, queries, file_format="parquet", *, far=False, merged=False):
+    """Play a game. `merged`: files of the table overlap, and only Spark and tasks read them."""
     rng = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        if rng.random() < 0.5:  # no scan is small, and none is too small to be divided
+        if merged or rng.random() < 0.5:  # no scan is small, and none is too small to be divided
             patch.setattr(driver_rows, "MOST_ROWS", -1)
             patch.setattr(driver_rows, "_MOST_KEYS", 0)
             patch.setattr(native, "LEAST_BYTES", 1)
-        game = Game(sql, rng, path, file_format, far)
+        game = Game(sql, rng, path, file_format, far, merged)
         game.insert()
         for _ in range(steps):
             game.step()
@@ -208,10 +211,21 @@ def test_timestamps_beyond_python_are_equal_in_every_reader(sql, seed, tmp_path)
     play(sql, f"{seed} far", tmp_path, steps=rounds(4, 1), queries=2, far=True)
 
 
+@pytest.mark.more
+@pytest.mark.drawn
+def test_query_of_merged_files_has_same_rows_in_every_reader(sql, seed, tmp_path, monkeypatch):
+    merges = []
+    merge = masks.merge_masks
+    monkeypatch.setattr(masks, "merge_masks", lambda *arguments: merges.append(arguments) or merge(*arguments))
+    play(sql, f"{seed} merged", tmp_path, steps=rounds(6, 3), queries=2, merged=True)
+    assert merges
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
 def test_many_queries_have_same_rows_in_every_reader(sql, seed, tmp_path, file_format):
     for number in range(rounds(30)):
         far = file_format == "parquet" and number % 3 == 2
-        play(sql, f"{seed} {number}", tmp_path / str(number), 5, 5, file_format, far=far)
+        merged = file_format == "parquet" and number % 3 == 1
+        play(sql, f"{seed} {number}", tmp_path / str(number), 5, 5, file_format, far=far, merged=merged)
         sql("DROP TABLE t")
