@@ -7,6 +7,7 @@ from paimon_core.format import parquet_writer
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
 from paimon_spark.sql.reads import driver_rows, mask_choice, masks
+from paimon_spark.sql.reads.mask_choice import MergeCost
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
 from tests.spark.sql.test_masks import location, plan
 from tests.spark.sql.test_native import TYPES
@@ -259,10 +260,10 @@ def test_reasons_against_masks(sql, monkeypatch):
             sql("SELECT * FROM t")
     finally:
         sql.spark.conf.unset(MASK_ROWS)
-    monkeypatch.setattr(mask_choice, "_KEY", 1.0)
-    shown = plan(sql, "SELECT s FROM t")
-    assert f"{merged}tasks take about 2.2 s, and their masks about 2.0 s\n" not in shown
-    assert sql("SELECT s FROM t") == [(1,)]
+    with monkeypatch.context() as patched:
+        patched.setattr(mask_choice, "_NATIVE", 1000.0)
+        assert f"{merged}tasks take about 0.2 s, and masks about " in plan(sql, "SELECT s FROM t")
+        assert sql("SELECT s FROM t") == [(1,)]
     sql("ALTER TABLE t SET TBLPROPERTIES ('scan.ignore-lost-files' = 'true')")
     assert f"{merged}scan.ignore-lost-files is on\n" in plan(sql, "SELECT * FROM t")
     sql("DROP TABLE t")
@@ -270,6 +271,15 @@ def test_reasons_against_masks(sql, monkeypatch):
     for number in range(2):
         write(table, [("+I", 1, number, "x")])
     assert f"{merged}merge engine partial-update combines rows\n" in plan(sql, "SELECT * FROM t")
+
+
+@pytest.mark.parametrize(
+    ("sections", "slots", "columns", "pays"),
+    [(1, 1, 6, True), (8, 8, 1, False), (200, 200, 6, False), (200, 8, 6, True)],
+)
+def test_cost_model_prefers_tasks_of_many_machines(monkeypatch, sections, slots, columns, pays):
+    monkeypatch.setattr(mask_choice, "MERGE_THREADS", 2)
+    assert MergeCost(50_000_000, 1, columns, sections, slots).pays == pays
 
 
 @pytest.mark.more
