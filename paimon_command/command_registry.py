@@ -107,6 +107,11 @@ GROUPS: tuple[CommandGroup, ...] = (
         ),
     ),
     CommandGroup(
+        "Serve",
+        "serve --warehouse /tmp/warehouse --connect --thrift",
+        (Registered("serve", "serving", "Serve a warehouse to SQL clients: Spark Connect and JDBC."),),
+    ),
+    CommandGroup(
         "More",
         "options compact",
         (

@@ -111,7 +111,7 @@ def _failures() -> Iterator[None]:
         raise click.ClickException(hide_secrets(f"{type(error).__name__}: {error}")) from error
 
 
-def _pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return texts ``key=value`` as a dict. Raises BadParameter (exit code 2) for an invalid text."""
     pairs = dict(value.partition("=")[::2] for value in values)
     for value in values:
@@ -133,7 +133,7 @@ _SHARED = (
     click.Option(
         ["--option", "-o"],
         multiple=True,
-        callback=_pairs,
+        callback=pairs,
         metavar="KEY=VALUE",
         help="An option of the storage, such as s3.endpoint, or of the table, for this call only. Repeatable.",
     ),

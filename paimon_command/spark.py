@@ -35,6 +35,14 @@ def spark_session(master: str, name: str) -> Iterator[Any]:
         spark.stop()
 
 
+def connector(module: str) -> Any:
+    """Import and return a module of `paimon_spark`. Raises MissingDependencyError without pyspark."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(f"this needs pyspark: pip install pyspark ({error})") from error
+
+
 @contextmanager
 def spark_runner(master: str, name: str) -> Iterator[Runner]:
     """Yield a runner on the executors of a new session: see `spark_session`."""

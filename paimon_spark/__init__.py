@@ -4,8 +4,8 @@
 itself; call `register` in a session without automatic discovery.
 
 `clustered` shuffles rows to the task that owns their bucket, and `upsert_batch` writes from ``foreachBatch``. `catalog`
-installs a catalog for SQL, `PaimonTable` opens a table by its path, and `import_table` copies a table of another
-format.
+installs a catalog for SQL, and `serve` lets clients without this package use it. `PaimonTable` opens a table by its
+path, and `import_table` copies a table of another format.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from paimon_core.lazy import lazy_names
 if TYPE_CHECKING:
     from paimon_spark.bucket_shuffle import clustered
     from paimon_spark.datasource import PaimonDataSource
+    from paimon_spark.server import serve
     from paimon_spark.session_start import register, session
     from paimon_spark.sql.catalog import catalog
     from paimon_spark.table import PaimonTable
@@ -28,6 +29,7 @@ __all__ = [
     "clustered",
     "import_table",
     "register",
+    "serve",
     "session",
     "upsert_batch",
 ]
@@ -36,6 +38,7 @@ _NAMES = {
     "paimon_spark.bucket_shuffle": "clustered",
     "paimon_spark.datasource": "PaimonDataSource",
     "paimon_spark.table_import": "import_table",
+    "paimon_spark.server": "serve",
     "paimon_spark.session_start": "register session",
     "paimon_spark.sql.catalog": "catalog",
     "paimon_spark.table": "PaimonTable",

@@ -62,21 +62,26 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """Internal Spark classes that Python uses, each with the methods that it calls."""
 
 
-def check_names(spark: SparkSession, names: Any, required: Mapping[str, Iterable[str]] | None = None) -> None:
+def check_names(
+    spark: SparkSession,
+    names: Any,
+    required: Mapping[str, Iterable[str]] | None = None,
+    purpose: str = "hold a Paimon catalog",
+    instead: str = "use spark.read.format('paimon') and PaimonTable.forPath",
+) -> None:
     """Raise UnsupportedError with Spark's version and the first name that this version lacks.
 
     Args:
         spark: a classic session.
         names: the compiled class ``PaimonNames``.
         required: the names to check, in the form of `NAMES`; `None`: `NAMES`.
+        purpose: what the names are for, such as ``hold a Paimon catalog``.
+        instead: what the user can do without them.
     """
     for owner, methods in (NAMES if required is None else required).items():
         missing = names.missing(owner, ",".join(methods))
         if missing is not None:
-            raise UnsupportedError(
-                f"this Spark {spark.version} cannot hold a Paimon catalog: it has no {missing}; "
-                "use spark.read.format('paimon') and PaimonTable.forPath"
-            )
+            raise UnsupportedError(f"this Spark {spark.version} cannot {purpose}: it has no {missing}; {instead}")
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -139,8 +144,15 @@ def has_context() -> bool:
     return SparkContext._active_spark_context is not None
 
 
-_RAISED = ("executor.Executor", "scheduler.TaskSetManager", "sql.execution.datasources.v2")
-"""The loggers of Java whose errors a local session also raises."""
+_RAISED = (
+    "spark.executor.Executor",
+    "spark.scheduler.TaskSetManager",
+    "spark.sql.execution.datasources.v2",
+    "spark.sql.connect.utils.ErrorUtils",
+    "spark.sql.hive.thriftserver.SparkExecuteStatementOperation",
+    "hive.service.cli.thrift.ThriftCLIService",
+)
+"""The loggers of Java whose errors a local session, or a client of its servers, also raises."""
 _CONTEXT_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """The loggers of PySpark for errors that it also raises."""
 
@@ -152,7 +164,7 @@ def quiet_raised_errors(spark: SparkSession) -> None:
     if is_classic(spark):
         log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
         for name in _RAISED:
-            log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
+            log4j.core.config.Configurator.setLevel(f"org.apache.{name}", log4j.Level.OFF)
         result, context = log4j.core.Filter.Result, log4j.core.LoggerContext.getContext(False)
         aborted = log4j.core.filter.RegexFilter.createFilter(
             "Aborting task.*", None, False, result.DENY, result.NEUTRAL

@@ -56,8 +56,8 @@ _CAPABILITIES = (
 _READS = ("BATCH_READ", "MICRO_BATCH_READ")
 _DATA_SOURCE = "paimon"
 NEEDS_CLASSIC = (
-    "a catalog needs a classic session, but this is a Spark Connect session: use spark.read.format('paimon') and "
-    "paimon_spark.PaimonTable.forPath"
+    "a catalog needs a classic session, but this is a Spark Connect session: connect to a server of paimon-spark "
+    "serve, which has catalogs, or use spark.read.format('paimon') and paimon_spark.PaimonTable.forPath"
 )
 """The error for a catalog over Spark Connect."""
 

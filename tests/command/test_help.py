@@ -28,7 +28,16 @@ def test_help_groups_all_commands_with_example():
         assert [line.split()[0] for line in section] == [*(one.name for one in group.commands), "$"]
         assert section[-1] == f"  $ paimon-spark {group.example}"
         assert group.example.split()[0] in {one.name for one in group.commands}
-    assert [group.title for group in GROUPS] == ["Look", "Read", "History", "Change", "Maintain", "Check", "More"]
+    assert [group.title for group in GROUPS] == [
+        "Look",
+        "Read",
+        "History",
+        "Change",
+        "Maintain",
+        "Check",
+        "Serve",
+        "More",
+    ]
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -117,5 +117,14 @@ class Jvm:
 
     def set_everywhere(self, key: str, value: str) -> None:
         """Set a configuration value for this session and for all later sessions."""
-        self._context._jsc.sc().conf().set(key, value)
+        self.set_in_context(key, value)
         self.spark.conf.set(key, value)
+
+    def set_in_context(self, key: str, value: str) -> None:
+        """Set a configuration value of the context, which later sessions inherit."""
+        self._context._jsc.sc().conf().set(key, value)
+
+    def context_setting(self, key: str) -> str | None:
+        """Return a configuration value of the context; `None` if it is not set."""
+        value = self._context._jsc.sc().conf().get(key, "")
+        return str(value) or None

@@ -1,0 +1,162 @@
+"""`serve`: clients of Spark Connect and of the Thrift server use the catalogs of a session."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+import paimon_spark
+from paimon_core import Table
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
+from paimon_spark.server import Address, check_addresses
+from tests.spark.conftest import free_port, wait_for
+
+CLIENT = Path(__file__).with_name("serve_client.py")
+JARS = Path(pyspark.__file__).parent / "jars"
+SECONDS = 120
+
+
+def connect_client(url, **variables):
+    """Run `serve_client.py`; return what it printed, or the end of its errors."""
+    environment = {**os.environ, **variables}
+    for name in ("SPARK_REMOTE", "SPARK_CONNECT_AUTHENTICATE_TOKEN"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [sys.executable, CLIENT, url], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
+
+
+def beeline(address, *statements):
+    """Run statements through JDBC; return the lines of their results."""
+    command = ["java", "-cp", f"{JARS}/*", "org.apache.hive.beeline.BeeLine", "-u", f"jdbc:hive2://{address}"]
+    texts = [part for statement in statements for part in ("-e", statement)]
+    options = ["--outputformat=csv2", "--silent=true", "--showHeader=false"]
+    done = subprocess.run(
+        [*command, *options, *texts],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    lines = (re.sub(r"^(?:\d: jdbc:hive2://\S+> )+", "", line) for line in done.stdout.splitlines())
+    return [line for line in lines if line], done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "localhost", "localhost:", ":80", "h:0", "h:65536", "h:x", "h:-1"])
+def test_address_needs_host_and_port(text):
+    with pytest.raises(InvalidInputError, match="is not an address: write host:port"):
+        Address.parse(text)
+
+
+def test_addresses_of_ipv6_have_brackets():
+    address = Address.parse("[::1]:10")
+    assert (address.host, address.port, str(address), address.is_loopback()) == ("::1", 10, "[::1]:10", True)
+
+
+@pytest.mark.parametrize(
+    ("connect", "thrift", "token", "method", "fault"),
+    [
+        ("0.0.0.0:1", None, None, None, "and connect would let everyone in: set a token"),
+        (None, "0.0.0.0:1", "t", "nosasl", "and thrift would let everyone in: set spark.hadoop.hive.server2.auth"),
+        ("nowhere.invalid:1", None, None, None, "the host of nowhere.invalid:1 is unknown"),
+        ("127.0.0.1:1", "127.0.0.1:1", None, None, "connect and thrift cannot share 127.0.0.1:1"),
+        ("127.0.0.1:1", None, " ", None, "the token is empty"),
+        (None, None, None, None, "nothing to serve"),
+    ],
+)
+def test_unsafe_or_impossible_addresses_are_refused(connect, thrift, token, method, fault):
+    with pytest.raises(InvalidInputError, match=fault):
+        check_addresses(connect, thrift, token, method)
+
+
+@pytest.mark.parametrize(("token", "method", "insecure"), [("t", "LDAP", False), (None, None, True)])
+def test_other_machines_connect_with_authentication_or_on_request(token, method, insecure):
+    addresses = f"0.0.0.0:{free_port()}", f"0.0.0.0:{free_port()}"
+    _, secrets = check_addresses(*addresses, token, method, insecure)
+    assert secrets == {"connect": not insecure, "thrift": not insecure}
+
+
+def test_address_in_use_is_refused():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(AlreadyExistsError, match=r"cannot listen on 127.0.0.1:\d+: Address already in use"):
+            check_addresses(f"127.0.0.1:{taken.getsockname()[1]}", None, None, None)
+
+
+def test_connect_session_cannot_serve():
+    with pytest.raises(UnsupportedError, match="a server needs a classic session"):
+        paimon_spark.serve(object())
+
+
+EXPECTED = {
+    "merged": [[2, 1, 0, 1]],
+    "rows": [[1, "a"], [2, "x"], [3, "new"]],
+    "past": [[1, "a"], [2, "b"]],
+    "updated": [[1]],
+    "deleted": [[1]],
+    "compacted": [[True]],
+    "snapshots": [[True]],
+    "named": [[1, "A", None], [3, "new", None], [9, "q", 5]],
+    "condition": "TABLE_OR_VIEW_NOT_FOUND",
+    "other session": {"catalog": "spark_catalog", "view": False, "setting": "4"},
+    "package": False,
+}
+
+
+@pytest.mark.more
+@pytest.mark.spark
+@pytest.mark.versions
+def test_clients_without_package_use_catalog(spark, tmp_path):
+    """One session serves both protocols; its clients share tables, and nothing else."""
+    paimon_spark.catalog(spark, "served", warehouse=str(tmp_path))
+    connect, thrift = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    with paimon_spark.serve(spark, connect=connect, thrift=thrift, token="sesame-42") as server:
+        url = f"sc://{connect.replace('127.0.0.1', 'localhost')}/;token="
+        assert "Invalid authentication token" in connect_client(url + "wrong")
+        assert connect_client(url + "sesame-42") == EXPECTED
+        statements = (
+            "SELECT current_catalog()",
+            "USE served",
+            "UPDATE shop.orders SET pieces = 7 WHERE id = 1",
+            "SELECT * FROM shop.orders ORDER BY id",
+            "SELECT * FROM shop.orders VERSION AS OF 1 ORDER BY id",
+        )
+        lines, errors = beeline(thrift, *statements)
+        assert lines == ["spark_catalog", "1", "1,A,7", "3,new,NULL", "9,q,5", "1,a", "2,b"], errors
+        assert "TABLE_OR_VIEW_NOT_FOUND" in beeline(thrift, "SELECT * FROM served.shop.nothing")[1]
+        assert server.running() == 0
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", server.connect.port)) != 0, "the server still listens"
+    assert Table.open(f"{tmp_path}/shop.db/orders").to_arrow().num_rows == 3
+
+
+@pytest.mark.more
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (signal.SIGTERM, 0, "Stopped; 0 statements cancelled."),
+        (signal.SIGKILL, -signal.SIGKILL, "The Python process of the server has ended, so the server ends"),
+    ],
+    ids=["terminated", "killed"],
+)
+def test_end_of_command_ends_jvm(tmp_path, number, status, message):
+    address = f"127.0.0.1:{free_port()}"
+    command = [sys.executable, "-m", "paimon_command", "serve", "-w", str(tmp_path), "--connect", address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert any(line.startswith("Ctrl-C stops") for line in lines), "the server did not start"
+        wait_for(int(address.rpartition(":")[2]))
+        process.send_signal(number)
+        assert message in "".join(lines)  # which ends when the JVM, which inherited the pipe, has ended
+    assert process.returncode == status
