@@ -22,6 +22,8 @@ from paimon_core.types.datatype import DataField
 from paimon_spark.internals import quoted, renamed, select_texts
 from paimon_spark.types import spark_type
 
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+")
+"""Names that need no escape and no substitution in a SQL text."""
 _PLAIN = re.compile(r"[^'\\$\x00-\x1f]*")
 
 
@@ -52,8 +54,12 @@ class NumberedRows:
 
     def selected(self, columns: Mapping[str, str]) -> DataFrame:
         """Select columns by name, each computed from a SQL text."""
-        texts = [f"{text} AS o{n}" for n, text in enumerate(columns.values())]
-        return renamed(select_texts(self.frame, texts), list(columns))
+        plain = all(map(_PLAIN_NAME.fullmatch, columns))
+        names = columns if plain else [f"o{n}" for n in range(len(columns))]
+        rows = select_texts(
+            self.frame, [f"{text} AS {quoted(n)}" for n, text in zip(names, columns.values(), strict=True)]
+        )
+        return rows if plain else renamed(rows, list(columns))
 
 
 def stored(value: str, source: DataType, field: DataField) -> str:

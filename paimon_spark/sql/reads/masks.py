@@ -5,6 +5,7 @@ Spark's reader of Parquet returns the position of each row in its file. An optim
 and a filter that tests one bit for each row: see ``PositionMask.java``.
 """
 
+import json
 import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
@@ -149,6 +150,11 @@ def with_added_columns(columns: StructType) -> StructType:
 def masked_text(masks: Sequence[FileMask]) -> Mapping[str, object]:
     """Return the names of the added columns, and the index of each file's mask by path, for ``NativeFiles.java``."""
     return {"position": POSITION, "file": FILE, "indexes": {mask.uri: index for index, mask in enumerate(masks)}}
+
+
+def described_masks(masks: Sequence[FileMask], memory: int) -> str:
+    """Return the keys and the rows of masks, and the most bytes to cache, as JSON for ``PositionMask.java``."""
+    return json.dumps({"keys": [mask.key for mask in masks], "rows": [mask.rows for mask in masks], "memory": memory})
 
 
 def read_masks(store: FileStore, masks: Sequence[FileMask]) -> bytes:

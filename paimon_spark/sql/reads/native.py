@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from paimon_core import DataFileMeta, DataSplit, Plan, TableSchema
 from paimon_core.engine import FORMATS, FileStore, is_all_null, parallel_map
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
-from paimon_spark.internals import session_state
+from paimon_spark.internals import java_session
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.types import spark_schema
 
@@ -332,12 +331,7 @@ def path_of(uri: str) -> str:
 
 @lru_cache(maxsize=64)
 def _reaches(jvm: Jvm, root: str) -> bool:
-    path = jvm.java.org.apache.hadoop.fs.Path(root)
-    try:
-        path.getFileSystem(session_state(jvm.spark).newHadoopConf()).getFileStatus(path)
-    except Py4JJavaError:
-        return False
-    return True
+    return bool(jvm.call("NativeRows", "reaches", java_session(jvm.spark), root))
 
 
 def _is_reachable(jvm: Jvm, path: str) -> bool:

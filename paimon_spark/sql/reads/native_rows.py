@@ -8,31 +8,48 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core import DataSplit, Snapshot, Table, TableScan
-from paimon_core.engine import base_run, newer_rows, shows_all
-from paimon_core.errors import OutOfRangeError, UnsupportedError
+from paimon_core.engine import base_run, expiry, newer_rows, shows_all
+from paimon_core.errors import CorruptedError, OutOfRangeError, UnsupportedError
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
-from paimon_spark.internals import is_classic, java_session
+from paimon_spark.internals import is_classic, java_session, select_texts
 from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.bridge.conversions import frame_of, java_map, java_struct
-from paimon_spark.sql.bridge.endpoints import FilesEndpoint
+from paimon_spark.sql.bridge.endpoints import FilesEndpoint, MaskEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.expired_reads import NativeRead, native_read
+from paimon_spark.sql.reads.masks import (
+    FILE,
+    POSITION,
+    FileMask,
+    described_masks,
+    masked_text,
+    masks_of,
+    read_masks,
+    unsuitable_masks,
+)
 from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.reads.newer_rows import with_newer_rows
 from paimon_spark.sql.reads.pushdown import predicate_of
-from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.sql.session_options import (
+    DEFAULT_MASK_MEMORY,
+    MASK_MEMORY,
+    NATIVE_READS,
+    ReadSettings,
+    native_reads,
+)
 from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
 _METADATA = "_metadata"
 _LOCAL = "^file:(//)?(?=/)"
 """The prefix of a local path in Spark, which the engine omits."""
+_PATH = f"regexp_replace(url_decode(replace({_METADATA}.file_path, '+', '%2B')), '{_LOCAL}', '')"
+"""The SQL text of the path of a row's file in the engine's form, from Spark's URI; see `_decoded`."""
 _POSITIONS = {FILE_PATH.name, ROW_INDEX.name}
 _FLOATS = ("FLOAT", "DOUBLE")
 _READ_WHOLE = (*_FLOATS, "DATE", "TIMESTAMP")
@@ -41,12 +58,16 @@ that other writers computed without NaN, and shifts old dates in filters: see ``
 
 
 @dataclass
-class FilesHandler(FilesEndpoint):
+class FilesHandler(FilesEndpoint, MaskEndpoint):
     """The handler of the files of a snapshot, for ``NativeRows.java``."""
 
     scan: TableScan
     read: NativeRead
     """The read of all files."""
+    file_masks: Sequence[FileMask] = ()
+    """The masks of the files with deleted rows, in the order of their indexes."""
+    mask_memory: int = DEFAULT_MASK_MEMORY
+    """The most bytes of masks to cache."""
 
     def matching(self, trees: str) -> str:
         """Return the paths of the files that may have rows for which all filters are true, as JSON.
@@ -59,6 +80,21 @@ class FilesHandler(FilesEndpoint):
             return json.dumps(list(sizes_of(store, replace(self.scan, predicate=predicate).plan())))
         except OutOfRangeError:
             return json.dumps(list(self.read.files))
+
+    def masks(self) -> str:
+        """See `MaskEndpoint`."""
+        return described_masks(self.file_masks, self.mask_memory)
+
+    def read_masks(self, numbers: str) -> bytes:
+        """See `MaskEndpoint`. Raises OutOfRangeError if the snapshot has expired."""
+        store, snapshot = self.scan.store, self.scan.snapshot
+        try:
+            return read_masks(store, [self.file_masks[number] for number in json.loads(numbers)])
+        except CorruptedError as error:
+            expired = None if snapshot is None else expiry(store, snapshot, str(error))
+            if expired is not None:
+                raise expired from error
+            raise
 
 
 def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> DataFrame | None:
@@ -80,38 +116,52 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
             return None
         scan = _scan(table, snapshot)
         read = native_read(scan.store, snapshot, target.files.sizes)
-        rows = native_frame(jvm, target.files, table.schema.fields, FilesHandler(scan, read))
+        handler = FilesHandler(scan, read, target.masks, _mask_memory(spark))
+        rows = native_frame(jvm, target.files, table.schema.fields, handler, target.masks)
+        rows = _with_positions(rows, positions, masked=bool(target.masks))
         if target.newer:
-            rows = with_newer_rows(rows, newer_rows(scan.store, target.newer), table.schema)
+            rows = with_newer_rows(jvm, rows, newer_rows(scan.store, target.newer), table.schema)
     except (UnsupportedError, Py4JError) as error:  # for example, if the JVM accepts no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
-    columns = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
-    return rows.select("*", *(columns[name].alias(name) for name in positions))
+    return rows
 
 
-def native_frame(jvm: Jvm, files: NativeFiles, fields: Sequence[DataField], handler: FilesHandler) -> DataFrame:
+def _with_positions(rows: DataFrame, positions: Sequence[str], *, masked: bool) -> DataFrame:
+    """Return rows of `native_frame` with the columns of the table and `positions`. `masked`: True if it used masks."""
+    if not masked and not positions:
+        return rows
+    texts = {FILE_PATH.name: _PATH, ROW_INDEX.name: POSITION if masked else f"{_METADATA}.row_index"}
+    stored = f"* EXCEPT ({POSITION}, {FILE})" if masked else "*"
+    return select_texts(rows, [stored, *(f"{texts[name]} AS {name}" for name in positions)])
+
+
+def native_frame(
+    jvm: Jvm,
+    files: NativeFiles,
+    fields: Sequence[DataField],
+    handler: FilesHandler,
+    file_masks: Sequence[FileMask] = (),
+) -> DataFrame:
     """Return the rows of Parquet files, read by Spark; ``_metadata`` has the file and position of each row.
+
+    With masks, deleted rows are left out, and the rows have two more columns, one of them `POSITION`.
 
     Args:
         jvm: the JVM of the session.
         files: the files.
         fields: the columns.
-        handler: the handler that prunes files by filters.
+        handler: the handler that prunes files by filters, and reads masks.
+        file_masks: the masks of the files with deleted rows.
     """
     whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
     options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
     columns, session = java_struct(jvm, spark_schema(fields)), java_session(jvm.spark)
+    masked = json.dumps(masked_text(file_masks)) if file_masks else None
     rows = jvm.connector_class("NativeRows").of(
-        session, json.dumps(files.sizes), columns, java_map(jvm, options), handler_of(jvm, handler)
+        session, json.dumps(files.sizes), columns, java_map(jvm, options), handler_of(jvm, handler), masked
     )
     return frame_of(jvm, rows)
-
-
-def _path_column() -> Column:
-    """Return a column with the path of a row's file in the engine's form, from Spark's URI; see `_decoded`."""
-    uri = F.replace(F.col(f"{_METADATA}.file_path"), F.lit("+"), F.lit("%2B"))
-    return F.regexp_replace(F.url_decode(uri), _LOCAL, "")
 
 
 def _decoded(uri: str) -> str:
@@ -120,14 +170,16 @@ def _decoded(uri: str) -> str:
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """The files of a target that Spark reads, and the splits of newer rows that the engine merges."""
+    """The files of a target that Spark reads, the masks of deleted rows, and the newer rows that the engine merges."""
 
     files: NativeFiles
     newer: Sequence[DataSplit] = ()
+    masks: Sequence[FileMask] = ()
 
     def __str__(self) -> str:
         rows = sum(split.row_count for split in self.newer)
-        return f"{self.files}, and {rows} newer rows through Python" if self.newer else str(self.files)
+        masked = ", with deleted rows masked" if self.masks else ""
+        return f"{self.files}{masked}, and {rows} newer rows through Python" if rows else f"{self.files}{masked}"
 
 
 def native_target(
@@ -140,8 +192,6 @@ def native_target(
         return f"{NATIVE_READS} is off"
     if not set(positions) <= _POSITIONS:
         return "rows keep their ids"
-    if shows_all(table.schema):
-        return "rows have deletion vectors"
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
         return f"a column is called {_METADATA}, which is Spark's name for the positions of rows"
     scan = _scan(table, snapshot)
@@ -149,10 +199,19 @@ def native_target(
     if scan.store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS):
         divided = base_run(scan.store, plan)
     base, newer = (plan, ()) if divided is None else (divided.plan, divided.newer)
-    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), lambda: base)
+    masks = masks_of(scan.store, base)
+    unsuitable = unsuitable_masks(scan.store, masks, _mask_memory(spark)) if masks else None
+    if unsuitable is not None:
+        return f"rows have deletion vectors, and {unsuitable}"
+    bare = replace(base, splits=[replace(split, vectors=()) for split in base.splits]) if masks else base
+    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), lambda: bare)
     if isinstance(files, str):
         return files
-    return NativeTarget(files, newer) if files.kind == "parquet" else "the files are not Parquet"
+    return NativeTarget(files, newer, masks) if files.kind == "parquet" else "the files are not Parquet"
+
+
+def _mask_memory(spark: SparkSession) -> int:
+    return ReadSettings.of({MASK_MEMORY: spark.conf.get(MASK_MEMORY, None)}).mask_memory
 
 
 def _key_types(table: Table) -> list[str]:
@@ -170,4 +229,5 @@ def describe_target_read(spark: SparkSession, table: Table) -> str:
 
 
 def _scan(table: Table, snapshot: Snapshot) -> TableScan:
-    return TableScan(table.store.in_microseconds(), snapshot)
+    store = table.store.in_microseconds()
+    return TableScan(store.with_options(shows_all(store.schema)), snapshot)

@@ -16,7 +16,7 @@ from paimon_spark.sql.bridge.endpoints import MaskEndpoint, ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.explanation import explanation
-from paimon_spark.sql.reads.masks import read_masks, with_added_columns
+from paimon_spark.sql.reads.masks import described_masks, read_masks, with_added_columns
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
@@ -202,14 +202,7 @@ class MaskedScan(ScanHandler, MaskEndpoint):
 
     def masks(self) -> str:
         """Return the keys and the rows of the masks, and the most bytes to cache, as JSON."""
-        masks = self.native.masks
-        return json.dumps(
-            {
-                "keys": [mask.key for mask in masks],
-                "rows": [mask.rows for mask in masks],
-                "memory": self.settings.mask_memory,
-            }
-        )
+        return described_masks(self.native.masks, self.settings.mask_memory)
 
     def read_masks(self, numbers: str) -> bytes:
         """Return the masks with these indexes (a JSON array), one after another."""

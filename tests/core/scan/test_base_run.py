@@ -1,11 +1,14 @@
 """The base run of a plan: its rows without the keys of newer rows, and the newer rows, are the rows of the table."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.operations.row_changes.delete import shows_all
 from paimon_core.read.newer_rows import newer_rows
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan import base_run as module
@@ -20,17 +23,30 @@ WAYS = {
     "full changelog": {"changelog-producer": "full-compaction"},
     "looks up": {"changelog-producer": "lookup"},
     "many files": {"target-file-size": "1 b"},
+    "vectors": {"deletion-vectors.enabled": "true"},
 }
 
 
-def divided(table):
+def whole(table):
+    """Return a scan of all rows, also of the rows that no compaction has shown yet."""
     scan = table.scan()
+    return replace(scan, store=scan.store.with_options(shows_all(scan.store.schema)))
+
+
+def divided(table):
+    scan = whole(table)
     return base_run(scan.store, scan.plan())
+
+
+def all_rows(table):
+    scan = whole(table)
+    read = TableRead(scan.store, scan.store.schema.fields)
+    return rows_of(pa.Table.from_batches([b for s in scan.plan().splits for b in read.to_batches(s)], read.schema))
 
 
 def rows(table, found):
     """Return the rows of the table from its base run and its newer rows."""
-    store = table.scan().store
+    store = whole(table).store
     read = TableRead(store, store.schema.fields)
     base = pa.Table.from_batches([b for s in found.plan.splits for b in read.to_batches(s)], read.schema)
     newer = newer_rows(store, found.newer)
@@ -43,17 +59,22 @@ batches = st.lists(st.tuples(st.sampled_from(["+I", "-D"]), st.integers(0, OLD +
 
 
 @pytest.mark.parametrize("way", WAYS)
-@given(compact=st.booleans(), steps=st.lists(st.lists(batches, min_size=1, max_size=2), max_size=3))
+@given(
+    compact=st.booleans(),
+    steps=st.lists(st.tuples(st.booleans(), st.lists(batches, min_size=1, max_size=2)), max_size=3),
+)
 def test_base_run_with_newer_rows_equals_table(way, compact, steps):
     table = table_in_memory(**WAYS[way], **{"write-only": "true"})
     table.write(orders(*((i, "old", i) for i in range(OLD))))
     if compact:
         table.compact(full=True)
-    for writes in steps:  # the second writer of a step may have older numbers than rows that are committed
+    for compacts, writes in steps:  # the second writer of a step may have older numbers than rows that are committed
         commit_at_once(table, writes, list(range(len(writes))))
+        if compacts:
+            table.compact()
     result = divided(table)
     if result is not None:
-        assert rows(table, result) == rows_of(table.to_arrow())
+        assert rows(table, result) == all_rows(table)
 
 
 def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
@@ -72,6 +93,22 @@ def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
     assert divided(table) is None
 
 
+def test_levels_with_deletion_vectors_are_one_base_run(tmp_path):
+    options = {"deletion-vectors.enabled": "true", "write-only": "true"}
+    table = keyed_table(tmp_path / "t", bucket="1", **options)
+    table.write(orders(*((i, "old", i) for i in range(OLD))))
+    table.compact(full=True)
+    table.write(orders((3, "newer", 0), (99, "newer", 0)))
+    table.compact()
+    table.write(orders((3, "newest", 0), (4, "", 0)), ["+I", "-D"])
+    result = divided(table)
+    assert [(len(split.files), len(split.vectors)) for split in (*result.plan.splits, *result.newer)] == [
+        (2, 1),
+        (1, 0),
+    ]
+    assert rows(table, result) == all_rows(table)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -79,7 +116,6 @@ def test_few_newer_rows_are_split_from_base_run(tmp_path, monkeypatch):
         {"ignore-delete": "true"},
         {"merge-engine": "partial-update"},
         {"merge-engine": "first-row"},
-        {"deletion-vectors.enabled": "true"},
     ],
 )
 def test_base_run_is_refused_unless_newest_row_wins(tmp_path, options):

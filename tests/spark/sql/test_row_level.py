@@ -304,7 +304,6 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
 @pytest.mark.parametrize(
     ("columns", "options", "reason"),
     [
-        ("id INT", "'deletion-vectors.enabled' = 'true'", "rows have deletion vectors"),
         ("id INT", "'row-tracking.enabled' = 'true'", "rows keep their ids"),
         ("id INT, _Metadata INT", "'bucket' = '-1'", "a column is called _metadata"),
         ("id INT", "'file.format' = 'orc'", "the files are not Parquet"),

@@ -217,16 +217,18 @@ class KnownFiles extends PartitioningAwareFileIndex {
   }
 }
 
-/** Files with a partition column that holds the index of the file's mask: see PositionMask. */
+/** Files, with a partition column that holds the index of the file's mask if any file has a mask: see PositionMask. */
 class NumberedFiles extends KnownFiles {
   private static final Integer UNMASKED = Integer.valueOf(-1);
   private final StructType partitions;
   private final TreeMap byIndex = new TreeMap();
 
+  /** @param masked see KnownFiles.of; null: no file has a mask */
   NumberedFiles(SparkSession spark, Map options, StructType columns, Map sizes, Map masked) {
     super(spark, options, columns, sizes);
-    partitions = new StructType().add((String) masked.get("file"), IntegerType$.MODULE$, false);
-    Map indexes = (Map) masked.get("indexes");
+    StructType none = new StructType();
+    partitions = masked == null ? none : none.add((String) masked.get("file"), IntegerType$.MODULE$, false);
+    Map indexes = masked == null ? new HashMap() : (Map) masked.get("indexes");
     for (Iterator names = sizes.keySet().iterator(); names.hasNext(); ) {
       String name = (String) names.next();
       Object index = indexes.containsKey(name) ? indexes.get(name) : UNMASKED;
@@ -247,7 +249,8 @@ class NumberedFiles extends KnownFiles {
     for (Iterator entries = byIndex.entrySet().iterator(); entries.hasNext(); ) {
       Map.Entry entry = (Map.Entry) entries.next();
       Seq files = CollectionConverters.asScala((ArrayList) entry.getValue()).toSeq();
-      directories.add(new PartitionDirectory(new GenericInternalRow(new Object[] {entry.getKey()}), files));
+      Object[] values = partitions.length() == 0 ? new Object[0] : new Object[] {entry.getKey()};
+      directories.add(new PartitionDirectory(new GenericInternalRow(values), files));
     }
     return CollectionConverters.asScala(directories).toSeq();
   }

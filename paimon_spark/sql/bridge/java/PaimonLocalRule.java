@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import scala.collection.immutable.Seq;
@@ -38,7 +39,7 @@ class PaimonLocalRule extends Rule {
   private static LogicalPlan withRows(LogicalPlan plan) {
     if (plan instanceof DataSourceV2ScanRelation) {
       InternalRow[] rows = rows(((DataSourceV2ScanRelation) plan).scan());
-      return rows == null ? plan : local((DataSourceV2ScanRelation) plan, rows);
+      return rows == null ? plan : local(((DataSourceV2ScanRelation) plan).output(), rows);
     }
     if (plan instanceof Filter && PaimonDivideRule.isOfJoin(((Filter) plan).condition())) {
       return plan;
@@ -61,9 +62,14 @@ class PaimonLocalRule extends Rule {
     return scan instanceof PaimonScan && EXPLAINS.get() == null ? ((PaimonScan) scan).localRows() : null;
   }
 
+  /** Return rows that the driver has read as a plan with columns of its own. */
+  static LogicalPlan local(RowsScan scan) {
+    return local(DataTypeUtils$.MODULE$.toAttributes(scan.readSchema()), scan.rows());
+  }
+
   /** Versions of Spark differ in the last fields of a local relation, which keep their defaults. */
-  private static LogicalPlan local(DataSourceV2ScanRelation relation, InternalRow[] rows) {
-    LocalRelation empty = LocalRelation$.MODULE$.apply(relation.output());
+  private static LogicalPlan local(Seq output, InternalRow[] rows) {
+    LocalRelation empty = LocalRelation$.MODULE$.apply(output);
     Object[] fields = new Object[empty.productArity()];
     for (int i = 0; i < fields.length; i++) {
       fields[i] = empty.productElement(i);

@@ -133,10 +133,13 @@ class PaimonRowLevelRule extends Rule {
     session.sessionState().analyzer().checkAnalysis(complete);
     PaimonTable table = (PaimonTable) relation.table();
     RowLevelPlan changes = new RowLevelPlan(complete, relation, plan.references());
-    String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
-    Object description = Bridge.call(table.handler(), "explain_row_changes", new Object[] {trees});
+    String title = "Paimon " + operation + " " + table.name();
+    if (PaimonLocalRule.EXPLAINS.get() != null) {  // planning the read of the target takes time
+      String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
+      title += ": " + Bridge.call(table.handler(), "explain_row_changes", new Object[] {trees});
+    }
     return new PaimonCommand(
-        "Paimon " + operation + " " + table.name() + ": " + description,
+        title,
         table.handler(),
         method,
         changes,
