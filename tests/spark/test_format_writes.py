@@ -2,6 +2,7 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.errors import IllegalArgumentException
@@ -126,6 +127,18 @@ def test_table_that_changes_between_writes(spark, path):
     save(rows(spark, 1, 2), path)
     save(rows(spark, 2, 3, "3 AS n"), path)
     assert sorted(Table.open(path).to_arrow()["n"].to_pylist(), key=str) == [3, None, None]
+
+
+@pytest.mark.versions
+def test_driver_writes_for_other_threads(spark, warehouse, monkeypatch):
+    """A new thread has no active session in the JVM."""
+    tables = []
+    write = format_writes.write_table
+    monkeypatch.setattr(format_writes, "write_table", lambda *a, **b: tables.append(a[1].path) or write(*a, **b))
+    path = f"{warehouse}/db.db/t"
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(save, rows(spark, 0, 3), path).result()
+    assert (tables, ids(path)) == ([path], [0, 1, 2])
 
 
 def test_driver_writes_rows_of_a_list(spark, warehouse, monkeypatch):

@@ -84,9 +84,9 @@ public class FormatTable extends PythonTable {
     return super.newScanBuilder(options);
   }
 
-  /** True if the driver handles the batch writes of the session of this thread. */
+  /** True if the driver handles the batch writes of the session of this thread, or of the default session. */
   private static boolean writesInDriver() {
-    SparkSession session = Sessions.active(null);
+    SparkSession session = Sessions.current();
     if (writer == null || session == null || session.sparkContext() != context) {
       return false;
     }

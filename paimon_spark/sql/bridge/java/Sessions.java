@@ -19,6 +19,12 @@ public class Sessions {
     return found.isDefined() ? (SparkSession) found.get() : otherwise;
   }
 
+  /** Return the session of this thread, else the default session, which serves new threads; null: there is neither. */
+  static SparkSession current() {
+    Option found = SparkSession$.MODULE$.getDefaultSession();
+    return active(found.isDefined() ? (SparkSession) found.get() : null);
+  }
+
   /**
    * The settings of the connector in the session of this thread, and whether it asks for buckets, as a JSON object.
    *
