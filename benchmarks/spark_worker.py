@@ -174,22 +174,24 @@ class Side:
         return len(found), time.perf_counter() - start
 
     def compact_files(self, command):
-        """Compact small files, with ``CALL`` or through a table opened by its path; count the files that are left."""
+        """Compact small files, with ``CALL`` or through a table opened by its path; return the rows of the result."""
         table = self.paimon.PaimonTable.forPath(self.spark, self.path(command["table"]))
         start = time.perf_counter()
         if command.get("by") == "name":
             self.spark.sql(f"CALL paimon.sys.compact(table => 'default.{command['table']}')").collect()
         else:
             table.compact()
-        return 0, time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        return table.toDF().count(), seconds
 
     def rewrite(self, command):
         """Rewrite the rows of Parquet files, with one file in each partition."""
         frame = self.spark.read.parquet(command["plain"])
         start = time.perf_counter()
-        frame = frame.repartition(command["tasks"], "p")
-        frame.write.mode("overwrite").partitionBy("p").option("compression", "zstd").parquet(command["plain"] + "-new")
-        return 0, time.perf_counter() - start
+        moved = frame.repartition(command["tasks"], "p")
+        moved.write.mode("overwrite").partitionBy("p").option("compression", "zstd").parquet(command["plain"] + "-new")
+        seconds = time.perf_counter() - start
+        return frame.count(), seconds
 
     def count(self, command):
         """Read into one row."""

@@ -2,8 +2,8 @@
 
 import pytest
 
+from benchmarks import small_files, streaming
 from benchmarks import spark as range_rows
-from benchmarks import streaming
 from benchmarks.engine import Arena
 from benchmarks.measure import Timing
 from benchmarks.spark_worker import Side
@@ -53,6 +53,16 @@ def test_path_benchmark_counts_rows_of_parquet(contest):
     *_, one, count = range_rows.path_reads(contest[0], contest[1]["ours"])
     assert one.timings["ours"][0].rows == one.timings["parquet"][0].rows == 1
     assert count.timings["ours"][0].rows == count.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
+
+
+@pytest.mark.more
+def test_benchmark_of_small_files_keeps_rows_and_counts_partitions(contest):
+    arena, sides = contest
+    write, by_partition, count, part, total, compact = small_files.of_layout(
+        arena, sides["ours"], small_files.Layout(2, 2, 10)
+    )
+    for row, expected in ((write, 40), (by_partition, 2), (count, 1), (part, 1), (total, 1), (compact, 40)):
+        assert {timings[0].rows for timings in row.timings.values()} == {expected}
 
 
 @pytest.mark.more
