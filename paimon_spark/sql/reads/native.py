@@ -33,9 +33,10 @@ _MAX_OPENED = 64
 """The most files to open to check for partition columns; beyond that, reading through Python is cheaper."""
 LEAST_BYTES = 32 << 20
 """The smallest total size for which a separate native scan pays off; below it, two scans are slower than one."""
+_LOCAL = "file:"
 _FINEST = 6
 """The timestamp precision of Spark. Parquet stores finer timestamps in another type."""
-OPTIONS = {
+_OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "ignoreMissingFiles": "false",
@@ -43,6 +44,9 @@ OPTIONS = {
     "mergeSchema": "false",
 }
 """Options of Spark's scan: only the Gregorian calendar, and an error for a missing or corrupt file."""
+_IN_ONE_THREAD = {"parquet.hadoop.vectored.io.enabled": "false"}
+"""Options of Spark's scan of local Parquet files. Hadoop passes each range of a vectored read to another thread, which
+takes as long as to read and decode a small file; on object stores it reads ranges at the same time."""
 ALL_ROW_GROUPS = {f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")}
 """Options of Spark's Parquet scan that disable the pruning of row groups."""
 
@@ -56,6 +60,12 @@ class NativeFiles:
     of: int
     ambiguous: bool = False
     """True if row groups must not be pruned, because two columns may have the same path: see `has_ambiguous_paths`."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of Spark's scan of the files."""
+        local = all(uri.startswith(_LOCAL) for uri in self.sizes)
+        return _OPTIONS | _IN_ONE_THREAD if local and self.kind == "parquet" else _OPTIONS
 
     def __str__(self) -> str:
         return f"native: {len(self.sizes)} of {self.of} {FORMATS[self.kind].title} files"
@@ -124,7 +134,7 @@ def scan_text(
             "files": files.sizes,
             "columns": whole.json(),
             "required": columns.json(),
-            "options": OPTIONS,
+            "options": files.options,
             "pushes": not files.ambiguous,
             "masked": masked,
         }
@@ -321,12 +331,12 @@ def sizes_of(store: FileStore, plan: Plan) -> dict[str, int]:
 
 def uri_of(path: str) -> str:
     """Return the URI of a path for Spark's JVM."""
-    return path if "://" in path else f"file:{path}"
+    return path if "://" in path else f"{_LOCAL}{path}"
 
 
 def path_of(uri: str) -> str:
     """Return the path of a file from a URI of `uri_of`."""
-    return uri if "://" in uri else uri.removeprefix("file:")
+    return uri if "://" in uri else uri.removeprefix(_LOCAL)
 
 
 @lru_cache(maxsize=64)

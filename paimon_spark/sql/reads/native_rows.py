@@ -32,7 +32,7 @@ from paimon_spark.sql.reads.masks import (
     read_masks,
     unsuitable_masks,
 )
-from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, OPTIONS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.reads.newer_rows import with_newer_rows
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.session_options import (
@@ -155,7 +155,7 @@ def native_frame(
         file_masks: the masks of the files with deleted rows.
     """
     whole = files.ambiguous or any(root in str(field.type) for field in fields for root in _READ_WHOLE)
-    options = OPTIONS | (ALL_ROW_GROUPS if whole else {})
+    options = files.options | (ALL_ROW_GROUPS if whole else {})
     columns, session = java_struct(jvm, spark_schema(fields)), java_session(jvm.spark)
     masked = json.dumps(masked_text(file_masks)) if file_masks else None
     rows = jvm.connector_class("NativeRows").of(
