@@ -37,10 +37,10 @@ def merged_sections(store: FileStore, split: DataSplit) -> list[DataSplit]:
     A section needs a mask if its files overlap, or if a file has deletion vectors or rows that delete.
 
     Args:
-        store: a table with a primary key.
+        store: the table; without a primary key it has no sections.
         split: a split; a split that needs no merge has no such section.
     """
-    if split.raw_convertible:
+    if split.raw_convertible or not store.traits.keyed:
         return []
     vectors = {vector.data_file: vector for vector in split.vectors}
     masked: list[DataSplit] = []

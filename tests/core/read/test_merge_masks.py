@@ -185,6 +185,16 @@ def test_combining_engine_has_no_masks(tmp_path):
         masks.merge_masks(table.store, section)
 
 
+def test_table_without_key_has_no_sections(tmp_path):
+    catalog = FileSystemCatalog(str(tmp_path))
+    catalog.create_database("d")
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = catalog.create_table("d.e", Schema(ROWS, options=options))
+    table.write(columns_of(table, [(1, "a", 0, "x")]))
+    (split,) = table.scan().plan().splits
+    assert masks.merged_sections(table.store, replace(split, raw_convertible=False)) == []
+
+
 def test_missing_file_of_expired_snapshot_is_named(tmp_path):
     table = new_table(tmp_path, {})
     for _ in range(2):
