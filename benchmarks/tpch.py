@@ -29,6 +29,12 @@ CHANGES = {
     "MERGE": "MERGE INTO {table} t USING (SELECT k, a - 1 AS a FROM {source} WHERE k % {share} = {turn}) s "
     "ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = s.a",
 }
+CHANGED: dict[str, dict[str, str]] = {
+    "append": {},
+    "keyed": {},
+    "append with vectors": {"deletion-vectors.enabled": "true"},
+}
+"""Kinds of tables whose rows are changed, and their options."""
 
 READS = {
     "all columns": "SELECT * FROM {table}",
@@ -94,21 +100,21 @@ def _sql(worker: Any, command: dict[str, Any], database: str) -> Work:
 
 
 def changes(arena: Arena, running: dict[str, Any]) -> Iterator[Row]:
-    """Yield DELETE, UPDATE and MERGE of one row in SHARE, each round other rows, on both kinds of tables."""
+    """Yield DELETE, UPDATE and MERGE of one row in SHARE, each round other rows, on each kind of table."""
     count = CHANGED_FACTOR * arena.count
     source = arena.warehouse / "changed.parquet"
     data = rows.make(count, "int", 1)
     data = data.set_column(0, data.schema.field(0), pa.array(np.arange(count)).cast(data.schema.field(0).type))
     pq.write_table(data, source)
-    for keyed in (False, True):
+    for kind, options in CHANGED.items():
         for name, text in CHANGES.items():
             contestants: dict[str, Work] = {}
             for side, worker in running.items():
-                table = f"changed_{name.lower()}_{'keyed' if keyed else 'append'}_{side}"
-                arena.table(table, "int", keyed=keyed, buckets=2, options={"write-only": "false"}).write(data)
+                table = f"changed_{name.lower()}_{kind.replace(' ', '_')}_{side}"
+                settings = {"write-only": "false", **options}
+                arena.table(table, "int", keyed=kind == "keyed", buckets=2, options=settings).write(data)
                 who = "ours" if side == "ours" else "connector"
                 contestants[who] = _changing(worker, text, table, source)
-            kind = "keyed" if keyed else "append"
             row = Row(f"SQL: {name} of 1 in {SHARE} rows, {kind}", count, goals={"connector": 1.0})
             yield race(row, contestants, arena.rounds, patience=120)
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_core import DataSplit, Snapshot, Table, TableScan
-from paimon_core.engine import base_run, expiry, newer_rows, shows_all
+from paimon_core import DataSplit, Plan, Snapshot, Table, TableScan
+from paimon_core.engine import FileStore, base_run, expiry, newer_rows, shows_all
 from paimon_core.errors import CorruptedError, OutOfRangeError, UnsupportedError
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
@@ -26,11 +26,13 @@ from paimon_spark.sql.reads.masks import (
     FILE,
     POSITION,
     FileMask,
+    MergeMask,
     described_masks,
     masked_text,
     masks_of,
     read_masks,
     unsuitable_masks,
+    unsuitable_merge,
 )
 from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.reads.newer_rows import with_newer_rows
@@ -38,6 +40,7 @@ from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.session_options import (
     DEFAULT_MASK_MEMORY,
     MASK_MEMORY,
+    MASK_ROWS,
     NATIVE_READS,
     ReadSettings,
     native_reads,
@@ -116,7 +119,7 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
             return None
         scan = _scan(table, snapshot)
         read = native_read(scan.store, snapshot, target.files.sizes)
-        handler = FilesHandler(scan, read, target.masks, _mask_memory(spark))
+        handler = FilesHandler(scan, read, target.masks, ReadSettings.of(_settings_of(spark)).mask_memory)
         rows = native_frame(jvm, target.files, table.schema.fields, handler, target.masks)
         rows = _with_positions(rows, positions, masked=bool(target.masks))
         if target.newer:
@@ -178,7 +181,8 @@ class NativeTarget:
 
     def __str__(self) -> str:
         rows = sum(split.row_count for split in self.newer)
-        masked = ", with deleted rows masked" if self.masks else ""
+        merged = any(isinstance(mask, MergeMask) for mask in self.masks)
+        masked = f", with {'superseded' if merged else 'deleted'} rows masked" if self.masks else ""
         return f"{self.files}{masked}, and {rows} newer rows through Python" if rows else f"{self.files}{masked}"
 
 
@@ -195,23 +199,53 @@ def native_target(
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
         return f"a column is called {_METADATA}, which is Spark's name for the positions of rows"
     scan = _scan(table, snapshot)
-    plan, divided = scan.plan(), None
-    if scan.store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS):
-        divided = base_run(scan.store, plan)
-    base, newer = (plan, ()) if divided is None else (divided.plan, divided.newer)
-    masks = masks_of(scan.store, base)
-    unsuitable = unsuitable_masks(scan.store, masks, _mask_memory(spark)) if masks else None
-    if unsuitable is not None:
-        return f"rows have deletion vectors, and {unsuitable}"
-    bare = replace(base, splits=[replace(split, vectors=()) for split in base.splits]) if masks else base
+    target = _parts(table, scan.store, scan.plan(), ReadSettings.of(_settings_of(spark)))
+    if isinstance(target, str):
+        return target
+    plan, newer, masks = target
+    bare = replace(plan, splits=[_unmasked(split, masks) for split in plan.splits])
     files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), lambda: bare)
     if isinstance(files, str):
         return files
     return NativeTarget(files, newer, masks) if files.kind == "parquet" else "the files are not Parquet"
 
 
-def _mask_memory(spark: SparkSession) -> int:
-    return ReadSettings.of({MASK_MEMORY: spark.conf.get(MASK_MEMORY, None)}).mask_memory
+def _parts(
+    table: Table, store: FileStore, plan: Plan, settings: ReadSettings
+) -> tuple[Plan, Sequence[DataSplit], Sequence[FileMask]] | str:
+    """Return the plan of the files that Spark reads, the splits of newer rows, and the masks of the files.
+
+    Returns the reason why Python reads the rows, if masks of deleted rows are not possible.
+    """
+    exact_keys = store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS)
+    divided = base_run(store, plan) if exact_keys else None
+    if divided is None:
+        masks = _merge_masks(store, plan, settings)
+        if masks is not None:
+            return plan, (), masks
+    base, newer = (plan, ()) if divided is None else (divided.plan, divided.newer)
+    vectors = masks_of(store, replace(base, splits=[split for split in base.splits if split.raw_convertible]))
+    unsuitable = unsuitable_masks(store, vectors, settings.mask_memory) if vectors else None
+    return (base, newer, vectors) if unsuitable is None else f"rows have deletion vectors, and {unsuitable}"
+
+
+def _merge_masks(store: FileStore, plan: Plan, settings: ReadSettings) -> Sequence[FileMask] | None:
+    """Return the masks of a plan with files that are merged; `None`: no file is merged, or masks are not possible."""
+    raw = all(split.raw_convertible for split in plan.splits)
+    if raw or unsuitable_merge(store, plan, settings.mask_rows) is not None:
+        return None
+    masks = masks_of(store, plan)
+    return None if unsuitable_masks(store, masks, settings.mask_memory) is not None else masks
+
+
+def _unmasked(split: DataSplit, masks: Sequence[FileMask]) -> DataSplit:
+    """Return a split without deletion vectors, and without a merge if masks replace the merge."""
+    merged = any(isinstance(mask, MergeMask) for mask in masks)
+    return replace(split, vectors=(), raw_convertible=split.raw_convertible or merged)
+
+
+def _settings_of(spark: SparkSession) -> dict[str, str | None]:
+    return {name: spark.conf.get(name, None) for name in (MASK_MEMORY, MASK_ROWS)}
 
 
 def _key_types(table: Table) -> list[str]:

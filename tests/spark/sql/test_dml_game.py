@@ -79,9 +79,14 @@ def no(x):
 
 @pytest.fixture(autouse=True)
 def most_changes(monkeypatch):
-    """Sets how many changed rows the driver writes. Spark reads the base run of tables as small as the game's, too."""
+    """Sets how many changed rows the driver writes; for 2, masks replace the base run of tables of any size."""
     monkeypatch.setattr("paimon_core.scan.base_run.LEAST_BASE", 0)
-    return lambda most: monkeypatch.setattr(few_rows, "MOST_CHANGES", most)
+
+    def set_most(most):
+        monkeypatch.setattr(few_rows, "MOST_CHANGES", most)
+        monkeypatch.setattr("paimon_core.scan.base_run.MOST_NEWER_ROWS", -1 if most == 2 else 100)
+
+    return set_most
 
 
 class Game:

@@ -269,8 +269,10 @@ def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
 
 
 @pytest.mark.more
-def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
-    """Every type, and keys whose names need quotes; files of an older schema on both sides."""
+@pytest.mark.parametrize("most_newer", [100, -1])
+def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_newer):
+    """Every type, and keys whose names need quotes; files of an older schema on both sides. -1: masks of all files."""
+    monkeypatch.setattr("paimon_core.scan.base_run.MOST_NEWER_ROWS", most_newer)
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
     nulls = ", ".join(["NULL"] * len(TYPES))
@@ -287,7 +289,8 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
         sql(f"INSERT INTO {table} (id, `p.%+ä`, `k``1`, added) VALUES (3, 'p1', X'00', 5), (70, 'p0', X'00FF', 5)")
         sql(f"SET {NATIVE_READS} = {str(native).lower()}")
         plan = sql(f"EXPLAIN DELETE FROM {table}")[0][0]
-        assert (" newer rows through Python" in plan) == native, plan
+        assert (" newer rows through Python" in plan) == (native and most_newer > 0), plan
+        assert ("superseded rows masked" in plan) == (native and most_newer < 0), plan
         assert sql(f"UPDATE {table} SET i4 = coalesce(i4, 0) + 1, s = concat(s, '!') WHERE id < 8") == [(9,)]
         assert sql(f"DELETE FROM {table} WHERE id % 5 = 3 AND (added IS NULL OR f8 IS NULL)") == [(14,)]
         assert sql(f"""MERGE INTO {table} t USING (SELECT id, 'p' || id % 2 AS p FROM range(50, 90)) s
@@ -307,7 +310,12 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql):
         ("id INT", "'row-tracking.enabled' = 'true'", "rows keep their ids"),
         ("id INT, _Metadata INT", "'bucket' = '-1'", "a column is called _metadata"),
         ("id INT", "'file.format' = 'orc'", "the files are not Parquet"),
-        ("id INT", "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", "3 files of bucket 0 are merged"),
+        (
+            "id INT",
+            "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true', 'merge-engine' = 'partial-update', "
+            "'partial-update.remove-record-on-delete' = 'true'",
+            "3 files of bucket 0 are merged",
+        ),
     ],
 )
 def test_explanation_names_reader_of_target(sql, columns, options, reason):
