@@ -1,67 +1,132 @@
 """Write the figures of docs/reference/performance.md: ``python -m benchmarks.pictures artifacts/benchmarks.json``.
 
 Keeps the least time of each contestant in docs/reference/performance.json, draws a picture for each group of rows, and
-writes the summary and the table between comments of the page. Without an argument it draws the kept figures again.
+writes the summaries and the tables between comments of the page. Groups that the results lack keep their figures.
+Without an argument, it draws the kept figures again.
 """
 
 import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
 FIGURES, PAGE = "performance.json", "performance.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A picture.
+
+    Attributes:
+        rows: how the names of its rows begin.
+        clock: the time that its bars show, ``cpu`` or ``wall``.
+        per_million: show the time for a million rows, not for the whole row.
+    """
+
+    rows: tuple[str, ...]
+    clock: str = "cpu"
+    per_million: bool = True
+
+    @property
+    def title(self) -> str:
+        """The heading of the picture."""
+        shown = {"cpu": "CPU seconds", "wall": "Seconds"}[self.clock]
+        return f"{shown}{' for a million rows' if self.per_million else ''}: shorter is better"
+
+
+_SQL_READS = ("SQL: all columns", "SQL: two columns", "SQL: a range", "SQL: one key", "SQL: count")
 GROUPS = {
-    "reads": ("merge read", "append read"),
-    "writes": ("keyed write", "append write"),
-    "maintenance": ("full compaction", "200 upserts", "read after"),
+    "reads": Group(("merge read", "append read")),
+    "writes": Group(("keyed write", "append write")),
+    "maintenance": Group(("full compaction", "200 upserts", "read after")),
+    "spark": Group(("Spark: format('paimon')", "Spark: 5%", "Spark: 30%", "Spark: 5 runs"), "wall", False),
+    "sql": Group(
+        (*_SQL_READS, "SQL: DELETE", "SQL: UPDATE", "SQL: MERGE", "SQL: INSERT"),
+        "wall",
+        False,
+    ),
+    "start": Group(("start: ",), "wall", False),
 }
-"""The pictures, and how the names of their rows begin."""
 _COLOURS = {
     "ours": "#0072b2",
+    "sql": "#56b4e9",
     "pyarrow": "#999999",
+    "parquet": "#999999",
     "java": "#e69f00",
+    "connector": "#e69f00",
     "deduplicate": "#009e73",
     "compacted": "#009e73",
+    "without": "#cc79a7",
+    "bare": "#999999",
 }
 """Of Okabe and Ito; the labels say the same."""
 _LABELS = {
     "ours": "pyspark-paimon",
+    "sql": "pyspark-paimon, in SQL",
+    "parquet": "Spark's Parquet",
     "java": "Java engine",
+    "connector": "Java connector 0.9",
     "deduplicate": "ours, deduplicate",
     "compacted": "ours, compacted",
+    "without": "ours, first session",
+    "bare": "Python alone",
 }
+_NOT_COMPARED = "not compared"
 _LINE, _LEFT, _WIDE, _RIGHT = 18, 250, 300, 210
 _SUMMARY = {
     "merged read": ("merge read, ",),
     "write": ("keyed write", "append write"),
     "full compaction": ("full compaction",),
 }
-"""The rows of the summary, and how the names of the rows of figures begin."""
+_SPARK_SUMMARY = {
+    "write of an append table": ("Spark: format('paimon') by path, append",),
+    "read of an append table": ("Spark: format('paimon') by path, ",),
+    "read with deleted rows": ("Spark: 5%", "Spark: 30%"),
+    "read of five runs, masks cached": ("Spark: 5 runs",),
+    "read by name": _SQL_READS,
+    "DELETE, UPDATE, MERGE": ("SQL: DELETE", "SQL: UPDATE", "SQL: MERGE"),
+}
+"""The rows of the summaries, and how the names of the rows of figures begin."""
 
 
-def figures(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the least seconds, wall and CPU, of each contestant: ``rows[n]["seconds"][who]["cpu"]``."""
-    rows = []
+def group_of(name: str) -> str | None:
+    """Return the group of a row; `None`: no picture shows it."""
+    return next((group for group in GROUPS if name.startswith(GROUPS[group].rows)), None)
+
+
+def figures(results: Mapping[str, Any], kept: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the least seconds, wall and CPU, of each contestant: ``[group]["rows"][n]["seconds"][who]["cpu"]``.
+
+    Args:
+        results: the numbers of a run of the benchmarks.
+        kept: earlier figures, for groups that the results lack; `None`: no earlier figures.
+    """
+    groups: dict[str, Any] = {}
     for row in results["rows"]:
         seconds = {
             who: {clock: round(min(timing[clock] for timing in timings), 4) for clock in ("wall", "cpu")}
             for who, timings in row["timings"].items()
             if who in _COLOURS and not (who == "java" and " write" in row["name"])  # Java also generates these rows
         }
-        if len(seconds) > 1 and any(row["name"].startswith(GROUPS[group]) for group in GROUPS):
-            rows.append({"name": row["name"], "rows": row["rows"], "seconds": seconds})
-    return {"machine": results["machine"], "rows": rows}
+        group = group_of(row["name"])
+        if len(seconds) > 1 and group is not None:
+            sitting = groups.setdefault(group, {"machine": results["machine"], "rows": []})
+            sitting["rows"].append({"name": row["name"], "rows": row["rows"], "seconds": seconds})
+    merged = {**(kept or {}), **groups}
+    return {group: merged[group] for group in GROUPS if group in merged}
 
 
-def picture(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return bars of CPU seconds for a million rows; the longest bar of each group of bars has the full width."""
-    parts, y = [_text(10, 20, "CPU seconds for a million rows: shorter is better", "bold")], 36
+def picture(group: Group, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return bars of seconds; the longest bar of each row has the full width."""
+    parts, y = [_text(10, 20, group.title, "bold")], 36
     for row in rows:
-        costs = {who: times["cpu"] / row["rows"] * 1e6 for who, times in row["seconds"].items()}
+        million = row["rows"] / 1e6 if group.per_million else 1
+        costs = {who: times[group.clock] / million for who, times in row["seconds"].items()}
         parts += [
             _text(10, y + _LINE * (2 * number + 1) / 2 + 4, line) for number, line in enumerate(_wrapped(row["name"]))
         ]
@@ -91,38 +156,64 @@ def _text(x: float, y: float, text: str, weight: str = "normal") -> str:
 
 
 def table(kept: Mapping[str, Any]) -> str:
-    """Return the machine and the ratios of times as Markdown: ours over the opponent's, CPU and wall."""
-    lines = [
-        f"Machine: {kept['machine']}.",
-        *_warning(kept["machine"]),
-        "",
-        "| row | ours, CPU | opponent | CPU | wall |",
-        "|---|---|---|---|---|",
-    ]
-    for row in kept["rows"]:
-        ours = row["seconds"]["ours"]
-        for who, times in sorted(row["seconds"].items(), key=_rank):
-            if who != "ours":
-                ratios = (f"{ours[clock] / times[clock]:.2f}" for clock in ("cpu", "wall"))
-                lines.append(f"| {row['name']} | {ours['cpu']:.2f} s | {who} | {' | '.join(ratios)} |")
-    return "\n".join([*lines, ""])
+    """Return the ratios of times as Markdown, a table for each machine: ours over the opponent's, CPU and wall."""
+    lines: list[str] = []
+    for machine in dict.fromkeys(sitting["machine"] for sitting in kept.values()):
+        lines += [
+            f"Machine: {machine}.",
+            *_warning(machine),
+            "",
+            "| row | ours, CPU | ours, wall | opponent | CPU | wall |",
+            "|---|---|---|---|---|---|",
+        ]
+        for row in (row for sitting in kept.values() if sitting["machine"] == machine for row in sitting["rows"]):
+            ours = row["seconds"]["ours"]
+            for who, times in sorted(row["seconds"].items(), key=_rank):
+                if who != "ours":
+                    ratios = (f"{ours[clock] / times[clock]:.2f}" for clock in ("cpu", "wall"))
+                    times_of_ours = f"{ours['cpu']:.2f} s | {ours['wall']:.2f} s"
+                    lines.append(f"| {row['name']} | {times_of_ours} | {who} | {' | '.join(ratios)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def summary(kept: Mapping[str, Any]) -> str:
     """Return the range of each kind of ratio of CPU times as Markdown."""
-    lines = ["| CPU time of this engine | of pyarrow | of the Java engine 1.4.2 |", "|---|---|---|"]
-    for title, names in _SUMMARY.items():
-        rows = [row["seconds"] for row in kept["rows"] if row["name"].startswith(names)]
-        cells = [
-            _range([row["ours"]["cpu"] / row[who]["cpu"] for row in rows if who in row]) for who in ("pyarrow", "java")
-        ]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return _summary(kept, _SUMMARY, "cpu", ("CPU time of this engine", "of pyarrow", "of the Java engine 1.4.2"))
+
+
+def spark_summary(kept: Mapping[str, Any]) -> str:
+    """Return the range of each kind of ratio of wall times through Spark as Markdown."""
+    heading = ("Time of this connector", "of Spark's Parquet", "of the Java connector 0.9")
+    return _summary(kept, _SPARK_SUMMARY, "wall", heading, ("parquet", "connector"))
+
+
+def _summary(
+    kept: Mapping[str, Any],
+    parts: Mapping[str, tuple[str, ...]],
+    clock: str,
+    heading: tuple[str, ...],
+    opponents: tuple[str, ...] = ("pyarrow", "java"),
+) -> str:
+    every = [row for sitting in kept.values() for row in sitting["rows"]]
+    ranges: dict[str, dict[str, str]] = {}
+    for title, names in parts.items():
+        rows = [row["seconds"] for row in every if row["name"].startswith(names)]
+        every = [row for row in every if not row["name"].startswith(names)]
+        if rows:
+            ranges[title] = {
+                who: _range([row["ours"][clock] / row[who][clock] for row in rows if who in row]) for who in opponents
+            }
+    columns = [who for who in opponents if any(cells[who] != _NOT_COMPARED for cells in ranges.values())]
+    titles = [heading[0], *(heading[1 + opponents.index(who)] for who in columns)]
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    lines += [f"| {' | '.join([title, *(cells[who] for who in columns)])} |" for title, cells in ranges.items()]
     return "\n".join([*lines, ""])
 
 
 def _range(ratios: Sequence[float]) -> str:
     if not ratios:
-        return "not compared"
+        return _NOT_COMPARED
     least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
     return f"{least} times" if least == most else f"{least} to {most} times"
 
@@ -142,13 +233,14 @@ def _warning(machine: str) -> list[str]:
 
 def drawn(kept: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each picture."""
-    for group, names in GROUPS.items():
-        yield f"performance-{group}.svg", picture([row for row in kept["rows"] if row["name"].startswith(names)])
+    for group, sitting in kept.items():
+        yield f"performance-{group}.svg", picture(GROUPS[group], sitting["rows"])
 
 
 def page_with(text: str, kept: Mapping[str, Any]) -> str:
-    """Return the text of the page with these figures and their summary."""
-    for name, part in (("summary", summary(kept)), ("figures", table(kept))):
+    """Return the text of the page with these figures and their summaries."""
+    parts = {"summary": summary(kept), "summary through Spark": spark_summary(kept), "figures": table(kept)}
+    for name, part in parts.items():
         place = re.search(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", text, re.DOTALL)
         assert place, f"{PAGE} lacks the comments of its {name}"
         text = text[: place.start()] + "\n" + part + "\n" + text[place.end() :]
@@ -156,11 +248,11 @@ def page_with(text: str, kept: Mapping[str, Any]) -> str:
 
 
 def main(results: str | None = None) -> None:
-    """Keep new results, if any; write the pictures and the table."""
-    if results:
-        kept = figures(json.loads(Path(results).read_text(encoding="utf-8")))
-        (DOCS / FIGURES).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    """Keep new results, if any; write the pictures and the tables."""
     kept = json.loads((DOCS / FIGURES).read_text(encoding="utf-8"))
+    if results:
+        kept = figures(json.loads(Path(results).read_text(encoding="utf-8")), kept)
+        (DOCS / FIGURES).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     for name, text in drawn(kept):
         (DOCS / name).write_text(text, encoding="utf-8")
     page = DOCS / PAGE
