@@ -4,7 +4,9 @@ Like `paimon_spark.internals`, this module uses names of Spark that have no comp
 before it uses them.
 """
 
+import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -26,6 +28,9 @@ _ACTIVE = ("INITIALIZED", "PENDING", "RUNNING")
 """The states of operations of the Thrift server that have not finished."""
 _ACTIVE_IN_CONNECT = ("Pending", "Started", "Analyzed", "ReadyForExecution")
 """The states of executions of Spark Connect that have not finished; others wait for clients to fetch their rows."""
+
+_SECONDS = 30.0
+"""The time that a JVM has to end."""
 
 
 class ConnectService:
@@ -106,6 +111,18 @@ def _started(name: str, start: Any, argument: Any) -> Any:
         while cause.getCause() is not None:
             cause = cause.getCause()
         raise InvalidInputError(f"{name} does not start: {cause.getMessage() or cause.toString()}") from error
+
+
+def end(spark: SparkSession) -> None:
+    """Stop a session, and end its JVM, which may have ended already."""
+    gateway: Any = spark.sparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    with suppress(Py4JError, OSError, AttributeError, subprocess.TimeoutExpired):
+        spark.stop()
+        gateway.shutdown()
+        if process is not None:
+            process.stdin.close()
+            process.wait(_SECONDS)
 
 
 def has_ended(spark: SparkSession) -> bool:

@@ -96,7 +96,7 @@ def serve(call: Invocation) -> Answer | None:
         click.echo(f"Stopping: {count(server.running(), 'statement')} to finish within {call['grace']:g} s.")
         cancelled = server.stop(call["grace"])
     finally:
-        _stop(spark)
+        connector("paimon_spark.spark_servers").end(spark)
     return Answer({"cancelled": cancelled}, f"Stopped; {count(cancelled, 'statement')} cancelled.")
 
 
@@ -164,15 +164,3 @@ def _lines(server: Any, catalogs: Mapping[str, str]) -> Sequence[str]:
 def _who(server: Any, name: str, address: Any, secret: str) -> str:
     machines = "from this machine only" if address.is_loopback() else "from every machine that reaches this one"
     return f"{machines}, {'with' if server.authenticated[name] else 'without'} a {secret}"
-
-
-def _stop(spark: Any) -> None:
-    """Stop Spark and its JVM, which may have ended already."""
-    gateway = spark.sparkContext._gateway
-    try:
-        spark.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(timeout=30)
-    except Exception:  # of py4j, or of a process that has ended
-        return

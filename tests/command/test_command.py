@@ -21,7 +21,7 @@ from paimon_core.errors import MissingDependencyError
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.procedures.procedure_registry import PROCEDURES
-from tests.support.command import ROOT, answer, process, run
+from tests.support.command import ROOT, SERVERS, answer, process, run
 from tests.support.pages import without_times
 from tests.support.tables import append_table, files_below, keyed_table, orders
 
@@ -62,7 +62,7 @@ CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "rep
 
 
 def test_every_command_is_tried():
-    assert COMMANDS.keys() == CALLS.keys() | LINES.keys()
+    assert COMMANDS.keys() == CALLS.keys() | LINES.keys() | SERVERS
     loaded = {name: one.load() for name, one in COMMANDS.items()}
     assert {name for name, one in loaded.items() if "dry_run" in {p.name for p in one.params}} == set(CHANGES)
 

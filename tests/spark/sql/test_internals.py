@@ -12,8 +12,8 @@ from paimon_spark.sql.bridge.jvm import Jvm
 
 PACKAGE = Path(paimon_spark.internals.__file__).parent
 INSIDE = re.compile(r"\._(?:jdf|jsparkSession|jvm|jsc|sc|gateway)\b|\b(?:queryExecution|sessionState|executePlan)\(")
-MAY = {"internals.py", "sql/bridge/jvm.py"}
-"""The module of the names; the gateway of the callbacks."""
+MAY = {"internals.py", "spark_servers.py", "sql/bridge/jvm.py"}
+"""The modules of the names; the gateway of the callbacks."""
 
 
 @pytest.mark.versions
