@@ -1,8 +1,8 @@
-"""Errors of the engine in Spark's Python workers: the message first, then a few lines of traceback.
+"""Errors of the engine and of storage in Spark's Python workers: the message first, then a few lines of traceback.
 
 A worker sends Spark the text of an exception: the whole traceback, then the message. With SPARK_HIDE_TRACEBACK in its
-environment, it sends only the message. So a method that Spark calls raises an error of the engine with the end of the
-traceback inside the message, and this variable is set as long as the error exists.
+environment, it sends only the message. So a method that Spark calls raises such an error with the end of the traceback
+inside the message, and this variable is set as long as the error exists.
 
 Other exceptions keep their traceback. Outside of Spark's workers nothing changes.
 """
@@ -67,7 +67,7 @@ def _reported() -> Iterator[None]:
         yield
     except _Reported:
         raise
-    except PaimonError as error:
+    except (PaimonError, OSError) as error:  # an OSError concerns the storage: its clients' errors are translated
         if not _in_worker():
             raise
         raise _with_trace(error) from error  # no variable refers to the new error, so it is freed once handled
@@ -97,7 +97,7 @@ def _in_worker() -> bool:
     return main is not None and main.name.startswith("pyspark.")
 
 
-def _with_trace(error: PaimonError) -> PaimonError:
+def _with_trace(error: Exception) -> PaimonError:
     """Return an error of the same class name whose text ends with traceback lines. While it exists, Spark adds none.
 
     The new class inherits only from `_Reported`: UnsupportedError is a NotImplementedError, from which Spark's planner
@@ -118,7 +118,7 @@ def error_text(error: PaimonError) -> str:
     return "\n".join([f"{kind.__module__}.{kind.__qualname__}: {error}", *_trace(error)])
 
 
-def _trace(error: PaimonError) -> list[str]:
+def _trace(error: Exception) -> list[str]:
     """Return at most TRACE_LINES lines: the cause, if any, then the frames, innermost first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     lines = []

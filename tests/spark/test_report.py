@@ -163,6 +163,14 @@ def test_cause_is_named_without_passwords(worker):
         fail()
 
 
+def test_error_of_storage_begins_with_its_message(worker):
+    error = PermissionError(13, "denied")
+    with pytest.raises(report.PaimonError, match=r"\A\[Errno 13\] denied\n  at ") as caught:
+        Failing().once(error)
+    assert caught.value.__cause__ is error
+    assert (type(caught.value).__module__, type(caught.value).__name__) == ("builtins", "PermissionError")
+
+
 def test_other_exceptions_and_other_processes_are_unchanged(monkeypatch):
     monkeypatch.delenv(HIDE, raising=False)
     requested = UnsupportedError("asked")
