@@ -55,7 +55,7 @@ def test_columns_are_matched_and_defaults_fill_them(sql, opened):
 @pytest.mark.more
 @pytest.mark.versions
 @pytest.mark.parametrize("keyed", [False, True])
-def test_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
+def test_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, python_writes, keyed):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     key = " TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')" if keyed else ""
     values = f"(1, {', '.join(value for _, value in TYPES.values())}), (2{', NULL' * len(TYPES)})"
