@@ -115,7 +115,6 @@ EXPECTED = {
 
 @pytest.mark.more
 @pytest.mark.spark
-@pytest.mark.versions
 def test_clients_without_package_use_catalog(spark, tmp_path):
     """One session serves both protocols; its clients share tables, and nothing else."""
     paimon_spark.catalog(spark, "served", warehouse=str(tmp_path))
