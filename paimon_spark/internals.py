@@ -391,7 +391,7 @@ def with_advice(text: str, advice: str | None) -> str | None:
 
 
 WORKER_ERROR = "paimon_core.errors."
-"""What precedes the name of an error of the engine in the text that a worker sends."""
+"""The text before the name of an error of the engine, as a worker sends it."""
 _WORKER_HEADER = re.compile(
     rf"\s*(An exception was thrown from the Python worker)[^\n]*\n\s*(?={re.escape(WORKER_ERROR)})"
 )

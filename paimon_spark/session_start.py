@@ -71,7 +71,7 @@ def session(
     starter: Any = SparkSession.builder if builder is None else builder
     for key, value in {**(config or {}), **({} if remote is None else {_REMOTE: remote})}.items():
         starter.config(key, value)
-    settings = {**_file_settings(), **builder_settings(starter)}
+    settings = {**file_settings(), **builder_settings(starter)}
     url = _connect_url(settings)
     if url is not None and warehouse is not None:
         raise UnsupportedError(NEEDS_CLASSIC)
@@ -132,7 +132,7 @@ def _set_worker_python(settings: Mapping[str, str]) -> None:
         os.environ[DRIVER_PYTHON] = sys.executable
 
 
-def _file_settings() -> dict[str, str]:
+def file_settings() -> dict[str, str]:
     """Return the settings that Spark reads at its start: of ``spark-defaults.conf``, and of ``PYSPARK_SUBMIT_ARGS``."""
     home = os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent))
     arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))

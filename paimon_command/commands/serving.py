@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import signal
 import threading
 from collections.abc import Mapping, Sequence
@@ -17,10 +16,11 @@ from paimon_command.invocation import Invocation, command, pairs
 from paimon_command.output import Answer
 from paimon_command.spark import connector
 from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.inspect.system_tables.value_text import is_secret
 from paimon_core.types.human_text import count
 
 _CONNECT, _THRIFT = "127.0.0.1:15002", "127.0.0.1:10000"
-_SECRET = re.compile(r"(?i)secret|password|token|access[._-]?key|credential|signature")
+_TOKEN, _TOKEN_VARIABLE = "spark.connect.authenticate.token", "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
 
 def _addressed(name: str, default: str, what: str) -> click.Option:
@@ -71,20 +71,25 @@ def serve(call: Invocation) -> Answer | None:
     Without --connect and --thrift, it serves Spark Connect. Without --thrift, the catalog of --warehouse is the default
     catalog of clients.
     """
+    _check_secrets("--conf", call["conf"])
+    _check_secrets("--option", call["option"])
+    if call["name"] in call["catalog"]:
+        raise click.UsageError(f"two catalogs are called {call['name']!r}: choose other names with --name or --catalog")
     catalogs = {call["name"]: call.catalog().warehouse, **call["catalog"]}
-    _check_conf(call["conf"])
+    storage = {**_storage(call["storage_file"]), **call["option"]}
     connect = call["connect"] if call["connect"] or call["thrift"] else _CONNECT
     token = call["token_file"].read_text().strip() if call["token_file"] else None
     server_module = connector("paimon_spark.server")
+    settings = {**connector("paimon_spark.session_start").file_settings(), **call["conf"]}
     server_module.check_addresses(
         connect,
         call["thrift"],
-        token if token is not None else os.environ.get("SPARK_CONNECT_AUTHENTICATE_TOKEN") or None,
-        call["conf"].get("spark.hadoop.hive.server2.authentication"),
+        token if token is not None else os.environ.get(_TOKEN_VARIABLE) or settings.get(_TOKEN),
+        settings.get("spark.hadoop.hive.server2.authentication"),
         call["insecure"],
     )
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # clients receive the errors that it would log
-    spark = _session(call, catalogs, has_default=call["thrift"] is None)
+    spark = _session(call, catalogs, storage, has_default=call["thrift"] is None)
     try:
         server = server_module.serve(
             spark, connect=connect, thrift=call["thrift"], token=token, insecure=call["insecure"]
@@ -100,18 +105,17 @@ def serve(call: Invocation) -> Answer | None:
     return Answer({"cancelled": cancelled}, f"Stopped; {count(cancelled, 'statement')} cancelled.")
 
 
-def _session(call: Invocation, catalogs: Mapping[str, str], has_default: bool) -> Any:
+def _session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str], *, has_default: bool) -> Any:
     """Start the session of the server, and install its catalogs.
 
     Args:
         call: the call of the command.
         catalogs: the warehouses of the catalogs, by name.
+        storage: options of the storage.
         has_default: make the first catalog the default. The Thrift server cannot open sessions then,
             because it looks up the catalog with a class loader of Hive, which does not know the connector's classes.
     """
     start, install = connector("paimon_spark.session_start"), connector("paimon_spark.sql.catalog")
-    file = call["storage_file"]
-    storage = {**(json.loads(file.read_text()) if file else {}), **call["option"]}
     config = {"spark.app.name": "paimon-spark serve", "spark.api.mode": "classic", **call["conf"]}
     if call["master"]:
         config["spark.master"] = call["master"]
@@ -127,12 +131,27 @@ def _session(call: Invocation, catalogs: Mapping[str, str], has_default: bool) -
     return spark
 
 
-def _check_conf(settings: Mapping[str, str]) -> None:
-    """Raise UsageError for a setting whose secret everyone who lists processes would see."""
-    for key in settings:
-        if _SECRET.search(key):
+def _storage(file: Path | None) -> dict[str, str]:
+    """Return the options of ``--storage-file``. Raises UsageError unless it is a JSON object of texts."""
+    if file is None:
+        return {}
+    try:
+        options = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:  # the error would show part of a secret
+        options = None
+    if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
+        raise click.UsageError(
+            f'--storage-file {file} is not a JSON object of texts, such as {{"s3.access-key": "..."}}'
+        )
+    return options
+
+
+def _check_secrets(option: str, values: Mapping[str, str]) -> None:
+    """Raise UsageError for a secret on the command line, which everyone who lists processes would see."""
+    for key in values:
+        if is_secret(key):
             raise click.UsageError(
-                f"--conf {key} would show a secret in the list of processes: set it in conf/spark-defaults.conf "
+                f"{option} {key} would show a secret in the list of processes: set it in conf/spark-defaults.conf "
                 "(SPARK_CONF_DIR), in --storage-file, or in --token-file"
             )
 

@@ -17,6 +17,7 @@ from paimon_core import Table
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.server import Address, check_addresses
 from tests.spark.conftest import free_port, wait_for
+from tests.support.command import run
 
 CLIENT = Path(__file__).with_name("serve_client.py")
 JARS = Path(pyspark.__file__).parent / "jars"
@@ -96,6 +97,52 @@ def test_address_in_use_is_refused():
 def test_connect_session_cannot_serve():
     with pytest.raises(UnsupportedError, match="a server needs a classic session"):
         paimon_spark.serve(object())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (
+            ["--conf", "spark.hadoop.fs.s3a.secret.key=SECRET"],
+            "--conf spark.hadoop.fs.s3a.secret.key would show a secret",
+        ),
+        (["-o", "s3.secret-key=SECRET"], "--option s3.secret-key would show a secret"),
+        (["--catalog", "paimon=/other"], "two catalogs are called 'paimon'"),
+        (["--storage-file", "{file}"], "is not a JSON object of texts"),
+        (["--connect", "0.0.0.0:1"], "other machines reach 0.0.0.0:1"),
+    ],
+)
+def test_command_refuses_before_spark_starts(tmp_path, monkeypatch, arguments, fault):
+    monkeypatch.setattr("paimon_spark.session_start.session", None)
+    file = tmp_path / "storage.json"
+    file.write_text('{"s3.secret-key": "SECRET", ')
+    result = run("serve", "-w", str(tmp_path), *(one.format(file=file) for one in arguments))
+    assert result.exit_code in (1, 2)
+    assert fault in result.output
+    assert "SECRET" not in result.output
+
+
+def test_token_of_configuration_file_lets_other_machines_connect(tmp_path, monkeypatch):
+    """It is the place that the error for a secret on the command line names."""
+    (tmp_path / "spark-defaults.conf").write_text("spark.connect.authenticate.token abc\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    started = []
+    monkeypatch.setattr("paimon_spark.session_start.session", lambda config: started.append(config) or 1 / 0)
+    result = run("serve", "-w", str(tmp_path), "--connect", f"0.0.0.0:{free_port()}")
+    assert len(started) == 1, result.output
+
+
+@pytest.mark.spark
+def test_default_catalog_is_refused_with_thrift(spark, tmp_path):
+    """Hive's class loader cannot load the catalog when a client opens a session."""
+    conf = spark.sparkContext._jsc.sc().conf()
+    paimon_spark.catalog(spark, "standard", warehouse=str(tmp_path), default=True)
+    try:
+        with pytest.raises(UnsupportedError, match="cannot open sessions whose default catalog is standard"):
+            paimon_spark.serve(spark, connect=None, thrift=f"127.0.0.1:{free_port()}")
+    finally:
+        conf.remove("spark.sql.defaultCatalog")
+        spark.conf.unset("spark.sql.defaultCatalog")
 
 
 EXPECTED = {

@@ -35,7 +35,12 @@ _WITHOUT_TEXT: Final = frozenset({"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"})
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options without passwords: hide each value whose key names a secret, and the user of a URL."""
-    return {key: _HIDDEN if _SECRET.search(key) else hide_secrets(value) for key, value in options.items()}
+    return {key: _HIDDEN if is_secret(key) else hide_secrets(value) for key, value in options.items()}
+
+
+def is_secret(key: str) -> bool:
+    """Return True if the value of an option is a secret, judged by its key."""
+    return _SECRET.search(key) is not None
 
 
 def iso_duration(age: timedelta) -> str:
