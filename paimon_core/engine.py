@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.system_tables.row_tables import listed as listed_field
     from paimon_core.inspect.system_tables.row_tables import packed as packed_rows
     from paimon_core.inspect.system_tables.system_read import SystemRead
-    from paimon_core.inspect.system_tables.value_text import shown_options
+    from paimon_core.inspect.system_tables.value_text import is_secret, shown_options
     from paimon_core.inspect.verify.verify_report import Fault
     from paimon_core.manifest.bucket import group_by_bucket
     from paimon_core.manifest.entry import ManifestEntry
@@ -348,6 +348,7 @@ __all__ += [
     "FileIO",
     "absolute",
     "check_name",
+    "is_secret",
     "is_storage_option",
     "join",
     "parallel_map",
@@ -401,7 +402,7 @@ _NAMES = {
     "paimon_core.inspect.system_tables.kind": "Part",
     "paimon_core.inspect.system_tables.row_tables": ("AUDIT_LOG row_fields listed=listed_field packed=packed_rows"),
     "paimon_core.inspect.system_tables.system_read": "SystemRead",
-    "paimon_core.inspect.system_tables.value_text": "shown_options",
+    "paimon_core.inspect.system_tables.value_text": "is_secret shown_options",
     "paimon_core.inspect.verify.verify_report": "Fault",
     "paimon_core.manifest.bucket": "group_by_bucket",
     "paimon_core.manifest.entry": "ManifestEntry",

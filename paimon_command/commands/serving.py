@@ -15,8 +15,8 @@ import click
 from paimon_command.invocation import Invocation, command, pairs
 from paimon_command.output import Answer
 from paimon_command.spark import connector
+from paimon_core.engine import is_secret
 from paimon_core.errors import InvalidInputError, PaimonError
-from paimon_core.inspect.system_tables.value_text import is_secret
 from paimon_core.types.human_text import count
 
 _CONNECT, _THRIFT = "127.0.0.1:15002", "127.0.0.1:10000"
