@@ -1,8 +1,8 @@
 """Errors of the engine and of storage in Spark's Python workers: the message first, then a few lines of traceback.
 
 A worker sends Spark the text of an exception: the whole traceback, then the message. With SPARK_HIDE_TRACEBACK in its
-environment, it sends only the message. Methods that Spark calls therefore raise such an error with the end of the
-traceback in its message, and this variable is set as long as the error exists.
+environment, it sends only the message. Methods that Spark calls therefore raise errors whose message ends with a short
+traceback, and this variable is set as long as the error exists.
 
 Other exceptions keep their traceback. Outside of Spark's workers nothing changes.
 """
