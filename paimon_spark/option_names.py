@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options.families import USER_PREFIX
 from paimon_core.options.file_index import renamed_setting
 from paimon_core.options.parse import MAX_LONG, memory_size, number
 from paimon_core.options.per_field import field_option, split_field_option
@@ -141,10 +142,21 @@ def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -
             if pattern.fullmatch(key):
                 raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")
         if not core_options.is_known(key):
+            core_options.check_not_newer(key, where)
             close = core_options.nearest(key)
             near = [close] if close else difflib.get_close_matches(key, [*ours, *_ALIASES], n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidInputError(f"unknown option {key!r} in {where}{hint}")
+
+
+def check_property(key: str) -> None:
+    """Raise InvalidInputError for a property of a table whose name is an option of reads and writes."""
+    name = _ALIASES.get(key.lower(), key.lower())
+    if name in _OURS and not core_options.is_known(key):
+        raise InvalidInputError(
+            f"property {key!r} has no effect: it is an option of reads and writes. A property of your own may be named "
+            f"'{USER_PREFIX}{key}'"
+        )
 
 
 def names_columns(key: str) -> bool:

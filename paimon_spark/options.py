@@ -26,6 +26,7 @@ from paimon_core.engine import (
 )
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.lazy import deferred
+from paimon_core.options.families import USER_PREFIX
 from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
@@ -366,7 +367,8 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
     reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)
     if reading is not None:
         raise InvalidInputError(f"option {reading!r} is for reads: a write follows the newest snapshot; leave it out")
-    check_known(named, {**LOCATION_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
+    properties_of_table = {key: value for key, value in named.items() if key.startswith(USER_PREFIX)}
+    check_known(named, {**LOCATION_OPTIONS, **WRITE_OPTIONS, **properties_of_table}, "the options of this write")
     return WriteRequest(
         address=address,
         options=with_case(named, column_names),

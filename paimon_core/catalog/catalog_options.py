@@ -11,9 +11,10 @@ from typing import Final
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.stores import is_storage_option
-from paimon_core.options import check_known, is_known, warn_once
+from paimon_core.options import is_known, warn_once
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.schema.properties import check_table_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def check_catalog_options(options: Mapping[str, str]) -> None:
     Raises InvalidInputError for an unknown name, with the nearest known name, and for a name that belongs to another
     argument; UnsupportedError for an option of another kind of catalog.
     """
-    check_known(table_defaults(options), "the catalog's table defaults")
+    check_table_options(table_defaults(options), "the catalog's table defaults")
     for key, value in options.items():
         fixed = _FIXED.get(key)
         if fixed is not None and str(value).strip().lower() != fixed.value:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.options import bucket, families, file, iceberg, lsm, merge, scan, snapshot
 from paimon_core.options.option import Option, Options
 
@@ -19,7 +19,9 @@ __all__ = [
     "REMOVED",
     "Option",
     "Options",
+    "begins_like_known",
     "check_known",
+    "check_not_newer",
     "is_known",
     "nearest",
     "spelled",
@@ -44,6 +46,11 @@ REMOVED: Final = frozenset(
 """Keys of older releases, which are accepted but have no effect."""
 
 _DECLARED: Final = frozenset(ALL_OPTIONS).union(*(option.old_keys for option in ALL_OPTIONS.values()))
+_STARTS: Final = frozenset(
+    key.partition(".")[0]
+    for key in (*_DECLARED, *families.EFFECTIVE, *families.REFUSED, *families.ELSEWHERE, *families.NEWER)
+    if "." in key
+)
 _CASES: Final = {key.lower(): key for key in _DECLARED if key != key.lower()}
 
 
@@ -52,6 +59,12 @@ def is_known(key: str) -> bool:
     if key.startswith(families.DEFAULTS_PREFIX):
         return is_known(key.removeprefix(families.DEFAULTS_PREFIX))
     return key in _DECLARED or key in REMOVED or families.is_named(key)
+
+
+def begins_like_known(key: str) -> bool:
+    """Return True if a key has the part before the dot of a known key, or begins like ``bucket``."""
+    first, dot, _ = key.strip().lower().partition(".")
+    return first.startswith("bucket") or (bool(dot) and first in _STARTS)
 
 
 def nearest(key: str) -> str | None:
@@ -78,16 +91,25 @@ def check_known(given: Iterable[str], where: str) -> None:
         given: the keys, or a mapping from keys to values; a key with its default value causes no warning.
         where: the receiver of the options, for messages.
 
-    Raises InvalidInputError for an unknown key.
+    Raises InvalidInputError for an unknown key, UnsupportedError for a key of newer releases of the Java engine.
     """
     for key in given:
         if not is_known(key):
+            check_not_newer(key, where)
             close = nearest(key)
             advice = f"did you mean {close!r}?" if close else "paimon_core.options.ALL_OPTIONS lists the known ones"
             raise InvalidInputError(f"unknown option {key!r} in {where}; {advice}")
         reason = _without_effect(key, given[key] if isinstance(given, Mapping) else None)
         if reason is not None:
             warn_once(f"option {key!r} of {where} {reason}")
+
+
+def check_not_newer(key: str, where: str) -> None:
+    """Raise UnsupportedError for a key of newer releases of the Java engine. ``where``: as for `check_known`."""
+    if families.is_newer(key.removeprefix(families.DEFAULTS_PREFIX)):
+        raise UnsupportedError(
+            f"option {key!r} in {where} is not supported: it is newer than this engine, which implements Paimon 1.4.2"
+        )
 
 
 def _without_effect(key: str, text: str | None) -> str | None:

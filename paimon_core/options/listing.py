@@ -21,9 +21,13 @@ Find an option by task; each name links to itself. `paimon-spark options NAME` e
 - [Refused](#refused): reads, writes or the creation of a table fail with an error, because rows could be wrong.
 - [Families](#families): names with a part that you choose, such as `fields.<column>.aggregate-function`.
 
-An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. So is an unknown
-option of a catalog, and a storage option that is not an option of a store. An unknown name that a table already stores
-is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
+A new table, or a change of a table, may also set properties of your own, such as `owner` or `note.mine`. They are
+stored, shown, and have no effect. A name that is close to an option, or begins like options (`snapshot.*`, `file.*`,
+`bucket*` ...), is refused, with the nearest known name. Names that begin with `user.` are never checked.
+
+An unknown name in the options of a read, a write or a catalog is refused, and so is a storage option that is not an
+option of a store. An unknown name that a table already stores is ignored; if it belongs to a family (`parquet.*`,
+`fields.*` ...), it warns once.
 """
 _TAIL = """
 This page is generated from the declarations in `paimon_core/options/`:
@@ -68,6 +72,7 @@ def page() -> str:
         ("Used, or refused if they cannot be", families.EFFECTIVE),
         ("Refused, as are the features to which they belong", families.REFUSED),
         ("Without effect here: only other engines use them", families.ELSEWHERE),
+        ("Refused, because newer releases of the Java engine have them and this engine does not", families.NEWER),
         ("Names of older releases, accepted and without effect", sorted(REMOVED)),
     ):
         parts.append(f"\n{what}: {', '.join(f'`{name}`' for name in names)}.\n")

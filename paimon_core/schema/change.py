@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
-from paimon_core.options import ALL_OPTIONS, check_known
+from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.option import Options
 from paimon_core.schema.mutability import NEVER, check_change
 from paimon_core.schema.paths import (
@@ -22,6 +22,7 @@ from paimon_core.schema.paths import (
     placed,
     within,
 )
+from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import rename, rename_inner
 from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
 from paimon_core.schema.validate import validate
@@ -230,7 +231,7 @@ class _SchemaEdit:
         if self.options.get(key) == value:
             return
         if value is not None:
-            check_known({key: value}, "the change of options")
+            check_table_options({key: value}, "the change of options")
         if key in NEVER or self.has_snapshots:
             check_change(self.options, key, value)
         if key in ("primary-key", "partition"):

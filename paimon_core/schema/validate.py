@@ -14,11 +14,13 @@ from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
+from paimon_core.options.families import USER_PREFIX
 from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option, split_list
 from paimon_core.schema.mutability import check_change
+from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
@@ -54,7 +56,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     Bytes columns that ``blob-field`` names become BLOB. Raises InvalidInputError for a schema that breaks a rule.
     """
     options = dict(schema.options)
-    check_known(options, "the options of the new table")
+    check_table_options(options, "the options of the new table")
     check_change({}, DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, options.get(DATA_FILE_EXTERNAL_PATHS_ALLOWED.key))
     primary_keys = _keys(schema.primary_keys, options, "primary-key")
     partition_keys = _keys(schema.partition_keys, options, "partition")
@@ -88,6 +90,11 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
     ``primary-key`` and ``partition`` may repeat the keys of the table. Raises InvalidInputError.
     """
     table_options = {key: value for key, value in options.items() if key not in _OPENING_ONLY}
+    for key in table_options:
+        if key.startswith(USER_PREFIX):
+            raise InvalidInputError(
+                f"option {key!r} is a property of tables: set it when you create or alter the table"
+            )
     check_known({key: value or "" for key, value in table_options.items()}, "the options given")
     for key, keys in (("primary-key", schema.primary_keys), ("partition", schema.partition_keys)):
         text = table_options.pop(key, None)

@@ -24,6 +24,7 @@ from paimon_core import (
 from paimon_core.engine import FIRST, ColumnPosition, DropPrimaryKey, SchemaChange
 from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import DataType, with_nullable
+from paimon_spark.option_names import check_property
 from paimon_spark.sql.ddl.defaults import default_text
 from paimon_spark.sql.ddl.schema import declared_type, refuse_constraint
 
@@ -32,7 +33,6 @@ _PRIMARY_KEY = "primary-key"
 _RESERVED = {
     "location": "the directory of a table is fixed",
     "provider": "every table of the catalog is a Paimon table",
-    "owner": "a Paimon table has no owner",
 }
 
 
@@ -128,6 +128,7 @@ def _set_property(change: Any) -> SchemaChange:
     key = change.property()
     if key in _RESERVED:
         raise UnsupportedError(f"property {key!r} cannot be set: {_RESERVED[key]}")
+    check_property(key)
     return UpdateTableComment(change.value()) if key == "comment" else SetOption(key, change.value())
 
 

@@ -15,6 +15,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.parse import column_list
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
+from paimon_spark.option_names import check_property
 from paimon_spark.options import WriteRequest
 from paimon_spark.sql.ddl.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
@@ -66,6 +67,8 @@ def new_schema(
         for key, value in properties.items()
         if key not in _IGNORED | {"comment", "location"} and not key.startswith(_OPTION_PREFIX)
     }
+    for key in options:
+        check_property(key)
     fields = [_field(session, column) for column in columns]
     spelled = {field.name.lower(): field.name for field in fields}
     primary_keys: Sequence[str] = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()

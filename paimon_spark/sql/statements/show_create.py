@@ -27,7 +27,7 @@ from paimon_spark.sql.statements.tokens import Cursor
 from paimon_spark.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OF_CLAUSES = ("comment", "provider", "location")
+_OF_CLAUSES = ("comment", "provider", "location", "owner")
 _SECRETS = {
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key",
     "spark.sql.redaction.options.regex": "(?i)url",

@@ -210,7 +210,7 @@ REFUSED = {
     "CREATE TABLE `n$x` (a INT)": "branch or system table",
     "CREATE DATABASE sys": "reserved",
     "ALTER TABLE t SET TBLPROPERTIES ('merge-engine' = 'aggregation')": "'merge-engine' cannot be changed",
-    "ALTER TABLE t SET TBLPROPERTIES ('nonsense' = '1')": "unknown option 'nonsense'",
+    "ALTER TABLE t SET TBLPROPERTIES ('bukcet' = '1')": "unknown option 'bukcet'",
     "ALTER TABLE t SET LOCATION '/x'": "'location' cannot be set",
     "ALTER TABLE t DROP COLUMN p": "'p' cannot be dropped",
     "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a)": "create a new table with PRIMARY KEY",
