@@ -1,6 +1,7 @@
 """Opponents that live in processes of their own: PyPaimon and pypaimon_rust in their own environment, Java in a JVM."""
 
 import json
+import os
 import subprocess
 import sys
 import venv
@@ -16,6 +17,8 @@ from tests.conformance.judge import Judge
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPAIMON = ("pypaimon==2.1.0", "pypaimon-rust==0.4.0")
+# An installed package is compiled: a process must not compile the modules that it imports.
+_BYTECODE = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(ROOT / ".venvs" / "bytecode")}
 SPARK_35 = ("pyspark==3.5.*", "pyarrow>=17", "pandas<3", "numpy", "setuptools<80")
 
 
@@ -121,7 +124,7 @@ class Java:
 def once(action: str, path: str, *arguments: object) -> tuple[Timing, dict[str, Any]]:
     """Run an action of `benchmarks.once` on the table at a path in a new process; return its time, and what it said."""
     code = [sys.executable, "-m", "benchmarks.once", action, path, *map(str, arguments)]
-    done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(code, cwd=ROOT, env=_BYTECODE, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{action} of {path} failed: {done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout)

@@ -18,6 +18,8 @@ from typing import Any
 Getter = Callable[[str], Any]
 Lister = Callable[[], Sequence[str]]
 
+_MANY_OBJECTS = 10_000  # objects whose visit takes about 1 ms
+
 
 def lazy_names(facade: str, names: Mapping[str, str], public: Sequence[str]) -> tuple[Getter, Lister]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a module that offers names of other modules.
@@ -90,7 +92,19 @@ def collection_paused() -> Iterator[None]:
         with _PAUSE:
             _PAUSE.depth -= 1
             if not _PAUSE.depth and _PAUSE.collecting:
+                _age_objects()
                 gc.enable()
+
+
+def _age_objects() -> None:
+    """Move new objects to the oldest generation if they are many, so that the next collection does not visit them.
+
+    Freezing moves all objects to a permanent generation, and unfreezing moves them to the oldest one, both without a
+    visit. Nothing happens if the application keeps frozen objects of its own.
+    """
+    if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 class _Pause:

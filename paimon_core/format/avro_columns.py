@@ -8,9 +8,9 @@ A cursor must end exactly where its block ends. Anything unexpected raises `NotV
 decodes record by record, which finds the exact error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,9 @@ _PAIRS: Final = tuple(  # to join groups of 7, 14, 28 bits: mask of the low grou
         (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
     )
 )
+_MAX_HEADS: Final = 4  # each takes a search of all bytes
+_IN_CACHE: Final = 8192  # cursors whose arrays stay in the cache of a processor
+_SAMPLE: Final = 1 << 14  # bytes that show which byte is rare
 _ONE, _TOP, _GROUP = np.uint64(1), np.uint64(56), np.uint64(0x7F)
 
 Schema = Any
@@ -51,7 +54,7 @@ class FieldColumn:
 
 
 def decode_columns(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], kinds: Mapping[tuple[str, ...], str]
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], kinds: Mapping[tuple[str, ...], str], head: int = 0
 ) -> tuple[bytes, dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]]:
     """Return the bytes of all blocks and, for each requested field, two arrays with an item for each record.
 
@@ -59,6 +62,9 @@ def decode_columns(
         schema: the Avro schema of the records.
         blocks: number of records and their encoded bytes.
         kinds: path of a requested field -> its kind, see `FieldColumn`. Paths that the schema lacks are ignored.
+        head: the number of leading bytes that most records share with the first record of a block; 0: unknown. A
+            search for these bytes guesses where records start, and all records are decoded at once. The guess is
+            checked; a wrong guess costs time only.
 
     The arrays are in record order and hold what `FieldColumn` says, as int64 or bool; positions refer to the returned
     bytes.
@@ -69,6 +75,73 @@ def decode_columns(
     data = b"".join([*(content for _, content in blocks), _PAD])
     ends = np.cumsum([len(content) for _, content in blocks])
     starts = ends - [len(content) for _, content in blocks]
+    at_once = _decode_at_once(schema, data, starts, counts, kinds, head) if head else None
+    return data, at_once or _decode_in_steps(schema, data, starts, ends, counts, kinds)
+
+
+_Decoded: TypeAlias = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
+
+
+def _decode_at_once(
+    schema: Schema,
+    data: bytes,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    kinds: Mapping[tuple[str, ...], str],
+    head: int,
+) -> _Decoded | None:
+    """Decode all records with one cursor each; `None` if the guess of their starts is wrong.
+
+    The guess is right if each record ends where the next one starts, and each block starts with a record.
+    """
+    cursors = _guess_starts(data, {data[start : start + head] for start in starts.tolist()})
+    first_of_block = np.cumsum(counts) - counts
+    if cursors is None or len(cursors) != counts.sum() or (counts <= 0).any():
+        return None
+    if (cursors[first_of_block] != starts).any():
+        return None
+    columns = {path: FieldColumn(kind) for path, kind in kinds.items()}
+    step, next_start = _BlockCursors(data).record(schema, columns, ()), np.append(cursors[1:], len(data) - len(_PAD))
+    try:
+        for i in range(0, len(cursors), _IN_CACHE):
+            if (step(cursors[i : i + _IN_CACHE]) != next_start[i : i + _IN_CACHE]).any():
+                return None
+    except (IndexError, NotVectorizableError):
+        return None
+    return {
+        path: (np.concatenate(column.first), np.concatenate(column.second))
+        for path, column in columns.items()
+        if column.first
+    }
+
+
+def _guess_starts(data: bytes, heads: Collection[bytes]) -> np.ndarray | None:
+    """Return the positions of these byte strings of one length, in order; `None`: too many byte strings.
+
+    Cost: one pass over the data for each byte string, for its rarest byte.
+    """
+    if len(heads) > _MAX_HEADS:
+        return None
+    content, sample = np.frombuffer(data, np.uint8), data[:_SAMPLE]
+    positions = []
+    for head in heads:
+        rarest = min(range(len(head)), key=lambda i, head=head: sample.count(head[i]))  # type: ignore[misc]
+        found = np.flatnonzero(content[rarest : len(content) - len(head) + rarest] == head[rarest])
+        for i in (i for i in range(len(head)) if i != rarest):
+            found = found[content[found + i] == head[i]]
+        positions.append(found)
+    return positions[0] if len(positions) == 1 else np.sort(np.concatenate(positions))
+
+
+def _decode_in_steps(
+    schema: Schema,
+    data: bytes,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    counts: np.ndarray,
+    kinds: Mapping[tuple[str, ...], str],
+) -> _Decoded:
+    """Decode the records with one cursor for each block."""
     by_count = np.argsort(-counts, kind="stable")  # blocks with remaining records always come first
     columns = {path: FieldColumn(kind) for path, kind in kinds.items()}
     step = _BlockCursors(data).record(schema, columns, ())
@@ -86,7 +159,7 @@ def decode_columns(
     if (cursors != stop).any():
         raise NotVectorizableError("a block is longer than its records")
     index = _record_index(decoded, np.cumsum(counts) - counts)
-    return data, {
+    return {
         path: (_ordered(column.first, index), _ordered(column.second, index))
         for path, column in columns.items()
         if column.first
@@ -316,7 +389,7 @@ class _BlockCursors:
     def number(self, cursors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the variable-length zig-zag numbers (int64) at the cursors, and the cursors after them."""
         first = self.bytes[cursors]
-        if not (first & 0x80).any():
+        if first.max(initial=0) < 0x80:
             small = first.astype(np.int64)
             return (small >> 1) ^ -(small & 1), cursors + 1
         word = self.words[cursors]

@@ -17,8 +17,7 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_fields
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
-_BLOCKS_AT_ONCE: Final = 512  # fewer blocks are slower to decode, more blocks take more memory
-FEW_BLOCKS: Final = 192  # less memory, and slower
+_BLOCKS_AT_ONCE: Final = 192  # fewer blocks are slower to decode, more blocks take more memory
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
 _MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
 _MIN_BLOCKS: Final = 16  # blocks of full size from which vectorised decoding is faster
@@ -48,9 +47,7 @@ def decode_entries(
     data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: EntryFilter | None = None
 ) -> list[ManifestEntry]:
     """Return the entries of a manifest, in order. The arguments are the same as for `decode_entry_batches`."""
-    batches = decode_entry_batches(
-        data, path, with_stats=with_stats, lossless=lossless, only=only, blocks_at_once=_BLOCKS_AT_ONCE
-    )
+    batches = decode_entry_batches(data, path, with_stats=with_stats, lossless=lossless, only=only)
     return list(itertools.chain.from_iterable(batches))
 
 
@@ -61,7 +58,6 @@ def decode_entry_batches(
     with_stats: bool = True,
     lossless: bool = False,
     only: EntryFilter | None = None,
-    blocks_at_once: int = FEW_BLOCKS,
 ) -> Iterator[list[ManifestEntry]]:
     """Yield the entries of a manifest, in order, some thousands at a time.
 
@@ -72,7 +68,6 @@ def decode_entry_batches(
         lossless: True to raise UnknownFieldsError if the file has fields that entries cannot hold.
         only: a filter of the entries to return; `None`: all. Blocks without one of its byte patterns are decompressed,
             but not decoded.
-        blocks_at_once: the number of blocks to decode together; this engine writes 128 entries to each.
     """
     records = read_columnar_records(data, path)
     if records is not None:
@@ -90,7 +85,7 @@ def decode_entry_batches(
     blocks = container.blocks()
     if only is not None:
         blocks = _blocks_with(blocks, only.byte_patterns(schema))
-    for batch in _batches(blocks, blocks_at_once):
+    for batch in _batches(blocks, _BLOCKS_AT_ONCE):
         yield _entries(container, batch, path, schema, with_stats, only)
 
 

@@ -1,6 +1,6 @@
 """A fast constructor of frozen dataclasses, for large numbers of values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, make_dataclass
 from typing import Any
 
@@ -22,3 +22,20 @@ def fast_constructor(kind: type[Any]) -> Callable[..., Any]:
         kind.__name__, names, bases=kind.__bases__, slots=True, namespace={"__post_init__": freeze}
     )
     return mutable
+
+
+def fast_list_constructor(kind: type[Any]) -> Callable[..., list[Any]]:
+    """Return a function from columns, one iterable for each field, to the list of values of a frozen dataclass.
+
+    See `fast_constructor`; the values of a list take less time than single values.
+    """
+    names = [f.name for f in fields(kind)]
+    mutable = make_dataclass(kind.__name__, names, bases=kind.__bases__, slots=True)
+
+    def build(*columns: Iterable[Any]) -> list[Any]:
+        values = list(map(mutable, *columns))
+        for value in values:
+            value.__class__ = kind
+        return values
+
+    return build

@@ -16,7 +16,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.fast_constructor import fast_constructor
+from paimon_core.manifest.fast_constructor import fast_list_constructor
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
@@ -38,14 +38,11 @@ _STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS":
 _TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
 _MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
 _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
+_HEAD: Final = 7  # bytes of the version, the kind, and the partition's length and number of columns
 _CHUNK: Final = 8  # bytes that one step compares
 _MIN_GATHER: Final = 64  # values from which one gather is faster than slices
 
-_data_file, _entry, _simple_stats = (
-    fast_constructor(DataFileMeta),
-    fast_constructor(ManifestEntry),
-    fast_constructor(SimpleStats),
-)
+_data_files, _entries, _simple_stats = map(fast_list_constructor, (DataFileMeta, ManifestEntry, SimpleStats))
 
 
 def decode_entry_blocks(
@@ -61,9 +58,9 @@ def decode_entry_blocks(
     if only is not None:
         columns.filter(only)
     with collection_paused():
-        files = list(map(_data_file, *columns.file_fields(with_stats)))
+        files = _data_files(*columns.file_fields(with_stats))
         kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
-        return list(map(_entry, kinds, columns.partitions(), buckets, totals, files))
+        return _entries(kinds, columns.partitions(), buckets, totals, files)
 
 
 class _Columns:
@@ -76,7 +73,7 @@ class _Columns:
                 kinds["_FILE", name] = kind
             elif with_stats:
                 kinds.update({("_FILE", name, part): how for part, how in _STATS.items()})
-        self._data, self._columns = decode_columns(schema, blocks, kinds)
+        self._data, self._columns = decode_columns(schema, blocks, kinds, _HEAD)
         self._schema = schema
 
     def filter(self, only: EntryFilter) -> None:
@@ -186,7 +183,7 @@ class _Columns:
     def _stats(self, path: Path) -> list[SimpleStats]:
         counts = self._counts((*path, "_NULL_COUNTS"))
         low, high = self.contents((*path, "_MIN_VALUES")), self.contents((*path, "_MAX_VALUES"))
-        return list(map(_simple_stats, low, high, counts))
+        return _simple_stats(low, high, counts)
 
     def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
         """Return the null counts. If they have equal lengths and no count is unknown, they are read as one table."""

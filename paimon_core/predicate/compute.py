@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
+from paimon_core.types.small_arrays import small_array, small_scalar
 
 _COMPARE = {
     "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
+_UNKNOWN = pa.nulls(1, pa.bool_())[0]
 _TEXT_TESTS = {"starts with": pc.starts_with, "ends with": pc.ends_with, "contains": pc.match_substring}
 
 
@@ -25,7 +27,7 @@ def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     does not use. Raises InvalidInputError if ``rows`` lacks a column of the predicate.
     """
     if isinstance(rows, pa.RecordBatch):
-        return pc.fill_null(_truth(p, rows), False)
+        return pc.fill_null(_truth(p, rows), small_scalar(False, pa.bool_()))
     # one batch at a time: before pyarrow 23, Arrow's three-valued AND and OR were wrong on chunked columns
     truths = [pc.fill_null(_truth(p, batch), False) for batch in rows.to_batches()]
     return pa.chunked_array(truths, pa.bool_()).combine_chunks()
@@ -72,16 +74,16 @@ def _among(column: Any, values: Sequence[Any]) -> Any:
     if not values:
         return pc.and_(pc.is_valid(column), False)
     kind, non_null = column.type, [v for v in values if v is not None]
-    listed = pa.array([*non_null, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in non_null else non_null, kind)
+    listed = small_array([*non_null, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in non_null else non_null, kind)
     matches = pc.is_in(column, value_set=listed)  # the list has both zeros, which are equal but differ in bytes
     if len(non_null) < len(values):  # with a NULL in the list, a value without a match is unknown
-        return pc.if_else(matches, True, pa.scalar(None, pa.bool_()))
-    return pc.if_else(pc.is_valid(column), matches, pa.scalar(None, pa.bool_()))
+        return pc.if_else(matches, matches, _UNKNOWN)
+    return pc.if_else(pc.is_valid(column), matches, _UNKNOWN)
 
 
 def _compare(op: str, column: Any, value: Any) -> Any:
     """Return ``column op value``; null if the column or the value is null."""
-    scalar = pa.array([value], column.type)[0]
+    scalar = small_scalar(value, column.type)
     if not pa.types.is_floating(column.type):
         return _COMPARE[op](column, scalar)
     nan = pc.is_nan(column)

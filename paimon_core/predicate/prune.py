@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
 from paimon_core.predicate.rewrite import positive
+from paimon_core.types.small_arrays import mask_of, small_array, small_scalar
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -112,8 +113,8 @@ def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
         return np.zeros(n, bool)
     if any(_is_nan(v) for v in values) or not _ordered(low.type):
         return np.ones(n, bool)
-    listed = _usable(pa.array([v for v in values if v is not None], low.type))
-    ranks = pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense").to_numpy()
+    listed = _usable(small_array([v for v in values if v is not None], low.type))
+    ranks = np.from_dlpack(pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense"))
     value_ranks = np.sort(ranks[2 * n :])
     first = np.where(_nulls(low), 0, np.searchsorted(value_ranks, ranks[:n], "left"))
     last = np.where(_nulls(high), len(value_ranks), np.searchsorted(value_ranks, ranks[n : 2 * n], "right"))
@@ -128,7 +129,7 @@ def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
     """
     if pa.types.is_floating(stats.min.type) or not _ordered(stats.min.type):
         return np.zeros(len(stats.min), bool)
-    listed = pa.array([v for v in values if v is not None], stats.min.type)
+    listed = small_array([v for v in values if v is not None], stats.min.type)
     return _mask(pc.and_(pc.equal(stats.min, stats.max), pc.is_in(stats.min, value_set=listed)), unknown=False)
 
 
@@ -140,7 +141,7 @@ def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
     if nan_decides or not _ordered(bound.type):
         return np.ones(len(bound), bool)
     compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[op]
-    return _mask(compare(bound, pa.array([value], bound.type)[0]), unknown=True)
+    return _mask(compare(bound, small_scalar(value, bound.type)), unknown=True)
 
 
 def _may_start(stats: ColumnStats, prefix: str) -> Mask:
@@ -169,5 +170,4 @@ def _nulls(array: pa.Array) -> Mask:
 
 
 def _mask(truth: Any, *, unknown: bool) -> Mask:
-    mask: Mask = pc.fill_null(truth, unknown).to_numpy(zero_copy_only=False)
-    return mask
+    return mask_of(pc.fill_null(truth, small_scalar(unknown, pa.bool_())))

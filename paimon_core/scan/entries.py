@@ -22,6 +22,7 @@ from paimon_core.predicate.rewrite import pinned_values
 from paimon_core.row.binary_row import decode_rows, serialize
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.small_arrays import mask_of
 
 MAX_PARTITIONS = 256  # partitions named in one predicate; for more, all partitions are read
 _FEW_ENTRIES = 2_000  # a manifest with at most this number of entries is decoded as a whole, and cached
@@ -187,7 +188,7 @@ class PartitionFilter:
         new = [p for p in partitions if p not in self._matches]
         if new:
             result = evaluate(self._predicate, decode_rows(new, self._schema))
-            self._matches.update(zip(new, result.to_numpy(zero_copy_only=False).tolist(), strict=True))
+            self._matches.update(zip(new, mask_of(result).tolist(), strict=True))
         return {p for p in partitions if self._matches[p]}
 
     def accepted(self, buckets: Collection[BucketRef]) -> set[BucketRef]:

@@ -25,6 +25,7 @@ from paimon_core.row.bucket import buckets as bucket_of
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
+from paimon_core.types.small_arrays import small_array
 
 MAX_KEY_COMBINATIONS = 1_000
 
@@ -139,7 +140,7 @@ def _by_bucket(store: FileStore, entries: _Entries, predicate: Predicate) -> _En
     key_schema = pa.schema([arrow_field(schema.field(k)) for k in keys])
     rows = list(itertools.product(*(pinned[k] for k in keys)))
     batch = pa.RecordBatch.from_arrays(
-        [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(key_schema)],
+        [small_array([row[i] for row in rows], f.type) for i, f in enumerate(key_schema)],
         schema=pa.schema([f.with_nullable(True) for f in key_schema]),
     )
     totals = {e.total_buckets for e in entries if e.total_buckets > 0}

@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +26,8 @@ T = TypeVar("T")
 LEAST_PART = 64 << 10
 """The smallest part of a file in bytes, regardless of the target size: each part opens the file again."""
 
+_LEVEL_OF, _DELETES_OF, _SIZE_OF = attrgetter("level"), attrgetter("delete_row_count"), attrgetter("file_size")
+_KEY_STATS_OF, _VALUE_STATS_OF = attrgetter("key_stats"), attrgetter("value_stats")
 _MANY_FILES = 50  # files of a bucket from which one numpy pass over their sizes is faster
 
 
@@ -59,7 +63,7 @@ def _pack_files(files: Sequence[DataFileMeta], packing: Packing) -> list[list[Da
     """Pack files as `pack` does. Cost: one search for each bin of a large bucket."""
     if len(files) < _MANY_FILES:
         return pack(files, lambda file: file.file_size, packing)
-    sizes = np.array([f.file_size for f in files], np.int64)
+    sizes = np.fromiter(map(_SIZE_OF, files), np.int64, len(files))
     filled = np.cumsum(np.maximum(sizes, packing.open_cost))
     bins, start = [], 0
     while start < len(files):
@@ -101,7 +105,7 @@ def plan_splits(
             planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
         for group, raw in planned:
             stored = tuple(located[f.file_name] for f in group if f.file_name in located) if located else ()
-            splits.append(DataSplit(snapshot_id, *bucket, tuple(map(_without_stats, group)), raw, stored))
+            splits.append(DataSplit(snapshot_id, *bucket, _without_stats(group), raw, stored))
     return splits
 
 
@@ -149,16 +153,18 @@ def keyed_bins(
     one file without deletes is raw. A file with an unknown number of deletes counts as a file with deletes.
     REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
     """
-    levels = {f.level for f in files}
-    if 0 not in levels and (disjoint or len(levels) == 1) and {f.delete_row_count for f in files} == {0}:
+    levels = set(map(_LEVEL_OF, files))
+    if 0 not in levels and (disjoint or len(levels) == 1) and set(map(_DELETES_OF, files)) == {0}:
         return [(group, True) for group in _pack_files(files, packing)]
     groups = pack(sections(files, key_schema), lambda section: sum(run.size for run in section), packing)
     flat = [files_by_age(run for section in group for run in section) for group in groups]
     return [(group, len(group) == 1 and not group[0].may_delete) for group in flat]
 
 
-def _without_stats(file: DataFileMeta) -> DataFileMeta:
-    """Return the file without statistics, which readers do not use. It keeps its indexes: readers use them."""
-    if file.value_stats is EMPTY_STATS and file.key_stats is EMPTY_STATS:
-        return file  # planned without a filter, so its statistics were never decoded
-    return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS)
+def _without_stats(files: Sequence[DataFileMeta]) -> tuple[DataFileMeta, ...]:
+    """Return the files without statistics, which readers do not use. They keep their indexes: readers use them."""
+    if all(map(is_, map(_KEY_STATS_OF, files), repeat(EMPTY_STATS))) and all(
+        map(is_, map(_VALUE_STATS_OF, files), repeat(EMPTY_STATS))
+    ):
+        return tuple(files)  # planned without a filter, so their statistics were never decoded
+    return tuple(replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS) for file in files)

@@ -2,17 +2,22 @@ import io
 from dataclasses import replace
 
 import fastavro
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format import avro_columns
 from paimon_core.format.avro_container import Container, ContainerWriter
-from paimon_core.manifest import decode
+from paimon_core.manifest import decode, vectorized_decode
 from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries
+from paimon_core.manifest.entry import DELETE
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, ENTRY, MANIFEST_SCHEMA, plain
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
+from paimon_core.row.binary_row import serialize
 from tests.support.draws import draws
 from tests.support.manifests import entries, entry
 
@@ -178,3 +183,35 @@ def test_both_decoders_treat_changed_byte_equally(at, change):
         finally:
             decode._MIN_BLOCKS = limit
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "at_once"),
+    [
+        ({}, True),
+        ({"kind": DELETE}, True),
+        ({"partition": serialize((1, 2), pa.schema([("a", pa.int32()), ("b", pa.int32())]))}, True),
+        ({"min_key": b"\4\0\x28\0\0\0\1"}, False),  # like the first bytes of an entry
+        ({"file_name": "a longer name"}, True),
+    ],
+)
+def test_guess_of_starts_is_checked(monkeypatch, change, at_once):
+    given_entries = [entry(f"data-{i}", high=10 << i) for i in range(40)]
+    file = {name: value for name, value in change.items() if name in DataFileMeta.__slots__}
+    others = {name: value for name, value in change.items() if name not in file}
+    for i in range(0, 40, 8):  # the first entry of every second block
+        given_entries[i] = replace(given_entries[i], file=replace(given_entries[i].file, **file), **others)
+    in_steps, calls = avro_columns._decode_in_steps, []
+    monkeypatch.setattr(avro_columns, "_decode_in_steps", lambda *a: calls.append(1) or in_steps(*a))
+    assert side_by_side(container([ENTRY.to_record(e) for e in given_entries], 4)) == given_entries
+    assert bool(calls) is not at_once
+
+
+@draws(40)
+@given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 4), st.integers(1, 20))
+def test_any_guess_of_starts_returns_the_written_entries(given_entries, per_block, head):
+    data = container([ENTRY.to_record(e) for e in given_entries], per_block)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectorized_decode, "_HEAD", head)
+        patch.setattr(avro_columns, "_IN_CACHE", 2)
+        assert side_by_side(data) == given_entries

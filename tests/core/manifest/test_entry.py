@@ -9,7 +9,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, files_by_bucket, merge_entries
-from paimon_core.manifest.fast_constructor import fast_constructor
+from paimon_core.manifest.fast_constructor import fast_constructor, fast_list_constructor
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
 from tests.support.draws import draws
@@ -77,7 +77,9 @@ def _legal(part):
 
 
 def test_fast_constructor_makes_equal_values():
-    made = fast_constructor(DataFileMeta)(*(getattr(data_file(), name) for name in DataFileMeta.__slots__))
+    values = [getattr(data_file(), name) for name in DataFileMeta.__slots__]
+    made = fast_constructor(DataFileMeta)(*values)
+    assert fast_list_constructor(DataFileMeta)(*([value] * 2 for value in values)) == [made, made]
     assert type(made) is DataFileMeta
     assert made == data_file()
     assert hash(made) == hash(data_file())

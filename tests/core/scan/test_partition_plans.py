@@ -1,5 +1,7 @@
 """Plans of some partitions: decoders that skip entries return the plan of decoders that read all of them."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import chain
 
@@ -101,3 +103,19 @@ def test_parts_of_partitions_leave_out_deleted_files(tables, monkeypatch, text):
         for most in (0, 20_000):
             monkeypatch.setattr(manifests, "MAX_ENTRIES", most)
             assert list(chain.from_iterable(live_in_parts(store, snapshot, partition=partition))) == expected
+
+
+def test_plans_with_filters_do_not_import_pandas(tmp_path):
+    """The import takes longer than the plan."""
+    schema = Schema(pa.schema([("k", pa.int32()), ("id", pa.int64())]), ["k", "id"], ["k"], options={"bucket": "1"})
+    table = Table.create(str(tmp_path / "t"), schema)
+    table.write(pa.table({"k": [7, 8], "id": [5, 5]}))
+    code = """if True:
+        import sys
+        from paimon_core import Table
+        table = Table.open(sys.argv[1])
+        for text in "k = 7", "k in (7, 8)", "k > 7 and id = 5":
+            print(len(table.scan(filter=text).plan().splits), "pandas" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", code, table.path], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False", "2", "False", "1", "False"]
