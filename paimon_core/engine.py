@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.interval import DIFF, Interval, interval_of
     from paimon_core.scan.metadata_aggregate import Function as AggregateFunction
+    from paimon_core.scan.metadata_aggregate import LiveRows
     from paimon_core.scan.metadata_aggregate import aggregate as aggregate_metadata
     from paimon_core.scan.position import ALL as ALL_ROWS
     from paimon_core.scan.position import Position as StreamPosition
@@ -180,6 +181,7 @@ __all__ += [
 
 __all__ += [
     "AggregateFunction",
+    "LiveRows",
     "ManifestEntry",
     "MatchLimits",
     "StoredVector",
@@ -442,7 +444,7 @@ _NAMES = {
     "paimon_core.scan.entries": "live_entries",
     "paimon_core.scan.fallback": "branch_splits reads_branches",
     "paimon_core.scan.interval": "DIFF Interval interval_of",
-    "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction aggregate=aggregate_metadata",
+    "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction LiveRows aggregate=aggregate_metadata",
     "paimon_core.scan.position": "ALL=ALL_ROWS Position=StreamPosition",
     "paimon_core.scan.projection": "metadata_fields project readable_fields",
     "paimon_core.scan.stream_lag": "LagCounter",

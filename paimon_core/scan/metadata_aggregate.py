@@ -1,12 +1,12 @@
 """COUNT, MIN and MAX from metadata: row counts of files, cardinalities of deletion vectors, statistics of columns.
 
-A result is exact; if metadata cannot give an exact result, the rows must be read. Rows that a merge may drop are never
-counted.
+A result is exact; if metadata cannot give an exact result, the rows must be read. Rows that a merge may drop are not
+counted, unless the caller knows the number of rows that the merge returns.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -17,12 +17,15 @@ from paimon_core.predicate.rewrite import columns, keeps_values
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_of_files
 from paimon_core.scan.split_plan import Packing, keyed_bins
-from paimon_core.scan.table_scan import TableScan
+from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.schema.support import check_readable
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField, DataType, with_nullable
 
+LiveRows: TypeAlias = Callable[[Plan], Sequence[int] | None]
+"""Returns the exact number of rows of each split of a plan after merges and deletes; `None`: unknown."""
 _SEPARATE = Packing(0, 1)
 _EXACT_ROOTS = {*INTEGER_ROOTS, "DATE", "DECIMAL"}
 """Types whose bounds are values of the column: bounds of text may be truncated, and bounds of floats omit NaN."""
@@ -38,18 +41,23 @@ class Function:
 
 @dataclass
 class _Group:
-    """The files of one group: the number of rows that are not deleted, and the files."""
+    """The rows of one group that are not deleted."""
 
     rows: int
-    members: list[tuple[ManifestEntry, int, Mapping[str, Any]]]
-    """Entry, number of rows of the file that are not deleted, and values by partition column."""
+    """The number of rows."""
+    partitions: list[tuple[int, Mapping[str, Any]]]
+    """Number of rows and values by partition column, for each file or split."""
+    members: list[tuple[ManifestEntry, int]]
+    """Entry and number of rows of each file; empty if files are merged."""
 
 
 class _Unknown(Exception):
     """Metadata do not determine the result."""
 
 
-def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]] | None:
+def aggregate(
+    scan: TableScan, groups: Sequence[str], functions: Sequence[Function], live_rows: LiveRows | None = None
+) -> list[tuple[Any, ...]] | None:
     """Return the internal values of partition columns and functions, one row per group; `None`: rows must be read.
 
     Without ``groups`` the result is one row. Cost: the manifests of the scan; with MIN or MAX also their statistics.
@@ -58,6 +66,8 @@ def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Functi
         scan: the scan to aggregate; `None` is returned if its predicate uses other than partition columns.
         groups: names of the partition columns to group by.
         functions: the functions to compute.
+        live_rows: counts the rows of a plan whose files are merged. It is called only if row counts and partition
+            values alone determine the functions. `None`: no function, so rows of merged files must be read.
     """
     schema = scan.store.schema
     keys = set(schema.partition_keys)
@@ -65,40 +75,75 @@ def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Functi
         return None
     check_readable(schema)
     try:
-        return _aggregate(scan, groups, functions)
+        return _aggregate(scan, groups, functions, live_rows)
     except _Unknown:
         return None
 
 
-def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]]:
+def _aggregate(
+    scan: TableScan, groups: Sequence[str], functions: Sequence[Function], live_rows: LiveRows | None
+) -> list[tuple[Any, ...]]:
     store, snapshot = scan.store, scan.snapshot
-    group_by_key: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [])}
+    group_by_key: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [], [])}
+    computed = [_value_of(store, function) for function in functions]
     if snapshot is not None:
-        with_stats = any(f.column is not None and f.column not in store.schema.partition_keys for f in functions)
+        with_stats = any(not _needs_counts_only(store, function) for function in functions)
         with raise_if_expired(store, snapshot):
             live = live_entries(store, snapshot, partition=scan.predicate, with_stats=with_stats).live
             entries = scan.visible(live)
-            deleted = {
-                name: vector.range.cardinality
-                for name, vector in stored_vectors(store, vector_entries(store, snapshot)).items()
-            }
-        if not are_unmerged(store, entries):
-            raise _Unknown
-        values: dict[bytes, Mapping[str, Any]] = {}
-        for entry in entries:
-            partition = values.get(entry.partition)
-            if partition is None:
-                partition_row = store.partition_values(entry.partition)
-                partition = values[entry.partition] = dict(zip(store.schema.partition_keys, partition_row, strict=True))
-            removed = deleted.get(entry.file.file_name, 0)
-            if removed is None:
+            if are_unmerged(store, entries):
+                counts = _counts_of_files(store, snapshot, entries)
+            elif live_rows is None or with_stats:  # statistics include superseded rows
                 raise _Unknown
-            group = group_by_key.setdefault(tuple(partition[key] for key in groups), _Group(0, []))
-            group.rows += entry.file.row_count - removed
-            group.members.append((entry, entry.file.row_count - removed, partition))
+            else:
+                counts = _counts_of_splits(scan, live_rows)
+        values: dict[bytes, Mapping[str, Any]] = {}
+        for partition, rows, entry in counts:
+            named = values.get(partition)
+            if named is None:
+                partition_row = store.partition_values(partition)
+                named = values[partition] = dict(zip(store.schema.partition_keys, partition_row, strict=True))
+            group = group_by_key.setdefault(tuple(named[key] for key in groups), _Group(0, [], []))
+            group.rows += rows
+            group.partitions.append((rows, named))
+            if entry is not None:
+                group.members.append((entry, rows))
     results = [(key, group) for key, group in group_by_key.items() if group.rows or not groups]
-    computed = [_value_of(store, function) for function in functions]
     return [(*key, *(value(group) for value in computed)) for key, group in results]
+
+
+_Counts: TypeAlias = list[tuple[bytes, int, ManifestEntry | None]]
+"""Partition, number of rows that are not deleted, and entry of each file; the entry of a split is `None`."""
+
+
+def _counts_of_files(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> _Counts:
+    """Return the rows of files that need no merge."""
+    vectors = stored_vectors(store, vector_entries(store, snapshot))
+    counts: _Counts = []
+    for entry in entries:
+        vector = vectors.get(entry.file.file_name)
+        removed = 0 if vector is None else vector.range.cardinality
+        if removed is None:
+            raise _Unknown
+        counts.append((entry.partition, entry.file.row_count - removed, entry))
+    return counts
+
+
+def _counts_of_splits(scan: TableScan, live_rows: LiveRows) -> _Counts:
+    """Return the rows of the splits of a scan, after merges."""
+    plan = scan.plan()
+    rows = live_rows(plan)
+    if rows is None:
+        raise _Unknown
+    return [(split.partition, count, None) for split, count in zip(plan.splits, rows, strict=True)]
+
+
+def _needs_counts_only(store: FileStore, function: Function) -> bool:
+    """Return True if row counts and partition values determine a function, without statistics of columns."""
+    column = function.column
+    if column is None or column in store.schema.partition_keys:
+        return True
+    return function.name == "count" and not store.schema.field(column).type.nullable
 
 
 def are_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> bool:
@@ -132,7 +177,7 @@ def _value_of(store: FileStore, function: Function) -> Callable[[_Group], Any]:
 
 def _of_partitions(group: _Group, name: str, column: str) -> Any:
     """Compute a function of a partition column: each row of a file has the value of its partition."""
-    present = [(values[column], rows) for _, rows, values in group.members if rows and values[column] is not None]
+    present = [(values[column], rows) for rows, values in group.partitions if rows and values[column] is not None]
     if name == "count":
         return sum(rows for _, rows in present)
     distinct = {value for value, _ in present}
@@ -148,10 +193,10 @@ class _FileStatistics:
     """The statistics of one column in the files of a group. REQUIRES: entries with statistics."""
 
     def __init__(self, store: FileStore, field: DataField, group: _Group) -> None:
-        if any(entry.file.row_count != rows for entry, rows, _ in group.members):
+        if any(entry.file.row_count != rows for entry, rows in group.members):
             raise _Unknown  # a deleted row may have held the bound or a null
         self._store, self._field = store, field
-        self._entries = [entry for entry, _, _ in group.members if entry.file.row_count]
+        self._entries = [entry for entry, _ in group.members if entry.file.row_count]
 
     def nulls(self) -> int:
         """Return the number of nulls. Raises _Unknown if statistics lack it."""

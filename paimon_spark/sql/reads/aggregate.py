@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from paimon_core import TableScan, TableSchema
-from paimon_core.engine import AggregateFunction, aggregate_metadata
+from paimon_core.engine import AggregateFunction, LiveRows, aggregate_metadata
 from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.sql.reads.pushdown import Tree
@@ -17,13 +17,14 @@ _PLAIN_ROOTS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}
 _MICROSECONDS = {"ms": 1000, "us": 1}
 
 
-def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | None:
+def local_rows(scan: TableScan, aggregation: Tree, description: str, live_rows: LiveRows | None = None) -> str | None:
     """Return the rows of an aggregation as JSON; `None`: metadata cannot answer it.
 
     Args:
         scan: the scan, with timestamps in microseconds and a predicate on partition columns only.
         aggregation: the aggregation as ``Trees.java`` describes it.
         description: the text of the scan in a plan.
+        live_rows: counts the rows of a plan whose files are merged; `None`: rows of merged files must be read.
     """
     schema = scan.store.schema
     groups = [_column(tree, schema) for tree in aggregation["groups"]]
@@ -36,7 +37,7 @@ def local_rows(scan: TableScan, aggregation: Tree, description: str) -> str | No
     shown += [schema.field(f.column) for f in translated if f.column is not None and f.name != "count"]
     if not all(map(_is_shown, shown)):
         return None
-    rows = aggregate_metadata(scan, [field.name for field in named], translated)
+    rows = aggregate_metadata(scan, [field.name for field in named], translated, live_rows)
     if rows is None:
         return None
     outputs = [*named, *(None if f.name == "count" or f.column is None else schema.field(f.column) for f in translated)]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paimon_core.engine import key_condition
+from paimon_core.engine import FileStore, key_condition
 from paimon_spark.distribute import parallelism
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.masks import MERGE_THREADS, FileMask, MergeMask, masks_of
@@ -62,6 +62,11 @@ class MergeCost:
         """True if masks are faster than tasks, over a few queries on the same files."""
         return self.merge_seconds + _QUERIES * self.native_seconds <= _QUERIES * self.task_seconds
 
+    @property
+    def counting_pays(self) -> bool:
+        """True if masks are faster than tasks for a few queries that only count the rows."""
+        return self.merge_seconds <= _QUERIES * self.task_seconds
+
 
 @dataclass(frozen=True)
 class MergeChoice:
@@ -84,22 +89,42 @@ def merge_choice(jvm: Jvm, planned: PlannedScan, masks: Sequence[FileMask]) -> M
         masks: the masks of all files.
     """
     store, plan = planned.scan.store, planned.plan
-    merges = [mask for mask in masks if isinstance(mask, MergeMask)]
-    if jvm.call("PositionMask", "holds", json.dumps([mask.key for mask in merges])):
+    if _are_cached(jvm, masks):
         return MergeChoice(masks, "the driver has the masks")
-    rows = sum(mask.rows for mask in merges)
     condition = key_condition(store, without_implied(planned.scan.predicate))
     if condition is not None:
         return MergeChoice(masks_of(store, plan, condition), "the driver merges the keys of the filter")
+    cost = _cost(jvm, store, masks, len(planned.request.columns))
+    if cost.pays:
+        return MergeChoice(masks, f"the driver merges {cost.rows} rows")
+    seconds = cost.merge_seconds + cost.native_seconds
+    return MergeChoice(None, f"tasks take about {cost.task_seconds:.1f} s, and masks about {seconds:.1f} s")
+
+
+def counts_pay(jvm: Jvm, store: FileStore, masks: Sequence[FileMask]) -> bool:
+    """Return True if the driver counts rows by masks at least as fast as tasks count them.
+
+    Args:
+        jvm: the JVM of the session, which caches masks.
+        store: the table.
+        masks: the masks of all files.
+    """
+    return _are_cached(jvm, masks) or _cost(jvm, store, masks, columns=1).counting_pays
+
+
+def _are_cached(jvm: Jvm, masks: Sequence[FileMask]) -> bool:
+    """Return True if the JVM has the masks of all merged files."""
+    keys = [mask.key for mask in masks if isinstance(mask, MergeMask)]
+    return bool(jvm.call("PositionMask", "holds", json.dumps(keys)))
+
+
+def _cost(jvm: Jvm, store: FileStore, masks: Sequence[FileMask], columns: int) -> MergeCost:
+    merges = [mask for mask in masks if isinstance(mask, MergeMask)]
     order = store.traits.merge_order()
-    cost = MergeCost(
-        rows,
+    return MergeCost(
+        sum(mask.rows for mask in merges),
         len(order.key) + len(order.sequence_fields),
-        len(planned.request.columns),
+        columns,
         len({mask.digest for mask in merges}) or 1,
         parallelism(jvm.spark),
     )
-    if cost.pays:
-        return MergeChoice(masks, f"the driver merges {rows} rows")
-    seconds = cost.merge_seconds + cost.native_seconds
-    return MergeChoice(None, f"tasks take about {cost.task_seconds:.1f} s, and masks about {seconds:.1f} s")

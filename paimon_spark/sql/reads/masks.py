@@ -138,8 +138,13 @@ def unsuitable_masks(store: FileStore, masks: Sequence[FileMask], memory: int) -
     name = next((field.name for field in store.schema.fields if field.name.lower() in (POSITION, FILE)), None)
     if name is not None:
         return f"a column is called {name}, as a column of position masks"
-    size = sum(mask_bytes(mask.rows) for mask in masks)
+    size = size_of_masks(masks)
     return f"their masks of {size} bytes exceed {MASK_MEMORY}" if size > memory else None
+
+
+def size_of_masks(masks: Sequence[FileMask]) -> int:
+    """Return the bytes of masks in memory."""
+    return sum(mask_bytes(mask.rows) for mask in masks)
 
 
 def with_added_columns(columns: StructType) -> StructType:

@@ -215,27 +215,22 @@ def _parts(
 ) -> tuple[Plan, Sequence[DataSplit], Sequence[FileMask]] | str:
     """Return the plan of the files that Spark reads, the splits of newer rows, and the masks of the files.
 
-    Returns the reason why Python reads the rows, if masks of deleted rows are not possible.
+    Returns the reason why Python reads the rows, if masks are necessary and not possible.
     """
     exact_keys = store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS)
     divided = base_run(store, plan) if exact_keys else None
-    if divided is None:
-        masks = _merge_masks(store, plan, settings)
-        if masks is not None:
-            return plan, (), masks
     base, newer = (plan, ()) if divided is None else (divided.plan, divided.newer)
-    vectors = masks_of(store, replace(base, splits=[split for split in base.splits if split.raw_convertible]))
-    unsuitable = unsuitable_masks(store, vectors, settings.mask_memory) if vectors else None
-    return (base, newer, vectors) if unsuitable is None else f"rows have deletion vectors, and {unsuitable}"
-
-
-def _merge_masks(store: FileStore, plan: Plan, settings: ReadSettings) -> Sequence[FileMask] | None:
-    """Return the masks of a plan with files that are merged; `None`: no file is merged, or masks are not possible."""
-    raw = all(split.raw_convertible for split in plan.splits)
-    if raw or unsuitable_merge(store, plan, settings.mask_rows) is not None:
-        return None
-    masks = masks_of(store, plan)
-    return None if unsuitable_masks(store, masks, settings.mask_memory) is not None else masks
+    merged = next((split for split in plan.splits if not split.raw_convertible), None)
+    if divided is None and merged is not None and store.traits.keyed:
+        reason = f"{len(merged.files)} files of bucket {merged.bucket} are merged"
+        unsuitable = unsuitable_merge(store, plan, settings.mask_rows)
+        masks = [] if unsuitable is not None else masks_of(store, plan)
+    else:
+        reason = "rows have deletion vectors"
+        masks = masks_of(store, replace(base, splits=[split for split in base.splits if split.raw_convertible]))
+        unsuitable = None
+    unsuitable = unsuitable or (unsuitable_masks(store, masks, settings.mask_memory) if masks else None)
+    return (base, newer, masks) if unsuitable is None else f"{reason}, and {unsuitable}"
 
 
 def _unmasked(split: DataSplit, masks: Sequence[FileMask]) -> DataSplit:

@@ -17,6 +17,7 @@ from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.aggregate import local_rows
 from paimon_spark.sql.reads.bucketed import SETTING as BUCKETING
+from paimon_spark.sql.reads.live_rows import live_rows
 from paimon_spark.sql.reads.native import is_same_field
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of
@@ -130,8 +131,8 @@ class TableReads(ReadEndpoint):
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
         """Return the rows of an aggregation that metadata can answer, in the form of ``PaimonLocalScan.java``."""
-        filters = json.loads(trees)
-        request = ScanRequest(StructType(), options=self._read_options(options, json.loads(settings)), when=self.when)
+        filters, session = json.loads(trees), json.loads(settings)
+        request = ScanRequest(StructType(), options=self._read_options(options, session), when=self.when)
         if request.other_options or reads_branches(self.table.store):  # they may change the rows
             return None
         schema = self._read_schema()
@@ -142,7 +143,10 @@ class TableReads(ReadEndpoint):
             return None
         scan = replace(scan, predicate=predicate_of(filters, schema))
         return local_rows(
-            scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
+            scan,
+            json.loads(aggregation),
+            f"paimon {hide_secrets(str(self.table.location))}: rows from metadata",
+            lambda plan: live_rows(self.jvm, scan.store, plan, ReadSettings.of(session)),
         )
 
     def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:

@@ -84,15 +84,40 @@ def test_metadata_aggregates_equal_rows(tmp_path_factory, kind, data):
     if kind == "deletion vectors" and data.draw(st.booleans(), "deleted"):
         table.delete("k < 9")
     answers = 0
+    reader = table.reader()
+
+    def live_rows(plan):
+        return [sum(batch.num_rows for batch in reader.to_batches(split)) for split in plan.splits]
+
     for text in FILTERS:
         scan, rows = table.scan(filter=text), table.to_arrow(filter=text)
         for groups in ([], ["p"]):
             for functions in ([f] for f in FUNCTIONS):
-                got = aggregate(scan, groups, functions)
-                if got is not None:
-                    answers += 1
-                    assert sorted(got, key=str) == sorted(expected(rows, groups, functions), key=str)
+                for count in (None, live_rows):
+                    got = aggregate(scan, groups, functions, count)
+                    if got is not None:
+                        answers += 1
+                        assert sorted(got, key=str) == sorted(expected(rows, groups, functions), key=str)
     assert answers or keyed
+
+
+def test_bounds_of_superseded_rows_never_answer_aggregate(tmp_path):
+    options = {"bucket": "1", "write-only": "true"}
+    schema = Schema(KEYED, primary_keys=["k", "p"], partition_keys=["p"], options=options)
+    table = Table.create(str(tmp_path / "t"), schema)
+    for salt in (1, 5):
+        table.write(rows_of([1, 2, 4], ["a"], salt).cast(table.arrow_schema))
+    plans = []
+    scan, count = table.scan(), lambda plan: plans.append(plan) or [3]
+    for function in (Function("max", "n"), Function("min", "k"), Function("count", "n")):
+        assert aggregate(scan, ["p"], [Function("count"), function], count) is None
+    assert plans == []
+    answered = [Function("count"), Function("count", "k"), Function("count", "p"), Function("max", "p")]
+    assert aggregate(scan, ["p"], answered, count) == [("a", 3, 3, 3, "a")]
+    assert aggregate(scan, ["p"], answered, lambda plan: [0]) == []
+    assert aggregate(scan, [], answered, lambda plan: [0]) == [(0, 0, 0, None)]
+    assert aggregate(scan, [], answered, lambda plan: None) is None
+    assert aggregate(scan, [], answered) is None
 
 
 def test_inexact_metadata_does_not_answer_aggregate(tmp_path):

@@ -128,6 +128,19 @@ def test_masks_beyond_memory_are_left_to_python(sql):
 
 
 @pytest.mark.more
+def test_explanation_names_merge_beyond_memory(sql, monkeypatch):
+    monkeypatch.setattr(native_rows, "base_run", lambda store, plan: None)
+    create(sql, "t", "'primary-key' = 'p,id', 'bucket' = '1', 'write-only' = 'true'")
+    sql("UPDATE t SET v = 'x' WHERE id = 4")
+    sql.spark.conf.set(MASK_MEMORY, "1b")
+    try:
+        assert "2 files of bucket 0 are merged, and their masks of" in explained(sql, "DELETE FROM t")
+        assert sql("DELETE FROM t WHERE v = 'x'") == [(1,)]
+    finally:
+        sql.spark.conf.unset(MASK_MEMORY)
+
+
+@pytest.mark.more
 def test_missing_vector_is_an_error(sql, monkeypatch):
     create(sql, "t", VECTORS)
     sql("DELETE FROM t WHERE id = 1")

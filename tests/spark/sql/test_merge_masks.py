@@ -158,6 +158,71 @@ def test_partitions_joins_and_runtime_filters(parts):
         assert len(both(sql, query)) == count
 
 
+def counts(sql, query):
+    """The result of a query without a scan, which is the same through Python."""
+    assert "BatchScan" not in plan(sql, query), query
+    counted = sql(query)
+    sql(f"SET {NATIVE_READS} = false")
+    try:
+        assert "BatchScan" in plan(sql, query), query
+        assert sorted(map(repr, sql(query))) == sorted(map(repr, counted)), query
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    return counted
+
+
+def test_masks_count_rows_of_merged_files(sql, merges):
+    table = keyed(sql)
+    write(table, [("+I", n, 0, "old") for n in range(100)])
+    write(table, [("+U", 1, 9, "new"), ("-D", 3, 0, "old"), ("+I", 200, None, None)])
+    assert counts(sql, "SELECT count(*), count(id), count(1) FROM t") == [(100, 100, 100)]
+    assert counts(sql, "SELECT count(*) + 1 FROM t LIMIT 1") == [(101,)]
+    for query in ("SELECT max(s) FROM t", "SELECT count(*), max(id) FROM t", "SELECT count(v) FROM t"):
+        both(sql, query)
+    both(sql, "SELECT count(*) FROM t WHERE id < 50")
+    assert merges == [None]
+    sql.spark.conf.set(MASK_MEMORY, "1")
+    try:
+        assert "BatchScan" in plan(sql, "SELECT count(*) FROM t")
+        assert sql("SELECT count(*) FROM t") == [(100,)]
+    finally:
+        sql.spark.conf.unset(MASK_MEMORY)
+
+
+@pytest.mark.more
+@pytest.mark.versions
+@pytest.mark.parametrize("engine", ENGINES)
+def test_masks_count_rows_of_each_engine(sql, engine):
+    table = keyed(sql, ENGINES[engine])
+    pairs = [(before, after) for before in KINDS for after in KINDS]
+    write(table, [*(("+I", 2 * n, 1, "first") for n in range(50)), ("-D", 201, 5, "new")])
+    assert len(sql("SELECT * FROM t")) == sql("SELECT count(*) FROM t")[0][0]
+    table.compact(full=True)
+    write(table, [("+I", 2 * n + 1, 9, "second") for n in range(20)])
+    for index in (0, 1):
+        if engine in ("lookups", "vectors", "first-row"):
+            table.compact()
+        write(table, [(pair[index], n, (5, 3)[index], ("old", "new")[index]) for n, pair in enumerate(pairs)])
+    assert len(sql("SELECT * FROM t")) == counts(sql, "SELECT count(*) FROM t")[0][0]
+
+
+@pytest.mark.more
+def test_masks_count_rows_of_partitions(parts, merges):
+    sql = parts
+    assert counts(sql, "SELECT p, count(*) FROM t GROUP BY p ORDER BY p") == [("a", 23), ("b", 25), ("c", 20)]
+    for where, count in (("p = 'a'", 23), ("p > 'a'", 45), ("p = 'c'", 20), ("p IN ('a', 'x')", 23), ("p = 'x'", 0)):
+        assert sql(f"SELECT count(*) FROM t WHERE {where}") == [(count,)]
+    assert counts(sql, "SELECT min(p), max(p), count(p) FROM t WHERE p <> 'c'") == [("a", "b", 48)]
+    assert counts(sql, "SELECT count(*) FROM t VERSION AS OF 2") == [(70,)]
+    assert len(merges) == 1, "DELETE has merged the files of partition a, and the driver keeps their masks"
+    sql("DELETE FROM t WHERE p = 'b' AND id < 25")
+    assert counts(sql, "SELECT p, count(*) FROM t GROUP BY p ORDER BY p") == [("a", 23), ("c", 20)]
+    by_path = sql.spark.read.format("paimon").load(location(sql, "t"))
+    assert by_path.count() == 43
+    assert by_path.where("p = 'a'").limit(5).count() == 5
+    assert sql("SELECT count(*) FROM (SELECT * FROM t LIMIT 30)") == [(30,)]
+
+
 @pytest.mark.more
 def test_time_travel_schema_changes_and_concurrent_commits(parts, merges):
     sql = parts
@@ -240,7 +305,8 @@ def test_other_readers_than_a_query_by_name(parts):
     table = PaimonTable.forPath(sql.spark, path)
     assert f"read by: native: 6 of 6 Parquet files, {MASKED}: " in str(table.explain())
     by_path = sql.spark.read.format("paimon").load(path)
-    for rows in (table.toDF(), by_path, sql.spark.newSession().table(name), sql.spark.table(name).cache()):
+    first = sql.spark.newSession().read.format("paimon").load(path)  # the first read of a session
+    for rows in (table.toDF(), by_path, first, sql.spark.newSession().table(name), sql.spark.table(name).cache()):
         assert MASKED in rows._jdf.queryExecution().toString()
         assert rows.count() == 68
     sql.spark.catalog.clearCache()

@@ -31,6 +31,15 @@ public class FormatTable extends PythonTable {
 
   public FormatTable(PythonDataSourceV2 source, StructType schema) {
     super(source, "paimon", schema);
+    if (reader != null && !forStream) {
+      installRules();  // before a query is optimized
+    }
+  }
+
+  private static void installRules() {
+    SparkSession session = Sessions.active(null);
+    PaimonDivideRule.install(session);
+    PaimonTranslationRule.install(session);
   }
 
   /** Use these handlers for all later reads, and for later writes in sessions of this context. */
@@ -68,8 +77,7 @@ public class FormatTable extends PythonTable {
     if (reader == null || forStream) {
       return super.newScanBuilder(options);
     }
-    PaimonDivideRule.install(Sessions.active(null));
-    PaimonTranslationRule.install(Sessions.active(null));
+    installRules();  // the query may run in another session than the one that loaded the table
     Object[] arguments = new Object[] {Trees.of(options), schema().json(), Sessions.described()};
     Object reads = Bridge.call(reader, "reads", arguments);
     return reads == null ? super.newScanBuilder(options) : new PaimonScanBuilder(reads, options);

@@ -76,13 +76,41 @@ public class PositionMask {
     }
   }
 
+  /** Return the number of live rows of each mask, as a JSON array. The bits beyond the last row are 1. */
+  public static String liveRows(Object handler) {
+    Map described = described(handler);
+    Object[] arrays = arrays(handler, described);
+    List rows = (List) described.get("rows");
+    ArrayList counts = new ArrayList();
+    for (int i = 0; i < arrays.length; i++) {
+      UnsafeArrayData mask = (UnsafeArrayData) arrays[i];
+      long count = 0;
+      for (int word = 0; word < mask.numElements(); word++) {
+        count += Long.bitCount(mask.getLong(word));
+      }
+      counts.add(Long.valueOf(count - (64L * mask.numElements() - ((Number) rows.get(i)).longValue())));
+    }
+    return Trees.json(counts);
+  }
+
   private static Literal number(int value) {
     return new Literal(Integer.valueOf(value), IntegerType$.MODULE$);
   }
 
   /** The masks as a value of Spark, from the cache or from Python. */
   private static Object masks(Object handler) {
-    Map described = (Map) Trees.parsed((String) Bridge.call(handler, "masks", new Object[0]));
+    InternalRow row = new GenericInternalRow(new Object[] {new GenericArrayData(arrays(handler, described(handler)))});
+    StructType type = new StructType().add("masks", MASKS, false);
+    return ((UnsafeRow) UnsafeProjection$.MODULE$.create(type).apply(row)).copy().getArray(0);
+  }
+
+  /** The keys and the rows of the masks, and the most bytes to cache. */
+  private static Map described(Object handler) {
+    return (Map) Trees.parsed((String) Bridge.call(handler, "masks", new Object[0]));
+  }
+
+  /** The masks, from the cache or from Python. */
+  private static Object[] arrays(Object handler, Map described) {
     List keys = (List) described.get("keys");
     Object[] arrays = new Object[keys.size()];
     ArrayList missing = new ArrayList();
@@ -110,9 +138,7 @@ public class PositionMask {
         throw new IllegalStateException("masks are followed by " + buffer.remaining() + " bytes");
       }
     }
-    InternalRow row = new GenericInternalRow(new Object[] {new GenericArrayData(arrays)});
-    StructType type = new StructType().add("masks", MASKS, false);
-    return ((UnsafeRow) UnsafeProjection$.MODULE$.create(type).apply(row)).copy().getArray(0);
+    return arrays;
   }
 
   /** Add a mask to the cache, and remove the least recently used masks beyond a number of bytes. */
