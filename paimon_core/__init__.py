@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from paimon_core.manifest.data_file import DataFileMeta
     from paimon_core.migration.add_files import AddedFiles
     from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest, RescaleRequest
+    from paimon_core.operations.compaction.rewrite_indexes import IndexRewrite
     from paimon_core.operations.compaction.rewrite_result import RewriteResult, RewrittenFiles
     from paimon_core.operations.history.expire_snapshots import Expired
     from paimon_core.operations.history.orphan_files import OrphanFiles
@@ -102,6 +103,7 @@ __all__ = [
     "Expired",
     "Explanation",
     "FileSystemCatalog",
+    "IndexRewrite",
     "InvalidInputError",
     "MissingDependencyError",
     "MoveColumn",
@@ -168,6 +170,7 @@ _NAMES = {
     "paimon_core.manifest.data_file": "DataFileMeta",
     "paimon_core.migration.add_files": "AddedFiles",
     "paimon_core.operations.compaction.request": "CompactionArguments CompactionRequest RescaleRequest",
+    "paimon_core.operations.compaction.rewrite_indexes": "IndexRewrite",
     "paimon_core.operations.compaction.rewrite_result": "RewriteResult RewrittenFiles",
     "paimon_core.operations.history.expire_snapshots": "Expired",
     "paimon_core.operations.history.orphan_files": "OrphanFiles",

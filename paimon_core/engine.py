@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.html.repr_text import summary as repr_text
     from paimon_core.inspect.html.warehouse_page import WarehouseState
     from paimon_core.inspect.system_tables.kind import Part
-    from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, row_fields
+    from paimon_core.inspect.system_tables.row_tables import AUDIT_LOG, BINLOG, row_fields
     from paimon_core.inspect.system_tables.row_tables import listed as listed_field
     from paimon_core.inspect.system_tables.row_tables import packed as packed_rows
     from paimon_core.inspect.system_tables.system_read import SystemRead
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
     from paimon_core.schema.change import apply as apply_changes
     from paimon_core.schema.evolution import evolve
     from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, merge_changes
-    from paimon_core.schema.partition_spec import Spec, partition_spec, partition_values, value_of_text
+    from paimon_core.schema.partition_spec import PartitionText, Spec, partition_spec, partition_values, value_of_text
     from paimon_core.schema.support import check_writable
     from paimon_core.snapshot.consumers import Consumers
     from paimon_core.snapshot.started_from import Guard, StartedFrom
@@ -155,7 +155,7 @@ __all__ += [
 ]
 """Tables: tables and system tables by path, their stores, and the parts of their names."""
 
-__all__ += ["AUDIT_LOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
+__all__ += ["AUDIT_LOG", "BINLOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
 """System tables: reads of system tables, and the rows of `$audit_log` and `$binlog`."""
 
 __all__ += [
@@ -331,6 +331,7 @@ __all__ += [
     "ColumnPosition",
     "DropPrimaryKey",
     "MergeRules",
+    "PartitionText",
     "SchemaChange",
     "Spec",
     "apply_changes",
@@ -402,7 +403,9 @@ _NAMES = {
     "paimon_core.inspect.html.repr_text": "summary=repr_text",
     "paimon_core.inspect.html.warehouse_page": "WarehouseState",
     "paimon_core.inspect.system_tables.kind": "Part",
-    "paimon_core.inspect.system_tables.row_tables": ("AUDIT_LOG row_fields listed=listed_field packed=packed_rows"),
+    "paimon_core.inspect.system_tables.row_tables": (
+        "AUDIT_LOG BINLOG row_fields listed=listed_field packed=packed_rows"
+    ),
     "paimon_core.inspect.system_tables.system_read": "SystemRead",
     "paimon_core.inspect.system_tables.value_text": "is_secret shown_options",
     "paimon_core.inspect.verify.verify_report": "Fault",
@@ -455,7 +458,7 @@ _NAMES = {
     "paimon_core.schema.change": "FIRST DropPrimaryKey SchemaChange Position=ColumnPosition apply=apply_changes",
     "paimon_core.schema.evolution": "evolve",
     "paimon_core.schema.merge": "MERGE_OPTIONS MergeRules merge_changes",
-    "paimon_core.schema.partition_spec": "Spec partition_spec partition_values value_of_text",
+    "paimon_core.schema.partition_spec": "PartitionText Spec partition_spec partition_values value_of_text",
     "paimon_core.schema.support": "check_writable",
     "paimon_core.snapshot.consumers": "Consumers",
     "paimon_core.snapshot.started_from": "Guard StartedFrom",

@@ -41,7 +41,7 @@ from paimon_core.table import AnyTable, SystemTable, Table, read_only, viewed
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from paimon_core.catalog.global_tables import global_table
+    from paimon_core.catalog.global_tables import global_table, global_table_names
     from paimon_core.iceberg.sync import sync_after_change
     from paimon_core.migration.add_files import check_target
     from paimon_core.migration.clone import clone
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from paimon_core.store.create import create_table
 else:
     global_table = deferred("paimon_core.catalog.global_tables", "global_table")
+    global_table_names = deferred("paimon_core.catalog.global_tables", "global_table_names")
     sync_after_change = deferred("paimon_core.iceberg.sync", "sync_after_change")
     check_target = deferred("paimon_core.migration.add_files", "check_target")
     clone = deferred("paimon_core.migration.clone", "clone")
@@ -179,7 +180,12 @@ class FileSystemCatalog(CatalogState):
     # ---- tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of the tables of a database, sorted. Costs one listing per table."""
+        """Return the names of the tables of a database, sorted. Costs one listing per table.
+
+        The database ``sys`` has the system tables of the catalog.
+        """
+        if database == SYSTEM_DATABASE:
+            return global_table_names()
         path = self._existing_database(database)
         names = sorted(entry.name for entry in self._io.list(path) if entry.is_directory)
         ids = parallel_map(lambda name: Schemas(self._io, join(path, name)).ids(), names)

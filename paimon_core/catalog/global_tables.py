@@ -181,6 +181,11 @@ GLOBAL_TABLES = {
 """The tables of the database ``sys``. A new table needs a function, and a line here."""
 
 
+def global_table_names() -> list[str]:
+    """Return the names of the tables of the database ``sys``, sorted."""
+    return sorted(GLOBAL_TABLES)
+
+
 def global_table(catalog: Catalog, io: FileIO, name: Identifier) -> SystemTable:
     """Return a table of the database ``sys``. Raises InvalidInputError with the nearest name for an unknown table."""
     definition = GLOBAL_TABLES.get(name.table.lower())

@@ -10,7 +10,7 @@ from paimon_core.operations.compaction.compact_table import compact_table
 from paimon_core.operations.compaction.materialize_vectors import materialize_vectors
 from paimon_core.operations.compaction.request import CompactionArguments, CompactionRequest, RescaleRequest
 from paimon_core.operations.compaction.rescale import check_rescale, rescale
-from paimon_core.operations.compaction.rewrite_indexes import rewrite_file_index
+from paimon_core.operations.compaction.rewrite_indexes import IndexRewrite, rewrite_file_index
 from paimon_core.operations.compaction.rewrite_result import RewriteResult, measure_rewrite
 from paimon_core.operations.compaction.sort_compact import cluster_key, sort_table
 from paimon_core.operations.history.earliest import repair_earliest_snapshot
@@ -177,13 +177,23 @@ class TableMaintenance:
         file is written again. Level-0 files whose order matters get their indexes when they are compacted. Arguments
         and errors: see `compact`.
         """
+        return self.index_files(partitions=partitions, filter=filter, progress=progress).snapshot
+
+    def index_files(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> IndexRewrite:
+        """Do the same as `rewrite_file_index`, and return the numbers of partitions and files, too."""
         predicate = bound_filter(filter, self.store.schema.fields)
-        made = rewrite_file_index(
+        result = rewrite_file_index(
             self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
         )
-        if made is not None:
+        if result.snapshot is not None:
             expire_after_commit(self.store, dedicated=True)
-        return made
+        return result
 
     def compact_manifests(self) -> Snapshot | None:
         """Merge the manifests of the newest snapshot into a few large ones, and return the new COMPACT snapshot.

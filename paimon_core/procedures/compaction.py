@@ -82,12 +82,12 @@ def materialize_deletion_vectors(call: Call) -> Rows:
     return DONE
 
 
-@procedure("rewrite_file_index(table STRING, [where STRING])")
+@procedure("rewrite_file_index(table STRING, [where STRING])", "written_partitions INT, written_indexes INT")
 def rewrite_file_index(call: Call) -> Rows:
     """Write the missing file indexes that the table's options require, without rewriting rows."""
     table = call.table()
-    TableMaintenance(table.store, call.runner(table)).rewrite_file_index(filter=call.text("where"))
-    return DONE
+    result = TableMaintenance(table.store, call.runner(table)).index_files(filter=call.text("where"))
+    return [(result.partitions, result.files)]
 
 
 @procedure("reassign_row_id(table STRING, [partitions STRING])", "result STRING")

@@ -55,19 +55,13 @@ class Tags:
         return join(self._directory, _PREFIX + name)
 
     def check_name(self, name: str) -> None:
-        """Raise InvalidInputError for a name that a new tag cannot have: blank, only digits, or with a slash."""
-        if not name.strip() or name.strip().isdigit() or "/" in name:
-            raise InvalidInputError(
-                f"{name!r} cannot name a tag of {self.root}: a name is not blank, not only digits, and has no '/'"
-            )
+        """Raise InvalidInputError for a name that a new tag cannot have: blank, or with a slash."""
+        if not name.strip() or "/" in name:
+            raise InvalidInputError(f"{name!r} cannot name a tag of {self.root}: a name is not blank, and has no '/'")
 
-    def create(self, tag: Tag, *, only_digits: bool = False) -> bool:
-        """Create a tag. Return False, and change nothing, if a tag has the name.
-
-        ``only_digits``: True to allow a number such as 20241205 as the name, which automatic tags may have.
-        """
-        if not (only_digits and tag.name.isdigit()):
-            self.check_name(tag.name)
+    def create(self, tag: Tag) -> bool:
+        """Create a tag. Return False, and change nothing, if a tag has the name."""
+        self.check_name(tag.name)
         return self.io.create_exclusive(self.path(tag.name), tag.to_json())
 
     def replace(self, tag: Tag) -> None:

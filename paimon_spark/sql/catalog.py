@@ -207,11 +207,13 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another table; `info` has more properties."""
         unset, prefix = ("location", "provider", "external"), "option."  # properties that only another catalog uses
+        stored = stored_schema(source)
         copied = {str(key): str(value) for key, value in source.properties().items()}
+        if stored is None:  # options of another format have no meaning here
+            copied = {key: value for key, value in copied.items() if key == "comment"}
         properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
         properties |= {str(key): str(value) for key, value in info.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
-        stored = stored_schema(source)
         if stored is not None:  # Spark's columns lack text lengths and some types
             schema = replace(schema, fields=TableSchema.from_json(stored.encode(), "the source").fields)
         return self._spark_table(self._parts(identifier), self._created(identifier, schema))

@@ -28,6 +28,19 @@ class RewriteIndexTask(BucketFiles):
     """A task that writes the indexes of some files of one bucket."""
 
 
+@dataclass(frozen=True, slots=True)
+class IndexRewrite:
+    """The result of an index rewrite.
+
+    Fields: the new snapshot (`None` if no file lacked an index), the number of partitions with new entries, and the
+    number of files that got indexes.
+    """
+
+    snapshot: Snapshot | None
+    partitions: int
+    files: int
+
+
 def rewrite_file_index(
     store: FileStore,
     *,
@@ -35,13 +48,24 @@ def rewrite_file_index(
     filter: Predicate | None = None,
     runner: Runner = LOCAL,
     progress: Progress | None = None,
-) -> Snapshot | None:
-    """Write the missing indexes of data files in one commit; return `None` if no file lacks an index.
+) -> IndexRewrite:
+    """Write the missing indexes of data files in one commit.
 
     The table's options determine the indexes. Arguments and errors: see `compact_table`.
     """
     request = PlanRequest(True, partition_choice(store, partitions, filter))
-    return run_plan(store, plan_indexes, run, request, runner=runner, progress=progress)[0]
+    files: dict[BucketRef, int] = {}  # a bucket that is planned again replaces its number
+
+    def count(messages: Sequence[CommitMessage]) -> Sequence[CommitMessage]:
+        for bucket in {message.bucket_ref for message in messages}:
+            files[bucket] = sum(len(m.compact_after) for m in messages if m.bucket_ref == bucket)
+        return messages
+
+    snapshot, obsolete = run_plan(store, plan_indexes, run, request, runner=runner, progress=progress, join=count)
+    for message in obsolete:
+        files.pop(message.bucket_ref, None)
+    indexed_files = {bucket: number for bucket, number in files.items() if number}
+    return IndexRewrite(snapshot, len({bucket.partition for bucket in indexed_files}), sum(indexed_files.values()))
 
 
 def plan_indexes(store: FileStore, request: PlanRequest) -> list[RewriteIndexTask]:

@@ -59,7 +59,7 @@ class TableTags:
         """Create a tag and return it.
 
         Args:
-            name: the name of the tag, neither blank nor only digits.
+            name: the name of the tag, not blank. A number such as "20241205" takes precedence over a snapshot id.
             snapshot_id: the snapshot; `None`: the newest one.
             retained: the retention time after which `expire` deletes the tag, a timedelta or a text such as "7 d";
                 `None`: the option ``tag.default-time-retained``, or no limit if that is not set.
@@ -91,12 +91,12 @@ class TableTags:
         return self._checked(tag)
 
     def create_automatic(self, name: str, snapshot: Snapshot) -> Tag:
-        """Create a tag whose name may consist of digits, or return the existing tag.
+        """Create a tag, or return the existing tag.
 
         Raises OutOfRangeError if the snapshot expires at the same time.
         """
         tag = self._new(name, snapshot, None)
-        return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
+        return self._checked(tag) if self.store.tags.create(tag) else self.get(name)
 
     def create_lasting(self, name: str, snapshot: int | Snapshot) -> Tag:
         """Create a tag without a retention time, or find the same existing tag, and return it.

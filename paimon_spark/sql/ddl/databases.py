@@ -6,7 +6,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from paimon_core import FileSystemCatalog
-from paimon_core.errors import AlreadyExistsError, UnsupportedError
+from paimon_core.engine import SYSTEM_DATABASE
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.sql.bridge.conversions import java_array, java_map, text_array
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
@@ -44,11 +45,13 @@ class DatabaseHandler:
     def database_exists(self, namespace: Any) -> bool:
         """Return True if the database exists."""
         parts = list(namespace)
-        return len(parts) == 1 and parts[0] in self.databases()
+        return len(parts) == 1 and (parts[0] == SYSTEM_DATABASE or parts[0] in self.databases())
 
     def load_database(self, namespace: Any) -> Any:
         """Return the properties of a database. Raise NoSuchNamespaceException if it is missing."""
         self._check_exists(namespace)
+        if namespace[0] == SYSTEM_DATABASE:
+            return java_map(self.jvm, {"comment": "system tables of the catalog"})
         pending = self.default_pending and namespace[0] == DEFAULT_DATABASE
         properties = {} if pending else self.catalog.database_properties(namespace[0])
         return java_map(self.jvm, {**properties, _LOCATION: self._directory(namespace[0])})
@@ -67,7 +70,7 @@ class DatabaseHandler:
 
     def alter_database(self, namespace: Any, changes: Any) -> None:
         """Set and remove properties of a database, including its comment."""
-        self._check_exists(namespace)
+        self._check_changeable(namespace)
         changed: dict[str, str | None] = {}
         for change in changes:
             key = change.property()
@@ -79,7 +82,7 @@ class DatabaseHandler:
 
     def drop_database(self, namespace: Any, cascade: bool) -> bool:
         """Delete a database and return True. `cascade`: True to delete its tables, too."""
-        self._check_exists(namespace)
+        self._check_changeable(namespace)
         self.create_default()
         if not cascade and self.catalog.list_tables(namespace[0]):
             raise analysis_error(self.jvm, "NonEmptyNamespaceException", namespace)
@@ -89,6 +92,11 @@ class DatabaseHandler:
     def _check_exists(self, namespace: Any) -> None:
         if not self.database_exists(namespace):
             raise self.no_such_database(namespace)
+
+    def _check_changeable(self, namespace: Any) -> None:
+        self._check_exists(namespace)
+        if namespace[0] == SYSTEM_DATABASE:
+            raise InvalidInputError(f"database {SYSTEM_DATABASE!r} is reserved: its tables describe the catalog")
 
     def no_such_database(self, namespace: Any) -> Py4JJavaError:
         """Return the error for a missing database, with the name of the catalog."""

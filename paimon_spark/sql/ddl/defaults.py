@@ -4,13 +4,14 @@ A Paimon default is the text of one value, so an expression is evaluated when th
 """
 
 import re
+from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from paimon_core.errors import UnsupportedError
-from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataType
-from paimon_core.types.default import unquoted
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.types.datatype import TEXT_ROOTS, ArrayType, AtomicType, DataType, MapType
+from paimon_core.types.default import list_items, list_text, map_entries, map_text, unquoted
 from paimon_spark.internals import analyzed
 
 _CHANGES = re.compile(
@@ -34,28 +35,62 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
     """
     if not sql:
         return None
+    if isinstance(kind, ArrayType | MapType) and all(map(_has_text, _parts(kind))):
+        return _nested_text(spark, sql, kind, column)
     root = kind.root if isinstance(kind, AtomicType) else str(kind)
     if root not in TEXT_ROOTS and root not in _TEXTS:
         reason = "depends on the time zone of the session" if root == _ZONED else "has no text that every engine reads"
         if sql.strip().upper() == "NULL":
             return None
         raise UnsupportedError(f"DEFAULT {sql} of column {column!r} is not possible: a value of type {kind} {reason}")
-    type_ = "STRING" if root in TEXT_ROOTS else str(kind).removesuffix(" NOT NULL").split("(")[0]
-    if root == "DECIMAL":
-        type_ = str(kind).removesuffix(" NOT NULL")
-    if root == "TIMESTAMP":
-        type_ = "TIMESTAMP_NTZ"
-    frame = spark.sql(f"SELECT CAST(CAST(({sql}) AS {type_}) AS STRING)")
+    value = _evaluated(spark, f"CAST(CAST(({sql}) AS {_spark_type(kind)}) AS STRING)", sql, column)
+    if value is None:
+        return None
+    return f"'{value}'" if unquoted(value) != value else str(value)
+
+
+def _nested_text(spark: SparkSession, sql: str, kind: ArrayType | MapType, column: str) -> str | None:
+    """Return the text of a default for an array or a map of values that have texts; `None`: no default."""
+    parts = [_spark_type(part) for part in _parts(kind)]
+    try:
+        if isinstance(kind, ArrayType):
+            items = f"transform(CAST(({sql}) AS ARRAY<{parts[0]}>), item -> CAST(item AS STRING))"
+            values = _evaluated(spark, items, sql, column)
+            return None if values is None else list_text(values)
+        entries = f"transform(map_entries(CAST(({sql}) AS MAP<{', '.join(parts)}>)), "
+        entries += "entry -> struct(CAST(entry.key AS STRING), CAST(entry.value AS STRING)))"
+        values = _evaluated(spark, entries, sql, column)
+        return None if values is None else map_text([(key, value) for key, value in values])
+    except InvalidInputError as error:
+        raise UnsupportedError(f"DEFAULT {sql} of column {column!r} is not possible: {error}") from None
+
+
+def _evaluated(spark: SparkSession, expression: str, sql: str, column: str) -> Any:
+    """Return the value of an expression. Raise UnsupportedError if the value varies between calls or sessions."""
+    frame = spark.sql(f"SELECT {expression}")
     changing = _changing(analyzed(frame).expressions().head())
     if changing is not None:
         raise UnsupportedError(
             f"DEFAULT {sql} of column {column!r} is not possible: the value of {changing} varies, and a Paimon default "
             "is one value"
         )
-    value = frame.collect()[0][0]
-    if value is None:
-        return None
-    return f"'{value}'" if unquoted(value) != value else str(value)
+    return frame.collect()[0][0]
+
+
+def _parts(kind: ArrayType | MapType) -> list[DataType]:
+    return [kind.element] if isinstance(kind, ArrayType) else [kind.key, kind.value]
+
+
+def _has_text(kind: DataType) -> bool:
+    return isinstance(kind, AtomicType) and (kind.root in TEXT_ROOTS or kind.root in _TEXTS)
+
+
+def _spark_type(kind: DataType) -> str:
+    """Return the type in which Spark evaluates a default."""
+    text = str(kind).removesuffix(" NOT NULL")
+    if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS:
+        return "STRING"
+    return text if text.startswith("DECIMAL") else text.split("(")[0].replace("TIMESTAMP", "TIMESTAMP_NTZ")
 
 
 def default_sql(text: str, kind: DataType) -> str | None:
@@ -63,6 +98,15 @@ def default_sql(text: str, kind: DataType) -> str | None:
 
     For these types, the writer replaces missing values with the default.
     """
+    if isinstance(kind, ArrayType) and _has_text(kind.element):
+        items = [_literal(item, kind.element) for item in list_items(text)]
+        return f"array({', '.join(items)})" if items else f"CAST(array() AS ARRAY<{_spark_type(kind.element)}>)"
+    if isinstance(kind, MapType) and all(map(_has_text, _parts(kind))):
+        pairs = [
+            _literal(item, part) for entry in map_entries(text) for item, part in zip(entry, _parts(kind), strict=True)
+        ]
+        types = ", ".join(map(_spark_type, _parts(kind)))
+        return f"map({', '.join(pairs)})" if pairs else f"CAST(map() AS MAP<{types}>)"
     if not isinstance(kind, AtomicType):
         return None
     text = unquoted(text)
@@ -75,6 +119,12 @@ def default_sql(text: str, kind: DataType) -> str | None:
         return text
     names = {"TIMESTAMP": "TIMESTAMP_NTZ", _ZONED: "TIMESTAMP", "DECIMAL": str(kind).removesuffix(" NOT NULL")}
     return f"CAST({quoted} AS {names.get(kind.root, kind.root)})"
+
+
+def _literal(text: str | None, kind: DataType) -> str:
+    """Return an item of a default as a SQL expression of its type."""
+    value = None if text is None else default_sql(text, kind)
+    return f"CAST(NULL AS {_spark_type(kind)})" if value is None else value
 
 
 def _changing(expression: JavaObject) -> str | None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core import Table
-from paimon_core.engine import DIFF, Interval, interval_of, split_parts
+from paimon_core import SystemTable, Table
+from paimon_core.engine import AUDIT_LOG, BINLOG, DIFF, Interval, interval_of, split_parts
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
-from paimon_spark.sql.bridge.catalogs import open_table
+from paimon_spark.sql.bridge.catalogs import open_table_and_storage
 from paimon_spark.sql.bridge.conversions import java_array, java_list, java_map
 from paimon_spark.sql.bridge.endpoints import TableFunctionsEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
@@ -45,9 +45,14 @@ class TableFunctionsHandler(TableFunctionsEndpoint):
         if not isinstance(values[0], str):
             raise InvalidInputError(f"{name}: {values[0]!r} is not the name of a table: write {shown}")
         spark, parts = self.jvm.active_session(), split_parts(values[0])
-        table: Table = open_table(self.jvm, spark, parts, name)
+        table, _ = open_table_and_storage(self.jvm, spark, parts, name)
+        if isinstance(table, SystemTable) and table.kind not in (AUDIT_LOG, BINLOG):
+            raise UnsupportedError(f"{name}: {table.kind.name!r} has no changes: name the table, or its $audit_log")
         try:
             options = usage.options([str(value) for value in values[1:]], spark)
+            if isinstance(table, SystemTable):  # its rows have their kinds, deletes too
+                items = [java_list(self.jvm, parts), java_map(self.jvm, options), None, None]
+                return java_array(self.jvm, "java.lang.Object", items)
             interval = interval_of(table.store.with_options(options))
         except InvalidInputError as error:
             raise InvalidInputError(f"{name}: {error}") from None

@@ -14,6 +14,7 @@ from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import syntax_error
 from paimon_spark.sql.reads.incremental import install_table_functions
+from paimon_spark.sql.statements.drop_partitions import DropPartitionsStatement
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.statements.tokens import SyntaxMismatch, with_settings
 
@@ -73,6 +74,8 @@ class StatementsHandler(StatementsEndpoint):
         except SyntaxMismatch as error:
             raise syntax_error(self.jvm, text, error.line, error.column, error.near) from None
         ours = [statement for statement in parsed if statement is not None and _is_ours(self.jvm, spark, statement)]
+        if ours and isinstance(ours[0], DropPartitionsStatement) and not ours[0].is_partial(self.jvm, spark):
+            return None
         return ours[0] if ours else None
 
 

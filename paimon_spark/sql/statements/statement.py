@@ -11,6 +11,7 @@ from paimon_spark.sql.statements import tags
 from paimon_spark.sql.statements.analyze import parse_analyze
 from paimon_spark.sql.statements.copy_into import parse_copy
 from paimon_spark.sql.statements.create_like import parse_like
+from paimon_spark.sql.statements.drop_partitions import parse_drop_partitions
 from paimon_spark.sql.statements.show_create import parse_show_create
 
 
@@ -51,6 +52,7 @@ class Family:
 
 FAMILIES = (
     Family(("ALTER", "TAG"), tags.parse_alter),
+    Family(("ALTER", "PARTITION"), parse_drop_partitions),
     Family(("SHOW", "TAGS"), tags.parse_show),
     Family(("ANALYZE", "STATISTICS"), parse_analyze),
     Family(("COPY", "INTO"), parse_copy),

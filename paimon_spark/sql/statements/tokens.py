@@ -146,6 +146,10 @@ class Cursor:
         """Consume a number and return it."""
         return int(self._take("number"))
 
+    def digits(self) -> str:
+        """Consume a number and return its digits as written."""
+        return self._take("number")
+
     def text(self) -> str:
         """Consume a string and return its content."""
         return self._take("string")

@@ -277,18 +277,18 @@ def test_old_files_are_given_indexes(sql):
     sql("CREATE TABLE t (id INT, v STRING, p INT) PARTITIONED BY (p)")
     for p in (0, 1, 2):
         sql(f"INSERT INTO t VALUES (1, 'a{p}', {p}), (2, 'b{p}', {p})")
-    assert sql("CALL sys.rewrite_file_index('t')") == [(True,)]
+    assert sql("CALL sys.rewrite_file_index('t')") == [(0, 0)]
     assert sql("SELECT count(*) FROM `t$file_indexes`") == [(0,)]
     sql(
         "ALTER TABLE t SET TBLPROPERTIES ('file-index.bitmap.columns' = 'v', 'file-index.in-manifest-threshold' = '1b')"
     )
     with pytest.raises(PySparkException, match="'id' is no partition column"):
         sql("CALL sys.rewrite_file_index('t', where => 'id = 1')")
-    assert sql("CALL sys.rewrite_file_index('t', where => 'p < 2')") == [(True,)]
+    assert sql("CALL sys.rewrite_file_index('t', where => 'p < 2')") == [(2, 2)]
     kinds = "SELECT DISTINCT column_name, index_type, storage_type FROM `t$file_indexes`"
     assert sql(kinds) == [("v", "bitmap", "FILE")]
     assert sql("SELECT sum(record_count) FROM `t$file_indexes`") == [(4,)]
-    assert sql("CALL sys.rewrite_file_index(table => 't')") == [(True,)]
+    assert sql("CALL sys.rewrite_file_index(table => 't')") == [(1, 1)]
     assert sql("SELECT sum(record_count) FROM `t$file_indexes`") == [(6,)]
     assert sql("SELECT id, p FROM t WHERE v = 'b2'") == [(2, 2)]
     assert sql("SELECT commit_kind FROM `t$snapshots` ORDER BY snapshot_id") == [

@@ -84,13 +84,15 @@ def test_first_snapshot_of_period_is_tagged():
     assert tags(commit(io, "2024-12-09T05:00:00")) == {"2024-12-04": 1, "2024-12-05": 3, "2024-12-08": 5}
 
 
-def test_name_of_digits_is_for_automatic_tags_only():
+def test_name_of_tag_may_consist_of_digits():
     table = commit(made(**DAILY, **{"tag.period-formatter": "without_dashes"}), "2024-12-05T00:05:00")
     assert tags(table) == {"20241204": 1}
     assert table.to_arrow(tag="20241204").num_rows == 1
-    with pytest.raises(InvalidInputError, match="only digits"):
-        table.tags.create("20241203")
+    table.tags.create("20241203")
+    assert tags(table) == {"20241203": 1, "20241204": 1}
     table.tags.delete("20241204")
+    table.tags.delete("20241203")
+    assert tags(table) == {}
 
 
 def test_missed_periods_are_tagged_if_asked_for():

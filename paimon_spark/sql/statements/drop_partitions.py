@@ -1,0 +1,142 @@
+"""ALTER TABLE ... DROP PARTITION with some of the partition columns, for which Spark requires all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from paimon_core import Table
+from paimon_core.engine import PartitionText, live_entries, partition_predicate, partition_values
+from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
+from paimon_spark.sql.bridge.catalogs import open_table_and_storage
+from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.spark_errors import analysis_error
+from paimon_spark.sql.statements.tokens import Cursor, SyntaxMismatch
+
+_COMMAND = "ALTER TABLE ... DROP PARTITION"
+_TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+Spec = dict[str, str | None]
+"""Texts of values by partition column; `None`: NULL."""
+
+
+@dataclass(frozen=True)
+class DropPartitionsStatement:
+    """``ALTER TABLE t DROP [IF EXISTS] PARTITION (p = v), ...``."""
+
+    table: tuple[str, ...]
+    specs: tuple[Spec, ...]
+    ignore: bool
+    columns: str = ""
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        return f"Paimon ALTER TABLE {'.'.join(self.table)} DROP PARTITION"
+
+    def is_partial(self, jvm: Jvm, spark: SparkSession) -> bool:
+        """Return True if some partition leaves out a column; Spark runs, or refuses, all other statements."""
+        try:
+            table, _ = open_table_and_storage(jvm, spark, self.table, _COMMAND)
+        except Py4JJavaError:
+            return False  # Spark reports the missing table
+        if not isinstance(table, Table):
+            return False
+        keys = {key.lower() for key in table.schema.partition_keys}
+        names = [{name.lower() for name in spec} for spec in self.specs]
+        return all(spec_names <= keys for spec_names in names) and any(spec_names < keys for spec_names in names)
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Remove the partitions in one commit; return no row.
+
+        Raises PARTITIONS_NOT_FOUND, and removes nothing, if one of them matches no partition; not with IF EXISTS.
+        """
+        table, _ = open_table_and_storage(jvm, spark, self.table, _COMMAND)
+        assert isinstance(table, Table)
+        null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
+        partitions = [
+            partition_values(table.schema, _texts(spec, null_name), _COMMAND, table.path) for spec in self.specs
+        ]
+        missing = [spec for spec, values in zip(self.specs, partitions, strict=True) if not _exists(table, values)]
+        if missing and not self.ignore:
+            raise _not_found(jvm, table.path, missing)
+        table.drop_partitions(partitions)
+        return []
+
+
+def parse_drop_partitions(text: str) -> DropPartitionsStatement | None:
+    """Parse ``ALTER TABLE t DROP PARTITION (...)``; `None`: another statement, or a value that Spark must parse."""
+    cursor = Cursor(text)
+    if not cursor.accept("ALTER", "TABLE") or cursor.next.kind not in ("name", "quoted", "number"):
+        return None
+    table = cursor.parts()
+    if not cursor.accept("DROP"):
+        return None
+    ignore, specs = cursor.accept("IF", "EXISTS"), []
+    try:
+        cursor.expect("PARTITION")
+        specs.append(_spec(cursor))
+        while cursor.accept(","):
+            cursor.expect("PARTITION")
+            specs.append(_spec(cursor))
+        cursor.accept("PURGE")
+        cursor.end()
+    except SyntaxMismatch:
+        return None
+    return DropPartitionsStatement(table, tuple(specs), ignore)
+
+
+def _spec(cursor: Cursor) -> Spec:
+    """Parse ``(p = v, ...)``. Raises SyntaxMismatch for anything else, and for a column that occurs twice."""
+    cursor.expect("(")
+    spec: Spec = {}
+    while True:
+        name = cursor.name()
+        if name.lower() in map(str.lower, spec):
+            raise cursor.mismatch()
+        if not cursor.accept("="):
+            cursor.expect("=", "=")
+        spec[name] = _value(cursor)
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return spec
+
+
+def _value(cursor: Cursor) -> str | None:
+    if cursor.accept("NULL"):
+        return None
+    for word in ("TRUE", "FALSE"):
+        if cursor.accept(word):
+            return word.lower()
+    if any(cursor.accept(word) for word in _TYPED) or cursor.next.kind == "string":
+        return cursor.text()
+    sign = "-" if cursor.accept("-") else ""
+    whole = cursor.digits()
+    return sign + whole + (f".{cursor.digits()}" if cursor.accept(".") else "")
+
+
+def _texts(spec: Spec, null_name: str) -> list[PartitionText]:
+    return [PartitionText(n, null_name) if t is None else PartitionText(n, t, quoted=True) for n, t in spec.items()]
+
+
+def _exists(table: Table, values: dict[str, object]) -> bool:
+    snapshot = table.snapshot()
+    if snapshot is None:
+        return False
+    where = partition_predicate(table.store, [values])
+    return bool(live_entries(table.store, snapshot, partition=where, with_stats=False).live)
+
+
+def _not_found(jvm: Jvm, path: str, specs: Sequence[Spec]) -> Py4JJavaError:
+    """Return PARTITIONS_NOT_FOUND for these partitions; `path`: the directory of the table."""
+    database, table = path.rstrip("/").split("/")[-2:]
+    converters = jvm.java.scala.jdk.javaapi.CollectionConverters
+    scala_map, maps = jvm.scala("scala.collection.immutable.Map"), jvm.java.java.util.ArrayList()
+    for spec in specs:
+        texts = jvm.java.java.util.LinkedHashMap()
+        for column, text in spec.items():
+            texts.put(column, text)
+        maps.add(getattr(scala_map, "from")(converters.asScala(texts)))
+    sequence = converters.asScala(maps).toSeq()
+    return analysis_error(jvm, "NoSuchPartitionsException", database.removesuffix(".db"), table, sequence)
