@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from paimon_core import (
     AddedFiles,
@@ -37,8 +39,9 @@ from paimon_core.engine import (
     summary_html,
     table_summary,
 )
-from paimon_core.errors import hide_secrets
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.distribute import parallelism
+from paimon_spark.filter_text import with_session_quotes
 from paimon_spark.frame_overwrite import overwrite_frame
 from paimon_spark.maintained_table import MaintainedTable
 from paimon_spark.option_names import canonical
@@ -148,7 +151,8 @@ class PaimonTable(MaintainedTable):
         partition columns only drops the partitions without reading them.
 
         Args:
-            filter: a filter as SQL text or as a predicate of the engine, or any Spark condition as a Column.
+            filter: a condition as SQL text, a predicate of the engine, or a Spark condition as a Column. Spark
+                evaluates a text that the engine cannot parse, such as one with functions.
             progress: as in `compact`, for the files that are rewritten.
 
         Raises UnsupportedError if the table does not accept deletes, CommitConflictError if other commits changed the
@@ -158,7 +162,14 @@ class PaimonTable(MaintainedTable):
         if isinstance(filter, Column):
             with self._progress("delete from", progress) as report:
                 return delete(self._target(table), filter, report)
-        predicate = parse_predicate(filter) if isinstance(filter, str) else filter
+        try:
+            text = with_session_quotes(self._spark, filter) if isinstance(filter, str) else ""
+            predicate = parse_predicate(text) if isinstance(filter, str) else filter
+        except InvalidInputError as error:
+            try:
+                return self.delete(F.expr(str(filter)), progress=progress)
+            except ParseException:
+                raise error from None
         bound = bind(predicate, table.schema.fields)
         if drops_partitions(table.schema, bound):
             with collect() as metrics:

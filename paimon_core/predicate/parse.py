@@ -2,10 +2,10 @@
 
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
 
-Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``X'00ff'``, TRUE, FALSE, NULL, ``DATE '...'``,
-``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a dot needs
-backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash makes
-the next character literal.
+Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``"text"``, ``X'00ff'``, TRUE, FALSE, NULL,
+``DATE '...'``, ``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a
+dot needs backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a
+backslash makes the next character literal.
 """
 
 import datetime as dt
@@ -20,7 +20,7 @@ from paimon_core.predicate.expr import FALSE, TRUE, UNKNOWN, And, Leaf, Not, Or,
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<hex>[xX]'(?:[0-9a-fA-F]{2})*')
-  | (?P<text>'(?:[^']|'')*')
+  | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
   | (?P<name>`(?:[^`]|``)+`)
   | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
   | (?P<word>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
@@ -121,7 +121,7 @@ class _Parser:
     def _comparison(self) -> str:
         kind, token, _ = self._token()
         if kind != "sign" or token not in _COMPARISONS:
-            self._fail("expected a comparison")
+            self._fail("functions cannot be evaluated here" if token == "(" else "expected a comparison")
         self._at += 1
         return _COMPARISONS[token]
 
@@ -219,7 +219,8 @@ class _Parser:
 
 
 def _unquoted(token: str) -> str:
-    return token[1:-1].replace("''", "'")
+    quote = token[0]
+    return token[1:-1].replace(quote * 2, quote)
 
 
 def _number(token: str) -> int | float | Decimal:

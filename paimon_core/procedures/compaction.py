@@ -44,7 +44,7 @@ def compact(call: Call) -> Rows:
         raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
     table = call.table().with_options(call.options())
     _at_most_one(call)
-    partitions, where, idle = call.partitions(table), call.text("where"), _duration(call, "partition_idle_time")
+    partitions, where, idle = call.partitions(table), call.where(table), _duration(call, "partition_idle_time")
     condition: Filter = where
     if idle is not None:
         condition, partitions = idle_partitions(table.store, idle, partitions, where), None
@@ -78,7 +78,7 @@ def materialize_deletion_vectors(call: Call) -> Rows:
     _at_most_one(call)
     table = call.table().with_options(call.options())
     verbs = TableMaintenance(table.store, call.runner(table))
-    verbs.materialize_deletion_vectors(partitions=call.partitions(table), filter=call.text("where"))
+    verbs.materialize_deletion_vectors(partitions=call.partitions(table), filter=call.where(table))
     return DONE
 
 
@@ -86,7 +86,7 @@ def materialize_deletion_vectors(call: Call) -> Rows:
 def rewrite_file_index(call: Call) -> Rows:
     """Write the missing file indexes that the table's options require, without rewriting rows."""
     table = call.table()
-    result = TableMaintenance(table.store, call.runner(table)).index_files(filter=call.text("where"))
+    result = TableMaintenance(table.store, call.runner(table)).index_files(filter=call.where(table))
     return [(result.partitions, result.files)]
 
 
@@ -141,7 +141,7 @@ def rescale(call: Call) -> Rows:
     if buckets is not None and buckets < 1:
         raise InvalidInputError(f"bucket_num must be 1 or more, not {buckets}")
     maintenance = TableMaintenance(table.store, call.runner(table))
-    request = RescaleRequest(buckets=buckets, partitions=call.partitions(table), filter=call.text("where"))
+    request = RescaleRequest(buckets=buckets, partitions=call.partitions(table), filter=call.where(table))
     return _rewritten(maintenance.run(request))
 
 

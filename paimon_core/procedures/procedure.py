@@ -15,6 +15,7 @@ from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, nearest_name
 from paimon_core.migration.migrate import SourceTable
 from paimon_core.operations.jobs.runner import LOCAL, Runner
+from paimon_core.predicate.filter import Filter
 from paimon_core.schema.partition_spec import partition_specs, partition_values
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
@@ -112,6 +113,10 @@ class Call:
         """Return a text argument; `None` if it is absent, NULL or blank."""
         value = self[name]
         return value if value is not None and value.strip() else None
+
+    def where(self, table: Table) -> Filter:
+        """Return the argument ``where`` as a filter on the partition columns of a table; `None` without it."""
+        return self.text("where")
 
     def identifier(self, name: str = "table") -> Identifier:
         """Return the identifier of the table that an argument names; the database is optional.

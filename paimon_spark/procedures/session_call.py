@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from paimon_core import Table
-from paimon_core.engine import Call, Identifier, SourceTable
-from paimon_core.errors import hide_secrets
+from paimon_core.engine import Call, Filter, Identifier, SourceTable, parse_predicate
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.distribute import SparkRunner
+from paimon_spark.filter_text import matching_partitions, with_session_quotes
 from paimon_spark.options import with_changed_options
 from paimon_spark.procedures.spark_tables import source_table, source_tables
 from paimon_spark.times import instant
@@ -35,6 +36,19 @@ class SessionCall(Call):
         """Return a table with the options of the session. Raise NotFoundError if the table does not exist."""
         options = self.options_of(identifier.database, identifier.table)
         return with_changed_options(super().opened(identifier), options)
+
+    def where(self, table: Table) -> Filter:
+        """Return the argument ``where`` as a filter. Spark evaluates what the engine cannot parse, such as functions.
+
+        Spark evaluates the condition for each partition with files. Raises InvalidInputError if it cannot.
+        """
+        text = super().where(table)
+        if not isinstance(text, str):
+            return text
+        try:
+            return parse_predicate(with_session_quotes(self.spark, text))
+        except InvalidInputError as error:
+            return matching_partitions(self.spark, table, text, error)
 
     def source_table(self, name: str) -> SourceTable:
         """Return a table of Spark's own catalog; the current database completes a name without one."""

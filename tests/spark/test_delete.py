@@ -11,6 +11,7 @@ from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInput
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
+from paimon_spark.filter_text import with_session_quotes
 from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import RowAccess
 from tests.support.tables import files_below, rows_of
@@ -210,3 +211,27 @@ def test_row_ids_are_read_as_columns(spark, warehouse):
     assert sorted(map(tuple, actual.collect())) == [(0, 1, 1), (1, 2, 1), (2, 3, 2)]
     assert sorted(row._ROW_ID for row in actual.where("a > 1").collect()) == [1, 2]
     assert spark.read.format("paimon").load(path).columns == ["a", "b"]
+
+
+@everywhere
+def test_spark_evaluates_filters_that_engine_cannot_parse(spark, warehouse):
+    path = f"{warehouse}/t"
+    sales(path, "rewritten")
+    table = paimon_spark.PaimonTable.forPath(spark, path)
+    before = table.toDF().count()
+    assert table.delete('v = "nothing"').num_deleted_rows == 0
+    assert table.delete("length(v) > 100 OR mod(id, 10) = 3").num_deleted_rows > 0
+    assert table.toDF().where("mod(id, 10) = 3").count() == 0 < table.toDF().count() < before
+    with pytest.raises(InvalidInputError, match="cannot parse the filter"):
+        table.delete("v = upper(")
+
+
+@everywhere
+def test_session_decides_what_double_quotes_enclose(spark, warehouse):
+    text = """ "v" = 'it''s "x"' AND `"a` = 1 """
+    assert with_session_quotes(spark, text) == text
+    spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    try:
+        assert with_session_quotes(spark, text) == """ `v` = 'it''s "x"' AND `"a` = 1 """
+    finally:
+        spark.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")

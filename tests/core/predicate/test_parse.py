@@ -106,11 +106,13 @@ def test_predicates_as_text(text, expected):
         ("a LIKE 'a\\'", "does not end with a backslash"),
         ("a LIKE 5", "expected a pattern"),
         ("in = 3", "expected the name of a column, at 'in'"),
-        ('"a" = 1', "expected the name of a column, at '\"'"),
+        ('"a" = 1', "expected the name of a column, at '1'"),
         ("a = 1 AND s.t = 2", "a column name with a dot needs backticks.*at 's.t', character 11"),
         ("5 < s.t", "fields of structs cannot be filtered"),
         ("s.t", "fields of structs cannot be filtered"),
         ("a NOT 5", "expected IN, BETWEEN or LIKE"),
+        ("upper(a) = 'X'", r"functions cannot be evaluated here, at '\('"),
+        ("\"a\" = 'b'", "expected the name of a column"),
         ("a + 1 = 2", r"expected a comparison, at '\+'"),
         ("a = DATE '2024-13-01'", "not a DATE"),
         ("a = TIMESTAMP 'now'", "not a TIMESTAMP"),
@@ -140,3 +142,10 @@ def test_predicates_built_with_col():
         Leaf("=", "a", (1, 2))
     with pytest.raises(InvalidInputError, match="TRUE or FALSE"):
         And(())
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [('a = "x"', "x"), ('a = "it\'s"', "it's"), ('a = "say ""x"""', 'say "x"'), ('"" = a', "")]
+)
+def test_double_quotes_enclose_texts(text, value):
+    assert parse_predicate(text) == Leaf("=", "a", (value,))
