@@ -1,7 +1,7 @@
 """The metadata of a data file in a manifest (format 4.4)."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
@@ -11,6 +11,14 @@ class FileSource:
 
     APPEND: Final = 0
     COMPACT: Final = 1
+
+
+class StatsLayout(NamedTuple):
+    """The attributes of a file that decide which columns its statistics cover; see `DataFileMeta`."""
+
+    schema_id: int
+    value_stats_cols: tuple[str, ...] | None
+    write_cols: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

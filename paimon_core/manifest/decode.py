@@ -3,19 +3,20 @@
 import io
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError
-from paimon_core.format.avro_container import BlockDecoder, Container
+from paimon_core.format.avro_container import MAGIC, BlockDecoder, Container
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.columnar_formats import read_columnar_records
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_fields
-from paimon_core.manifest.vectorized_decode import decode_entry_blocks
+from paimon_core.manifest.vectorized_decode import EntryColumns, decode_entry_blocks, decode_entry_columns
 
 _BLOCKS_AT_ONCE: Final = 192  # fewer blocks are slower to decode, more blocks take more memory
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
@@ -75,6 +76,48 @@ def decode_entry_batches(
             raise UnknownFieldsError(f"{path} is not an Avro file; it can only be read")
         yield _filtered(_columnar(records, path, ENTRY), with_stats, only)
         return
+    container, schema, batches = _block_batches(data, path, lossless, only)
+    for batch in batches:
+        yield _entries(container, batch, path, schema, with_stats, only)
+
+
+def decode_column_batches(
+    data: bytes,
+    path: str,
+    attributes: Collection[str],
+    *,
+    with_stats: bool,
+    only: EntryFilter | None = None,
+    without: Set[str] = frozenset(),
+) -> Iterator[EntryColumns | list[ManifestEntry]]:
+    """Yield the entries of a manifest as columns where that is possible, and as entries elsewhere.
+
+    Args:
+        data: the bytes of the file.
+        path: the path of the file, for error messages.
+        attributes: the attributes of files that the columns must have; see `decode_entry_columns`.
+        with_stats: False to leave out statistics of entries.
+        only: a filter of the entries to return; `None`: all.
+        without: the names of files that columns must not have.
+    """
+    if not data.startswith(MAGIC):
+        yield from decode_entry_batches(data, path, with_stats=with_stats, only=only)
+        return
+    container, schema, batches = _block_batches(data, path, False, only)
+    for batch in batches:
+        columns: EntryColumns | None = None
+        if _are_many(batch):
+            with suppress(NotVectorizableError, KeyError, TypeError, ValueError):
+                columns = decode_entry_columns(schema, batch, attributes, only)
+                if without and not without.isdisjoint(columns.values("file_name")):
+                    columns = None
+        yield _entries(container, batch, path, schema, with_stats, only) if columns is None else columns
+
+
+def _block_batches(
+    data: bytes, path: str, lossless: bool, only: EntryFilter | None
+) -> tuple[Container, Any, Iterator[list[Block]]]:
+    """Return the container of a manifest, the schema of its entries, and its blocks in lists to decode together."""
     container = _container(data, path)
     try:
         schema = _schema(container.header.text)
@@ -85,8 +128,12 @@ def decode_entry_batches(
     blocks = container.blocks()
     if only is not None:
         blocks = _blocks_with(blocks, only.byte_patterns(schema))
-    for batch in _batches(blocks, _BLOCKS_AT_ONCE):
-        yield _entries(container, batch, path, schema, with_stats, only)
+    return container, schema, _batches(blocks, _BLOCKS_AT_ONCE)
+
+
+def _are_many(blocks: Sequence[Block]) -> bool:
+    """Return True if blocks have enough entries for the vectorised decoder."""
+    return sum(count for count, _ in blocks) >= _MIN_BLOCKS * max(count for count, _ in blocks)
 
 
 def _batches(blocks: Iterator[Block], size: int) -> Iterator[list[Block]]:
@@ -116,7 +163,7 @@ def _container(data: bytes, path: str) -> Container:
 def _entries(
     container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: EntryFilter | None
 ) -> list[ManifestEntry]:
-    if sum(count for count, _ in blocks) >= _MIN_BLOCKS * max(count for count, _ in blocks):
+    if _are_many(blocks):
         try:
             return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only)
         except (NotVectorizableError, KeyError, TypeError, ValueError):

@@ -3,7 +3,7 @@
 import io
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -15,13 +15,14 @@ from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.counters import check_row_ids
-from paimon_core.manifest.decode import decode_entries, decode_entry_batches, decode_records
+from paimon_core.manifest.decode import decode_column_batches, decode_entries, decode_entry_batches, decode_records
 from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedManifests
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
 from paimon_core.manifest.serializers import ENTRY, INDEX_ENTRY, MANIFEST_FILE, RecordType
+from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
     MANIFEST_COMPRESSION,
@@ -109,6 +110,27 @@ class Manifests:
             yield self.decode(meta.file_name, data, with_stats=with_stats, only=only)
             return
         yield from decode_entry_batches(data, self.path(meta.file_name), with_stats=with_stats, only=only)
+
+    def decode_column_batches(
+        self,
+        meta: ManifestFileMeta,
+        data: bytes,
+        attributes: Collection[str],
+        *,
+        with_stats: bool,
+        only: EntryFilter | None = None,
+        without: Set[str] = frozenset(),
+    ) -> Iterator[EntryColumns | list[ManifestEntry]]:
+        """Yield the same as :meth:`decode_batches`, as columns of a large manifest where that is possible.
+
+        ``attributes``: the attributes of files that the columns must have. ``without``: the names of files that columns
+        must not have.
+        """
+        if meta.num_added_files + meta.num_deleted_files <= MAX_ENTRIES:
+            yield self.decode(meta.file_name, data, with_stats=with_stats, only=only)
+            return
+        path = self.path(meta.file_name)
+        yield from decode_column_batches(data, path, attributes, with_stats=with_stats, only=only, without=without)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """Return the entries of all index files of a snapshot."""

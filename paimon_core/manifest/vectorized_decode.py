@@ -2,7 +2,8 @@
 
 import io
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
 from itertools import repeat
 from typing import Any, Final, cast
 
@@ -15,7 +16,8 @@ from paimon_core.lazy import collection_paused
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.entry_list import count_columns
 from paimon_core.manifest.fast_constructor import fast_list_constructor
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
@@ -37,6 +39,10 @@ _FILE: Final = {field["name"]: _kind(field["type"]) for field in DATA_FILE_SCHEM
 _STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS": "raw"}
 _TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
 _MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
+_FIELD_OF: Final = dict(zip((f.name for f in fields(DataFileMeta)), _FILE, strict=True))
+_WITHOUT_STATS: Final = [name for name, kind in _FILE.items() if kind != "stats" and name != "_VALUE_STATS_COLS"]
+_LAYOUT: Final = ("_FILE_NAME", "_SCHEMA_ID", "_VALUE_STATS_COLS", "_WRITE_COLS", "_EXTERNAL_PATH")
+_NO_ROWS: Final = np.zeros(0, np.int64)
 _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
 _HEAD: Final = 7  # bytes of the version, the kind, and the partition's length and number of columns
 _CHUNK: Final = 8  # bytes that one step compares
@@ -52,29 +58,105 @@ def decode_entry_blocks(
 
     Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that needs the slow decoder.
     """
-    columns = _Columns(schema, blocks, with_stats)
-    if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
-        raise NotVectorizableError("another version")
-    if only is not None:
-        columns.filter(only)
+    columns = _decoded(schema, blocks, _FILE if with_stats else _WITHOUT_STATS, only)
     with collection_paused():
         files = _data_files(*columns.file_fields(with_stats))
         kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
         return _entries(kinds, columns.partitions(), buckets, totals, files)
 
 
-class _Columns:
-    """The fields of all records as columns of numbers or byte ranges, and their conversion to Python values."""
+def decode_entry_columns(
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], attributes: Collection[str], only: EntryFilter | None = None
+) -> "EntryColumns":
+    """Return columns of the entries of decompressed blocks, without building the entries.
 
-    def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], with_stats: bool) -> None:
+    Args:
+        schema: the Avro schema of the blocks.
+        blocks: the blocks; none is empty.
+        attributes: the attributes of `DataFileMeta` to decode, without ``key_stats``.
+        only: a filter of entries; `None`: all entries.
+
+    Raises as `decode_entry_blocks`, and NotVectorizableError if an entry deletes a file, if a file has an external
+    path, or if files differ in their schema or in the columns of their statistics.
+    """
+    columns = _decoded(schema, blocks, {*_LAYOUT, *(_FIELD_OF[name] for name in attributes)}, only)
+    columns.check_plain()
+    return columns
+
+
+def _decoded(
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], file_fields: Collection[str], only: EntryFilter | None
+) -> "EntryColumns":
+    columns = EntryColumns(schema, blocks, file_fields)
+    if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
+        raise NotVectorizableError("another version")
+    if only is not None:
+        columns.filter(only)
+    return columns
+
+
+class EntryColumns:
+    """The fields of all entries as columns of numbers or byte ranges, and their conversion to Python values."""
+
+    def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], file_fields: Collection[str]) -> None:
         kinds: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
-        for name, kind in _FILE.items():
-            if kind != "stats":
-                kinds["_FILE", name] = kind
-            elif with_stats:
+        for name in file_fields:
+            if _FILE[name] == "stats":
                 kinds.update({("_FILE", name, part): how for part, how in _STATS.items()})
+            else:
+                kinds["_FILE", name] = _FILE[name]
         self._data, self._columns = decode_columns(schema, blocks, kinds, _HEAD)
         self._schema = schema
+
+    def __len__(self) -> int:
+        return len(self.numbers(("_VERSION",)))
+
+    def check_plain(self) -> None:
+        """Raise NotVectorizableError unless all entries add files of one layout that have no external paths."""
+        if (self.numbers(("_KIND",)) != ADD).any():
+            raise NotVectorizableError("an entry deletes a file")
+        first, _ = self._columns.get(("_FILE", "_EXTERNAL_PATH"), (_NO_ROWS, _NO_ROWS))
+        if (first >= 0).any():
+            raise NotVectorizableError("a file has an external path")
+        schema_ids = self.numbers(("_FILE", "_SCHEMA_ID"))
+        if (schema_ids != schema_ids[:1]).any() or len(set(self.values("value_stats_cols"))) > 1:
+            raise NotVectorizableError("files have several layouts")
+        if len(set(self.values("write_cols"))) > 1:
+            raise NotVectorizableError("files have several layouts")
+
+    def values(self, attribute: str) -> Sequence[Any] | np.ndarray:
+        """Return an attribute of the file of each entry. REQUIRES: it was decoded, and is not a statistic."""
+        name = _FIELD_OF[attribute]
+        path = ("_FILE", name)
+        if name == "_FILE_NAME":
+            return _names(self._file_names())
+        if path not in self._columns and name in _MAY_BE_MISSING:
+            return [None] * len(self)
+        if _FILE[name] == "number":
+            values, is_known = self._columns[path]
+            return values if is_known.all() else list(itertools.islice(self._numbers_or_none(path), len(self)))
+        return self._arrays(path, None) if _FILE[name] == "raw" else self.contents(path)
+
+    def buckets(self) -> np.ndarray:
+        """Return the bucket of each entry."""
+        return self.numbers(("_BUCKET",))
+
+    def bounds(self, *, largest: bool) -> list[bytes]:
+        """Return the smallest or the largest values of each file as a serialised row."""
+        return self.contents(("_FILE", "_VALUE_STATS", "_MAX_VALUES" if largest else "_MIN_VALUES"))
+
+    def null_counts(self, width: int) -> list[Any]:
+        """Return the null counts of each of the ``width`` columns of statistics, one item for each file."""
+        path = ("_FILE", "_VALUE_STATS", "_NULL_COUNTS")
+        table = self._count_table(path)
+        if table is not None and table.shape[1] == width:
+            return list(table.T)
+        return count_columns(self._arrays(path, ()), width)
+
+    def take(self, rows: np.ndarray) -> None:
+        """Remove all entries but these, given by their positions in order."""
+        if len(rows) < len(self):
+            self._columns = {path: (first[rows], second[rows]) for path, (first, second) in self._columns.items()}
 
     def filter(self, only: EntryFilter) -> None:
         """Remove the records that the filter does not accept."""
@@ -85,9 +167,7 @@ class _Columns:
         _, heads, ref_of = np.unique(run << 32 | buckets & 0xFFFFFFFF, return_index=True, return_inverse=True)
         refs = [BucketRef(partitions[r], b) for r, b in zip(run[heads].tolist(), buckets[heads].tolist(), strict=True)]
         accepted = only.accepted(set(refs))
-        rows = np.flatnonzero(np.array([ref in accepted for ref in refs], bool)[ref_of])
-        if len(rows) < len(buckets):
-            self._columns = {path: (first[rows], second[rows]) for path, (first, second) in self._columns.items()}
+        self.take(np.flatnonzero(np.array([ref in accepted for ref in refs], bool)[ref_of]))
 
     def partitions(self) -> list[bytes]:
         """Return the partition of each record. Equal partitions of adjacent records are one object."""
@@ -186,14 +266,19 @@ class _Columns:
         return _simple_stats(low, high, counts)
 
     def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
-        """Return the null counts. If they have equal lengths and no count is unknown, they are read as one table."""
+        """Return the null counts of each record."""
+        table = self._count_table(path)
+        return self._arrays(path, ()) if table is None else list(zip(*table.T.tolist(), strict=True))
+
+    def _count_table(self, path: Path) -> np.ndarray | None:
+        """Return the null counts as a table; `None` if records have different numbers of counts, or a count is null."""
         first, second = self._columns[path]
         if self._type(path) == _COUNTS_TYPE and len(first):
             numbers, width = variable_numbers(self._data, first, second)
             table = numbers.reshape(len(first), -1) if (width == width[0]).all() else None
             if table is not None and _all_known(table):
-                return list(zip(*table[:, 3::2].T.tolist(), strict=True))
-        return self._arrays(path, ())
+                return table[:, 3::2]
+        return None
 
     def _arrays(self, path: Path, null: tuple[()] | None) -> list[Any]:
         """Return arrays as tuples. Equal arrays are decoded once and shared."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import default_threads, parallel_map
@@ -15,6 +16,7 @@ from paimon_core.manifest.bucket_filter import BucketFilter, EntryFilter
 from paimon_core.manifest.entry import ADD, DELETE, Identity, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import prune_manifests
+from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.options.scan import SCAN_MANIFEST_PARALLELISM
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Predicate, disjunction, is_value
@@ -109,24 +111,84 @@ def live_in_parts(
     Memory: these entries, the bytes of a few manifests, and a name for each deleted file. Manifests with deleted files
     are read twice. Arguments as in `live_entries`, except ``buckets`` and ``levels``, which are numbers; `None`: all.
     """
+    for batch in _live(store, snapshot, None, partition, buckets, levels, with_stats):
+        assert not isinstance(batch, EntryColumns)
+        yield batch
+
+
+def live_columns_in_parts(
+    store: FileStore,
+    snapshot: Snapshot,
+    attributes: Collection[str],
+    *,
+    partition: Predicate | None = None,
+    buckets: Collection[int] | None = None,
+    levels: Collection[int] | None = None,
+) -> Iterator[EntryColumns | list[ManifestEntry]]:
+    """Yield the same files as `live_in_parts`, as columns where that is possible.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot to read.
+        attributes: the attributes of files that columns must have; ``value_stats`` for statistics.
+        partition: selects files by partition; bound to the table's schema. `None`: all partitions.
+        buckets: bucket numbers; `None`: all.
+        levels: levels of files; `None`: all.
+    """
+    attributes = {*attributes, "level"}
+    return _live(store, snapshot, attributes, partition, buckets, levels, "value_stats" in attributes)
+
+
+def _live(
+    store: FileStore,
+    snapshot: Snapshot,
+    attributes: Collection[str] | None,
+    partition: Predicate | None,
+    buckets: Collection[int] | None,
+    levels: Collection[int] | None,
+    with_stats: bool,
+) -> Iterator[EntryColumns | list[ManifestEntry]]:
+    """Yield the live files; see `live_in_parts`. ``attributes``: `None`: entries only."""
     manifests, fields = store.manifests, store.schema.partition_fields
     metas = prune_manifests(manifest_metas(store, snapshot), partition, fields, buckets=buckets, levels=levels)
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
     deleted = _last_deletes(store, metas, test)
+    deleted_names = {file_name for _, _, _, file_name, *_ in deleted}
 
     for at, (meta, data) in enumerate(_loaded(store, metas)):
+        if attributes is None:
+            batches: Iterator[Any] = manifests.decode_batches(meta, data, with_stats=with_stats, only=test)
+        else:
+            batches = manifests.decode_column_batches(
+                meta, data, attributes, with_stats=with_stats, only=test, without=deleted_names
+            )
         first = 0
-        for entries in manifests.decode_batches(meta, data, with_stats=with_stats, only=test):
-            live = [e for e in entries if e.kind == ADD]
+        for batch in batches:
+            if isinstance(batch, EntryColumns):
+                first += len(batch)
+                batch.take(_matching(batch, buckets, levels))
+                yield batch
+                continue
+            live = [e for e in batch if e.kind == ADD]
             if deleted:
-                numbered = enumerate(entries, first)
+                numbered = enumerate(batch, first)
                 live = [e for n, e in numbered if e.kind == ADD and deleted.get(e.identity, (-1, -1)) < (at, n)]
-            first += len(entries)
+            first += len(batch)
             if buckets is not None:
                 live = [e for e in live if e.bucket in buckets]
             if levels is not None:
                 live = [e for e in live if e.file.level in levels]
             yield live
+
+
+def _matching(columns: EntryColumns, buckets: Collection[int] | None, levels: Collection[int] | None) -> np.ndarray:
+    """Return the positions of the entries with one of the buckets and one of the levels; `None`: all."""
+    chosen = np.ones(len(columns), bool)
+    if buckets is not None:
+        chosen &= np.isin(columns.buckets(), list(buckets))
+    if levels is not None:
+        chosen &= np.isin(columns.values("level"), list(levels))
+    return np.flatnonzero(chosen)
 
 
 def _loaded(store: FileStore, metas: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:

@@ -9,12 +9,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.datafile.indexes import embedded_rows
-from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.data_file import DataFileMeta, StatsLayout
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import SimpleStats, stats_schema
 from paimon_core.predicate.expr import Predicate
@@ -30,6 +31,7 @@ from paimon_core.types.small_arrays import small_array
 MAX_KEY_COMBINATIONS = 1_000
 
 _Entries = list[ManifestEntry]
+_STATS_LAYOUT_OF = attrgetter("file.schema_id", "file.value_stats_cols", "file.write_cols")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def _value_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np
     return _stats_mask(store, entries, on_files, lambda file: file.value_stats, partial(stats_fields, store))
 
 
-def stats_fields(store: FileStore, file: DataFileMeta) -> tuple[DataField, ...]:
+def stats_fields(store: FileStore, file: DataFileMeta | StatsLayout) -> tuple[DataField, ...]:
     """Return the columns that the value statistics of a file cover."""
     file_fields = store.schemas.get(file.schema_id).fields
     names = file.value_stats_cols if file.value_stats_cols is not None else file.write_cols
@@ -203,9 +205,12 @@ def _stats_mask(
 def _by_stats_layout(entries: Sequence[ManifestEntry]) -> list[list[int]]:
     """Return the indices of entries whose files have statistics of the same columns of one schema."""
     groups: dict[object, list[int]] = {}
-    for i, entry in enumerate(entries):
-        key = entry.file.schema_id, entry.file.value_stats_cols, entry.file.write_cols
-        groups.setdefault(key, []).append(i)
+    layouts = map(_STATS_LAYOUT_OF, entries)
+    first = 0
+    for layout, run in itertools.groupby(layouts):  # files of one layout are often adjacent
+        count = sum(1 for _ in run)
+        groups.setdefault(layout, []).extend(range(first, first + count))
+        first += count
     return list(groups.values())
 
 
@@ -215,7 +220,8 @@ def _arity(stats: SimpleStats) -> int:
 
 def files_of_equal_stats(entries: Sequence[ManifestEntry]) -> list[list[ManifestEntry]]:
     """Return the entries in groups whose files have statistics of the same columns of one schema."""
-    return [[entries[i] for i in members] for members in _by_stats_layout(entries)]
+    groups = _by_stats_layout(entries)
+    return [list(entries)] if len(groups) == 1 else [[entries[i] for i in members] for members in groups]
 
 
 def stats_of_files(store: FileStore, entries: Sequence[ManifestEntry], field: DataField) -> ColumnStats | None:

@@ -54,7 +54,7 @@ def _read(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
             _FILE_INDEXES,
             request.columns,
             {
-                "partition": [locations.partition(entry) for entry, *_ in indexes],
+                "partition": [locations.partition(entry.partition) for entry, *_ in indexes],
                 "bucket": [entry.bucket for entry, *_ in indexes],
                 "file_path": [locations.path(entry) for entry, *_ in indexes],
                 "file_size_in_bytes": [file.file_size for file in files],

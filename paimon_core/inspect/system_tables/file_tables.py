@@ -1,9 +1,11 @@
 """The system tables of data files: ``files`` and ``file_key_ranges``."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from itertools import groupby, islice, repeat
+from operator import methodcaller
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,15 +31,20 @@ from paimon_core.inspect.system_tables.value_text import (
     bracketed,
     object_text,
 )
-from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.data_file import FileSource, StatsLayout
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.stats import SimpleStats, stats_schema
+from paimon_core.manifest.entry_list import EntryList
+from paimon_core.manifest.stats import stats_schema
+from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.row.binary_row import decode_rows
-from paimon_core.scan.entries import live_in_parts
+from paimon_core.scan.entries import live_columns_in_parts, live_in_parts
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_fields
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import BIGINT, STRING, ArrayType, DataField
+
+T = TypeVar("T")
 
 _FILES = columns(
     ("partition", STRING),
@@ -66,7 +73,27 @@ _OF_RANGES: Final = {
     *("min_key", "max_key", "first_row_id"),
 }
 _FILE_KEY_RANGES = columns(*((f.name, f.type) for f in _FILES if f.name in _OF_RANGES))
-_STATS: Final = frozenset({"null_value_counts", "min_value_stats", "max_value_stats"})
+_STORED: Final = {
+    "schema_id": "schema_id",
+    "level": "level",
+    "record_count": "row_count",
+    "file_size_in_bytes": "file_size",
+    "min_sequence_number": "min_sequence_number",
+    "max_sequence_number": "max_sequence_number",
+    "creation_time": "creation_time",
+    "deleteRowCount": "delete_row_count",
+    "first_row_id": "first_row_id",
+    "write_cols": "write_cols",
+}
+"""Columns that are attributes of files."""
+_ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: (attribute,) for name, attribute in _STORED.items()},
+    **dict.fromkeys(("null_value_counts", "min_value_stats", "max_value_stats"), ("value_stats", "row_count")),
+    **dict.fromkeys(("partition", "bucket", "file_path", "file_format"), ()),
+    **{name: (name,) for name in ("min_key", "max_key", "file_source")},
+}
+"""The attributes of files that a column needs, besides the attributes that columns of entries always have."""
+_IS_PARQUET: Final = methodcaller("endswith", ".parquet")
 _NO_KEY: Final = bytes(4)
 _SOURCES: Final = {FileSource.APPEND: "APPEND", FileSource.COMPACT: "COMPACT", None: None}
 _COMPRESSED: Final = frozenset({"gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd"})
@@ -76,22 +103,34 @@ def files_of(request: Request, *, with_stats: bool = False) -> Iterator[list[Man
     """Yield the live files that a filter on ``partition``, ``bucket`` and ``level`` does not exclude."""
     if request.snapshot is None:
         return iter(())
-    return live_in_parts(
-        request.store,
-        request.snapshot,
-        partition=braced_predicate(request.store, request.pinned("partition")),
-        buckets=request.pinned("bucket"),
-        levels=request.pinned("level"),
-        with_stats=with_stats,
-    )
+    return live_in_parts(request.store, request.snapshot, with_stats=with_stats, **_filters(request))
+
+
+def _filters(request: Request) -> dict[str, Any]:
+    return {
+        "partition": braced_predicate(request.store, request.pinned("partition")),
+        "buckets": request.pinned("bucket"),
+        "levels": request.pinned("level"),
+    }
 
 
 def _read(fields: Sequence[DataField], request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each live file, except files of postponed buckets, whose rows reads do not show."""
-    with_stats, locations = not _STATS.isdisjoint(request.columns), Locations(request.store)
-    for entries in files_of(request, with_stats=with_stats):
-        for group in files_of_equal_stats([entry for entry in entries if entry.bucket >= 0]):
+    if request.snapshot is None:
+        return
+    attributes = {attribute for name in request.columns for attribute in _ATTRIBUTES[name]}
+    locations = Locations(request.store)
+    for files in live_columns_in_parts(request.store, request.snapshot, attributes, **_filters(request)):
+        for group in _groups(files):
             yield batch_of(fields, request.columns, _columns(request.store, group, locations))
+
+
+def _groups(files: EntryColumns | list[ManifestEntry]) -> list[EntryColumns | EntryList]:
+    """Return the files outside postponed buckets, in groups of one layout of statistics."""
+    if isinstance(files, EntryColumns):
+        files.take(np.flatnonzero(files.buckets() >= 0))
+        return [files] if len(files) else []
+    return list(map(EntryList, files_of_equal_stats([entry for entry in files if entry.bucket >= 0])))
 
 
 @dataclass(slots=True)
@@ -102,50 +141,81 @@ class Locations:
     _partitions: dict[bytes, str] = field(default_factory=dict)
     _directories: dict[tuple[bytes, int], str] = field(default_factory=dict)
 
-    def partition(self, entry: ManifestEntry) -> str:
-        """Return the text of the entry's partition."""
-        text = self._partitions.get(entry.partition)
+    def partition(self, partition: bytes) -> str:
+        """Return the text of a partition."""
+        text = self._partitions.get(partition)
         if text is None:
-            text = self._partitions[entry.partition] = braced(self.store, entry.partition)
+            text = self._partitions[partition] = braced(self.store, partition)
         return text
 
     def path(self, entry: ManifestEntry) -> str:
         """Return the path of the entry's file, in the notation of the table's own path."""
-        if entry.file.external_path:
-            return entry.file.external_path
-        bucket = entry.partition, entry.bucket
+        return entry.file.external_path or f"{self.directory(entry.bucket_ref)}/{entry.file.file_name}"
+
+    def directory(self, bucket: tuple[bytes, int]) -> str:
+        """Return the directory of a bucket."""
         directory = self._directories.get(bucket)
         if directory is None:
-            directory = self._directories[bucket] = self.store.bucket_path(entry.bucket_ref)
-        return f"{directory}/{entry.file.file_name}"
+            directory = self._directories[bucket] = self.store.bucket_path(BucketRef(*bucket))
+        return directory
+
+    def partitions(self, files: EntryColumns | EntryList) -> list[str]:
+        """Return the text of the partition of each file."""
+        return [text for p, count in _runs(files.partitions()) for text in repeat(self.partition(p), count)]
+
+    def paths(self, files: EntryColumns | EntryList) -> list[str]:
+        """Return the path of each file, in the notation of the table's own path."""
+        if isinstance(files, EntryList):
+            return list(map(self.path, files.entries))
+        names, paths = iter(files.values("file_name")), []
+        for bucket, count in _runs(zip(files.partitions(), files.buckets().tolist(), strict=True)):
+            directory = self.directory(bucket)
+            paths += [f"{directory}/{name}" for name in islice(names, count)]
+        return paths
 
 
-def _columns(store: FileStore, entries: Sequence[ManifestEntry], locations: Locations) -> dict[str, Column]:
+def _runs(values: Iterable[T]) -> Iterator[tuple[T, int]]:
+    """Yield each value and the number of adjacent equal values."""
+    return ((value, sum(1 for _ in run)) for value, run in groupby(values))
+
+
+def _columns(store: FileStore, files: EntryColumns | EntryList, locations: Locations) -> dict[str, Column]:
     """Return functions that compute the columns. REQUIRES: all files have one schema and equal statistics columns."""
-    files = [entry.file for entry in entries]
-    stats = _Stats(store, files)
+
+    def keys(attribute: str) -> pa.Array:
+        return _keys(store, _first(files, "schema_id"), _listed(files.values(attribute)))
+
+    def stats() -> _Stats:
+        return _Stats(store, files)
+
     return {
-        "partition": lambda: [locations.partition(entry) for entry in entries],
-        "bucket": lambda: [entry.bucket for entry in entries],
-        "file_path": lambda: [locations.path(entry) for entry in entries],
-        "file_format": lambda: [_format(file.file_name) for file in files],
-        "schema_id": lambda: [file.schema_id for file in files],
-        "level": lambda: [file.level for file in files],
-        "record_count": lambda: [file.row_count for file in files],
-        "file_size_in_bytes": lambda: [file.file_size for file in files],
-        "min_key": lambda: _keys(store, files[0].schema_id, [file.min_key for file in files]),
-        "max_key": lambda: _keys(store, files[0].schema_id, [file.max_key for file in files]),
-        "null_value_counts": stats.null_counts,
-        "min_value_stats": lambda: stats.bounds(lambda s: s.min_values),
-        "max_value_stats": lambda: stats.bounds(lambda s: s.max_values),
-        "min_sequence_number": lambda: [file.min_sequence_number for file in files],
-        "max_sequence_number": lambda: [file.max_sequence_number for file in files],
-        "creation_time": lambda: [file.creation_time for file in files],
-        "deleteRowCount": lambda: [file.delete_row_count for file in files],
-        "file_source": lambda: [_SOURCES[file.file_source] for file in files],
-        "first_row_id": lambda: [file.first_row_id for file in files],
-        "write_cols": lambda: [file.write_cols for file in files],
+        "partition": lambda: locations.partitions(files),
+        "bucket": files.buckets,
+        "file_path": lambda: locations.paths(files),
+        "file_format": lambda: _formats(files.values("file_name")),
+        "min_key": lambda: keys("min_key"),
+        "max_key": lambda: keys("max_key"),
+        "null_value_counts": lambda: stats().null_counts(),
+        "min_value_stats": lambda: stats().bounds(largest=False),
+        "max_value_stats": lambda: stats().bounds(largest=True),
+        "file_source": lambda: [_SOURCES[source] for source in _listed(files.values("file_source"))],
+        **{name: partial(files.values, attribute) for name, attribute in _STORED.items()},
     }
+
+
+def _first(files: EntryColumns | EntryList, attribute: str) -> Any:
+    return _listed(files.values(attribute)[:1])[0]
+
+
+def _listed(values: Sequence[Any] | np.ndarray) -> Sequence[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+def _formats(names: Sequence[str] | np.ndarray) -> list[str]:
+    """Return the format of each file from its name."""
+    if all(map(_IS_PARQUET, names)):
+        return ["parquet"] * len(names)
+    return list(map(_format, names))
 
 
 def _format(name: str) -> str:
@@ -170,20 +240,19 @@ def _keys(store: FileStore, schema_id: int, rows: Sequence[bytes]) -> pa.Array:
 class _Stats:
     """The statistics of files as texts, for the table's current columns."""
 
-    def __init__(self, store: FileStore, files: Sequence[DataFileMeta]) -> None:
+    def __init__(self, store: FileStore, files: EntryColumns | EntryList) -> None:
         self._files, self._fields = files, store.schema.fields
-        self._then = {f.id: f for f in store.schemas.get(files[0].schema_id).fields}
-        stored = stats_fields(store, files[0])
-        self._stored = stored if all(_arity(file.value_stats) == len(stored) for file in files) else ()
+        layout = StatsLayout(*(_first(files, name) for name in ("schema_id", "value_stats_cols", "write_cols")))
+        self._then = {f.id: f for f in store.schemas.get(layout.schema_id).fields}
+        stored = stats_fields(store, layout)
+        arities = {row[:4] for row in files.bounds(largest=False)}
+        self._stored = stored if arities == {len(stored).to_bytes(4, "big")} else ()
         self._position = {f.id: i for i, f in enumerate(self._stored)}
-        self._counts: list[tuple[int | None, ...]] = []
+        self._counts: list[Any] = []
 
     def null_counts(self) -> pa.Array:
         """Return the null counts of each file as one text; a column that the file lacks is null in all rows."""
-        counts = [file.value_stats.null_counts for file in self._files]
-        width = len(self._stored)
-        regular = all(len(values) == width for values in counts)
-        self._counts = list(zip(*(counts if regular else (_padded(values, width) for values in counts)), strict=True))
+        self._counts = self._files.null_counts(len(self._stored))
         texts = [self._counts_of(f).cast(pa.string()) for f in self._fields]
         return braced_columns([f.name for f in self._fields], texts, len(self._files))
 
@@ -193,12 +262,12 @@ class _Stats:
             return pa.array(self._counts[at], pa.int64())
         if column.id in self._then:
             return pa.nulls(len(self._files), pa.int64())
-        return pa.array([f.row_count for f in self._files], pa.int64())
+        return pa.array(self._files.values("row_count"), pa.int64())
 
-    def bounds(self, side: Callable[[SimpleStats], bytes]) -> pa.Array:
+    def bounds(self, *, largest: bool) -> pa.Array:
         """Return the smallest or the largest values of each file as one text."""
         positions = [i for i, f in enumerate(self._stored) if f.id in {now.id for now in self._fields}]
-        rows = [side(file.value_stats) for file in self._files]
+        rows = self._files.bounds(largest=largest)
         decoded = decode_rows(rows, stats_schema(self._stored), positions) if positions else None
         index = {self._stored[i].id: at for at, i in enumerate(positions)}
         texts = []
@@ -217,15 +286,6 @@ def _bound_text(values: Any, stored_field: DataField | None, field: DataField, r
         return object_text(cast_array(values, stored_field.type, field.type), field.type)
     except UnsupportedError:  # reads of rows refuse this cast; here the stored value is the best text
         return object_text(values, stored_field.type)
-
-
-def _padded(counts: Sequence[int | None], width: int) -> tuple[int | None, ...]:
-    """Return the counts padded with `None` (unknown) to one for each column."""
-    return (*counts[:width], *[None] * (width - len(counts)))
-
-
-def _arity(stats: SimpleStats) -> int:
-    return int.from_bytes(stats.min_values[:4], "big")
 
 
 FILES = SystemTableKind("files", Fixed(_FILES), partial(_read, _FILES), travels=True)
