@@ -5,8 +5,9 @@ positions of the rows determines the positions that another reader, which reads 
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,8 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import restrict
-from paimon_core.read.sections import ReadFile, file_reader
+from paimon_core.read.dense_keys import find_newest, key_span
+from paimon_core.read.sections import ReadFile, by_age, file_reader
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -28,7 +30,10 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import free_prefix
 from paimon_core.types.datatype import DataField
 from paimon_core.types.selection import Mask
-from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.types.system_fields import ROW_POSITION, VALUE_KIND
+
+FileReaders: TypeAlias = Callable[[Sequence[DataField], Predicate | None], ReadFile]
+"""Returns a reader of these columns and of the position of each row, which may leave out rows by the predicate."""
 
 
 def merged_sections(store: FileStore, split: DataSplit) -> list[DataSplit]:
@@ -120,10 +125,30 @@ def merge_masks(store: FileStore, section: DataSplit, condition: Predicate | Non
             read = file_reader(store, section.bucket_ref, (*fields, position), on_keys, vectors)
             return _counted_from(read, position.name, first)
 
-        for rows in TableRead(store, (), condition).merged(section.files, reading):
-            for chunk in rows.column(position.name).chunks:
-                live[chunk.to_numpy()] = True
+        if not _find_newest(store, section, reading, condition, live):
+            live[:] = False
+            for rows in TableRead(store, (), condition).merged(section.files, reading):
+                for chunk in rows.column(position.name).chunks:
+                    live[chunk.to_numpy()] = True
     return {name: live[start : start + count] for (name, start), count in zip(first.items(), counts, strict=True)}
+
+
+def _find_newest(
+    store: FileStore, section: DataSplit, reading: FileReaders, condition: Predicate | None, live: Mask
+) -> bool:
+    """Set ``live`` to True for the rows that the merge returns, without a sort; False: the merge needs one.
+
+    The newest row of a key must win, the runs must not overlap in time, and the keys must be dense integers.
+    """
+    runs, *others = sections(section.files, store.schema.key_arrow)
+    mixed = store.traits.reads_high_level and len({file.level for file in section.files if file.level}) > 1
+    by_runs = len(runs) > 1 and not others and not mixed and store.traits.merge_engine().newest_wins
+    aged = by_age(runs) if by_runs else None
+    span = None if aged is None else key_span(store, section.files)
+    if aged is None or span is None:
+        return False
+    key = store.schema.field(store.schema.key_arrow.names[0])
+    return find_newest(aged, reading((key, VALUE_KIND), condition), span, live)
 
 
 def _counted_from(read: ReadFile, name: str, first: dict[str, int]) -> ReadFile:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core import FileSystemCatalog, Schema
+from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.format import parquet_writer
 from paimon_core.predicate.filter import bound_filter
@@ -36,11 +36,11 @@ TABLES = {
 }
 
 
-def new_table(path, options):
+def new_table(path, options, keys=("k", "t")):
     catalog = FileSystemCatalog(str(path))
     catalog.create_database("d", ignore_if_exists=True)
     settings = {"bucket": "1", "write-only": "true", "num-levels": "6"} | options
-    return catalog.create_table("d.t", Schema(ROWS, primary_keys=["k", "t"], options=settings))
+    return catalog.create_table("d.t", Schema(ROWS, primary_keys=list(keys), options=settings))
 
 
 def columns_of(table, rows):
@@ -123,6 +123,74 @@ def test_masks_leave_the_merged_rows(name, rng, tmp_path, monkeypatch):
                 table = table.alter([changes.pop()])
             masked += check(table)
     assert masked
+
+
+@pytest.fixture
+def marked(monkeypatch):
+    """The result of each attempt to find the newest rows without a sort."""
+    results = []
+    mark = masks.find_newest
+
+    def recorded(*arguments):
+        results.append(mark(*arguments))
+        return results[-1]
+
+    monkeypatch.setattr(masks, "find_newest", recorded)
+    return results
+
+
+@pytest.mark.drawn
+@pytest.mark.cases(5)
+@pytest.mark.parametrize("name", ["deduplicate", "sequence field", "lookups", "vectors", "many runs"])
+def test_masks_of_integer_keys_leave_merged_rows(name, rng, tmp_path, monkeypatch, marked):
+    monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", 5)
+    options, kinds = TABLES[name]
+    for game in range(rounds(3, 1)):
+        table = new_table(tmp_path / str(game), options, keys=["k"])
+        for _ in range(5):
+            commit_several(table, rng, kinds, rng.choice([1, 1, 2]) if game else 1)
+            if rng.random() < 0.3 or table.store.traits.hides_level_0:
+                table.compact(full=rng.random() < 0.3)
+            check(table)
+    assert all(marked)
+    assert bool(marked) == table.store.traits.merge_engine().newest_wins or name == "lookups"
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "largest"),
+    [
+        (pa.int8(), -128, 127), (pa.int16(), -9, 300), (pa.int64(), -(2**63), -(2**63) + 40), (pa.date32(), -5, 5),
+        (pa.int64(), 2**63 - 40, 2**63 - 1), (pa.timestamp("us"), -5, 90), (pa.timestamp("ms"), 0, 20),
+    ],
+)  # fmt: skip
+def test_dense_keys_of_each_type(tmp_path, marked, kind, least, largest):
+    columns = pa.schema([pa.field("k", kind, False), ("v", pa.int32())])
+    options = {"bucket": "1", "write-only": "true"}
+    table = Table.create(str(tmp_path / "t"), Schema(columns, primary_keys=["k"], options=options))
+    for run, keys in enumerate(([least, least + 2, largest], [least, least + 1, least + 3], [largest, largest - 1])):
+        values = pa.array(sorted(keys), pa.int64())
+        values = values.cast(pa.int32()) if pa.types.is_date32(kind) else values
+        table.write(pa.table({"k": values.cast(kind), "v": pa.array([run] * len(keys), pa.int32())}, columns))
+    assert check(table) == 3
+    assert marked == [True]
+
+
+def test_sparse_keys_are_sorted(tmp_path, marked):
+    table = new_table(tmp_path, {}, keys=["k"])
+    for keys in ([0, 1, 2**30], [0, 5, 2**30], [0]):
+        table.write(columns_of(table, [(k, "a", 0, "x") for k in keys]))
+    assert check(table) == 3
+    assert marked == []
+
+
+def test_keys_outside_of_the_range_are_sorted(tmp_path, marked, monkeypatch):
+    table = new_table(tmp_path, {}, keys=["k"])
+    for _ in range(2):
+        table.write(columns_of(table, [(k, "a", 0, "x") for k in range(5)]))
+    for span in (range(1, 5), range(4)):
+        monkeypatch.setattr(masks, "key_span", lambda store, files, span=span: span)
+        assert check(table) == 2
+    assert marked == [False, False]
 
 
 def test_filter_on_keys_masks_other_rows(rng, tmp_path, monkeypatch):
