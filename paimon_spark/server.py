@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -30,6 +31,8 @@ GRACE = 30.0
 _CANCEL = 10.0
 """The seconds that cancelled statements have to end."""
 _PAUSE = 0.1
+_START = 30.0
+"""The seconds that a server has to listen."""
 _TOKEN = "spark.connect.authenticate.token"
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _THRIFT_AUTHENTICATION = "hive.server2.authentication"
@@ -75,6 +78,16 @@ class Address:
                     raise AlreadyExistsError(
                         f"cannot listen on {self}: {error.strerror}; choose another port"
                     ) from None
+
+    def wait_until_open(self) -> None:
+        """Wait until connections are accepted. Raises InvalidInputError if none is in time."""
+        end = time.monotonic() + _START
+        while True:
+            with suppress(OSError), socket.create_connection((self.host, self.port), timeout=_PAUSE * 10):
+                return
+            if time.monotonic() > end:
+                raise InvalidInputError(f"nothing listens on {self} after {_START:.0f} s: the log of Spark says why")
+            time.sleep(_PAUSE)
 
     def _resolved(self) -> list[str]:
         try:
@@ -218,6 +231,8 @@ def _services(jvm: Jvm, addresses: Mapping[str, Address]) -> tuple[ConnectServic
             services.append(ConnectService(jvm))
         if "thrift" in addresses:
             services.append(ThriftService(jvm, addresses["thrift"].host, addresses["thrift"].port))
+        for address in addresses.values():  # the Thrift server starts to listen in a thread of its own
+            address.wait_until_open()
     except BaseException:
         for service in services:
             service.stop()

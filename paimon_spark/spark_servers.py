@@ -19,9 +19,11 @@ from paimon_spark.sql.bridge.jvm import Jvm
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 _OPERATIONS = "org.apache.spark.sql.hive.thriftserver.server.SparkSQLOperationManager"
+_HIVE_SESSION = "org.apache.hadoop.hive.ql.session.SessionState"
 _THRIFT_NAMES: Mapping[str, tuple[str, ...]] = {
     _THRIFT: ("startWithContext", "getServices", "stop"),
     _OPERATIONS: ("handleToOperation",),
+    _HIVE_SESSION: ("detachSession",),
     "org.apache.hive.service.cli.session.SessionManager": ("getOperationManager",),
 }
 _ACTIVE = ("INITIALIZED", "PENDING", "RUNNING")
@@ -74,6 +76,8 @@ class ThriftService:
         settings = jvm.spark.sparkContext._jsc.sc().hadoopConfiguration()
         for key, value in {"transport.mode": "binary", "thrift.bind.host": host, "thrift.port": str(port)}.items():
             settings.set(f"hive.server2.{key}", value)
+        # A server that this thread has started before has left its Hive session there, with the settings of then.
+        jvm.type(_HIVE_SESSION).detachSession()
         context = java_session(jvm.spark).sqlContext()
         self._server = _started("The Thrift server", jvm.type(_THRIFT).startWithContext, context)
 

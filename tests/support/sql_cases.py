@@ -27,11 +27,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
 SEPARATOR = "\n----\n"
 QUERY = re.compile(r"(--:.*\n)*\s*(SELECT|WITH|TABLE|FROM)\b", re.IGNORECASE)
+_DIGITS = Context(prec=38)
 MARK = re.compile(r"^(?:--|#): (not java|java|since|versions|more|columns)(?:,? (.*))?$", re.MULTILINE)
 
 
@@ -43,6 +45,12 @@ class Statement:
     text: str
     marks: Mapping[str, str]
     expected: str
+
+    @property
+    def columns(self) -> int | None:
+        """The number of columns that are compared; `None`: all columns."""
+        number = self.marks.get("columns")
+        return None if number is None else int(number)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,14 @@ class Corpus:
     def name(self) -> str:
         """The name of the file without its ending."""
         return self.path.name.removesuffix(".sql.txt")
+
+    def statements_of(self, version: tuple[int, ...]) -> list[Statement]:
+        """Return the statements that a version of Spark has."""
+        return [one for one in self.statements if _version(one.marks.get("since", "0")) <= version]
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
 
 
 def marks_in(text: str) -> dict[str, str]:
@@ -137,6 +153,8 @@ def shown(value: Any, kind: Any) -> str:
         return value.astimezone(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f").removesuffix(".000000") + "Z"
     if name == "TimestampNTZType":
         return str(value)
+    if name == "DecimalType":  # clients of Connect get a number with other zeros
+        return f"{value.quantize(Decimal(1).scaleb(-kind.scale), context=_DIGITS):f}"
     if name == "BinaryType":
         return f"X'{bytes(value).hex()}'"
     if name == "ArrayType":

@@ -35,11 +35,8 @@ def test_statements_return_rows_of_corpus(spark, warehouse, corpus, request):
     session.sql("CREATE DATABASE paimon.c")
     session.sql("USE paimon.c")
     wrong, results = [], {}
-    for statement in corpus.statements:
-        if "since" in statement.marks and tuple(map(int, statement.marks["since"].split("."))) > VERSION:
-            continue
-        columns = statement.marks.get("columns")
-        result = answer(session, statement.text, warehouse, None if columns is None else int(columns))
+    for statement in corpus.statements_of(VERSION):
+        result = answer(session, statement.text, warehouse, statement.columns)
         if not matches(result, statement.expected):
             results[statement.line] = result
             wrong.append(
