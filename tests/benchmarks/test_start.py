@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import start
 from benchmarks.engine import Arena
+from benchmarks.measure import Timing
 
 
 @pytest.fixture
@@ -17,12 +18,15 @@ def test_import_and_help_run_in_new_processes(arena):
 
 
 @pytest.mark.more
-def test_first_write_stores_rows_of_parquet_write(arena):
-    row = start.first_write(arena)
-    assert {who: timings[0].rows for who, timings in row.timings.items()} == {"ours": 1000, "parquet": 1000}
+@pytest.mark.parametrize(("action", "rows", "caches"), [("write_paimon", 1000, 1), ("compile_catalog", 0, 0)])
+def test_action_runs_in_new_process(arena, action, rows, caches):
+    assert start.in_new_process(arena, action).rows == rows
+    assert len(list(arena.warehouse.glob("cache/java-classes/*"))) == caches
 
 
-@pytest.mark.more
-def test_catalog_is_installed_with_and_without_cache(arena):
+def test_rows_compare_each_action_with_another(arena, monkeypatch):
+    actions = []
+    monkeypatch.setattr(start, "in_new_process", lambda arena, action: actions.append(action) or Timing(0.1, 0.1, 1))
+    assert set(start.first_write(arena).timings) == {"ours", "parquet"}
     assert set(start.catalog(arena).timings) == {"ours", "without"}
-    assert len(list((arena.warehouse / "cache" / "java-classes").iterdir())) == 1
+    assert set(actions) == set(start.ACTIONS)

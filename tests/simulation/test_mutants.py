@@ -10,10 +10,18 @@ QUICK = 10_000
 """Steps: mutants that are found within so many are part of `make test`."""
 
 
+MANY = 100_000
+"""Steps: mutants that may need more are marked slow."""
+
+
+def _mark(mutant):
+    if mutant.quick:
+        return ()
+    return pytest.mark.slow if mutant.steps > MANY else pytest.mark.more
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "mutant", [pytest.param(m, id=m.name, marks=() if m.quick else pytest.mark.more) for m in MUTANTS]
-)
+@pytest.mark.parametrize("mutant", [pytest.param(m, id=m.name, marks=_mark(m)) for m in MUTANTS])
 def test_missing_guard_is_found(mutant, capsys, caplog):
     caplog.set_level(logging.CRITICAL)
     actual = catch(mutant)
