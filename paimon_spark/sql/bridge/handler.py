@@ -4,6 +4,7 @@ Java reaches the methods of the handler's endpoints (`paimon_spark.sql.bridge.en
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,12 +23,19 @@ _ARGUMENTS_IN_ARRAY = -1
 _SECONDS_OF_A_STATEMENT = 10.0
 """Spark may retry a failed call through another method. Errors of one class within this time count as one failure."""
 
+_kept = threading.local()
+"""What the last call of each thread returned or raised: see `Handler`."""
+
 
 class Handler:
     """A Python object that implements ``PythonHandler.java``, whose methods Java calls.
 
     A py4j callback runs in a separate thread, even after Ctrl-C in the thread that called Java. An exception that
     PySpark translated on its way to Python returns to the JVM as the original exception.
+
+    py4j sends a Java object as the number of a reference. When Python drops its last reference, a thread of py4j tells
+    Java to forget the object, maybe before Java has looked up the number: then the call would return null. So each
+    thread keeps what its last call returned or raised. Java has it before it calls again or closes the connection.
     """
 
     def __init__(self, run: Callable[[str, Sequence[Any]], Any]) -> None:
@@ -38,11 +46,16 @@ class Handler:
         try:
             values = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
             with statement():
-                return self._run(method, list(values))
+                _kept.last = self._run(method, list(values))
+            return _kept.last
         except CapturedException as error:
             if error._origin is None:
                 raise
+            _kept.last = error._origin
             raise Py4JJavaError(str(error), error._origin) from None
+        except Py4JJavaError as error:
+            _kept.last = error.java_exception
+            raise
         except Exception:
             raise
         except BaseException as error:  # py4j would end its thread without a result, and Java would wait forever

@@ -1,5 +1,6 @@
 """Statements leave no thread and no connection behind: Spark asks Python in new threads of Java each time."""
 
+import gc
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from py4j.clientserver import ClientServerConnection, JavaClient
+from pyspark.errors import AnalysisException, IllegalArgumentException
 
 from tests.spark.sql.many_statements import sockets, statement
 
@@ -49,3 +52,26 @@ def test_memory_of_session_does_not_grow_with_statements(tmp_path):
     assert [state.pop("done") for state in states] == [100, 200, 300, 400, 500]
     for name, number in states[0].items():
         assert all(state[name] <= number for state in states[1:]), (name, states)
+
+
+def test_result_lives_until_java_has_it(sql, monkeypatch):
+    """Python collects its garbage after each answer, and Java forgets an object as soon as Python drops it."""
+    forget, answer = JavaClient.garbage_collect_object, ClientServerConnection._call_proxy
+
+    def answered(connection, *arguments):
+        text = answer(connection, *arguments)
+        gc.collect()
+        return text
+
+    sql("CREATE TABLE t (id BIGINT, v STRING)")
+    sql("INSERT INTO t VALUES (1, 'a')")
+    monkeypatch.setattr(ClientServerConnection, "_call_proxy", answered)
+    monkeypatch.setattr(
+        JavaClient, "garbage_collect_object", lambda client, target, enqueue=True: forget(client, target, False)
+    )
+    assert sql("SHOW TABLES") == [(sql.database, "t", False)]
+    assert sql("SELECT * FROM t WHERE id = 1") == [(1, "a")]
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("SELECT * FROM nothing")
+    with pytest.raises(IllegalArgumentException, match="unknown option 'buckte'"):
+        sql("CREATE TABLE u (id BIGINT) TBLPROPERTIES ('buckte' = '1')")
