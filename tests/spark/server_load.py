@@ -44,7 +44,7 @@ Run = Callable[[str], None]
 
 @dataclass
 class Usage:
-    """What a server holds: threads and sockets of the JVM and of Python, bytes of heap after a collection, and RSS."""
+    """Threads and sockets of the JVM and of Python, the heap after a collection, and resident memory."""
 
     jvm_threads: int
     python_threads: int

@@ -33,9 +33,9 @@ class Handler:
     A py4j callback runs in a separate thread, even after Ctrl-C in the thread that called Java. An exception that
     PySpark translated on its way to Python returns to the JVM as the original exception.
 
-    py4j sends a Java object as the number of a reference. When Python drops its last reference, a thread of py4j tells
-    Java to forget the object, maybe before Java has looked up the number: then the call would return null. So each
-    thread keeps what its last call returned or raised. Java has it before it calls again or closes the connection.
+    py4j sends a Java object as a number that Java looks up. Once Python collects the object, Java removes the number,
+    possibly before it has looked it up: then the call would return null. So each thread keeps what its last call
+    returned or raised. Java looks it up before it calls again or closes the connection.
     """
 
     def __init__(self, run: Callable[[str, Sequence[Any]], Any]) -> None:
