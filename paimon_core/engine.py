@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from paimon_core.schema.partition_spec import PartitionText, Spec, partition_spec, partition_values, value_of_text
     from paimon_core.schema.support import check_writable
     from paimon_core.snapshot.consumers import Consumers
+    from paimon_core.snapshot.snapshot import Operation
     from paimon_core.snapshot.started_from import Guard, StartedFrom
     from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
     from paimon_core.snapshot.time_travel import epoch_millis
@@ -236,6 +237,7 @@ __all__ += [
     "EXPIRED",
     "TIME_TRAVEL_OPTIONS",
     "Guard",
+    "Operation",
     "StartedFrom",
     "epoch_millis",
     "expiry",
@@ -461,6 +463,7 @@ _NAMES = {
     "paimon_core.schema.partition_spec": "PartitionText Spec partition_spec partition_values value_of_text",
     "paimon_core.schema.support": "check_writable",
     "paimon_core.snapshot.consumers": "Consumers",
+    "paimon_core.snapshot.snapshot": "Operation",
     "paimon_core.snapshot.started_from": "Guard StartedFrom",
     "paimon_core.snapshot.time_travel": "OPTIONS=TIME_TRAVEL_OPTIONS epoch_millis",
     "paimon_core.store.expired": "EXPIRED expiry",

@@ -47,6 +47,8 @@ HISTORY = StructType(
         StructField("commit_identifier", LongType(), False),
         StructField("total_record_count", LongType(), True),
         StructField("delta_record_count", LongType(), True),
+        StructField("operation", StringType(), True),
+        StructField("writer_version", StringType(), True),
     ]
 )
 

@@ -84,8 +84,10 @@ class StagedTable:
         """The branch as a table."""
         return Table(self.store)
 
-    def publish(self) -> Table:
+    def publish(self, operation: str | None = None) -> Table:
         """Give the table the new rows and schema in one snapshot, and return the table.
+
+        ``operation``: the operation to store in the snapshot; `None`: the usual one of the commit.
 
         After a crash before this snapshot, the table has its previous state: see `current_schema`. Raises
         AlreadyExistsError or CommitConflictError if another process has created or changed the table.
@@ -109,7 +111,7 @@ class StagedTable:
             raise
         if has_rows:
             try:
-                self._publish_rows(main, messages)
+                self._publish_rows(main, messages, operation)
             except CommitUnknownError:
                 self._delete_branch()  # `discard` then finds no files: a snapshot may name them
                 raise
@@ -162,8 +164,9 @@ class StagedTable:
         indexes = [] if name is None else self.store.manifests.read_index(name)
         return _messages(live_entries(self.store, snapshot).live, indexes)
 
-    def _publish_rows(self, main: FileStore, messages: list[CommitMessage]) -> None:
+    def _publish_rows(self, main: FileStore, messages: list[CommitMessage], operation: str | None) -> None:
         committer = Table(main).committer()
+        committer.publisher.operation = operation
         if main.snapshots.latest_id() is None:
             committer.commit(messages)
         else:

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.index_changes import apply_indexes
@@ -13,7 +16,7 @@ from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.manifests import Manifests
 from paimon_core.manifest.merge_manifests import merge_manifests
 from paimon_core.scan.entries import manifest_metas
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot import CommitKind, Operation, Snapshot
 from paimon_core.store.file_store import FileStore
 
 
@@ -23,7 +26,8 @@ class Identity:
 
     ``watermark``: epoch milliseconds. ``after``: the id of the newest snapshot that an earlier run of the commit, with
     other files, cannot have made; ``None``: no run can have had other files. ``after_fingerprint``: the fingerprint of
-    that snapshot; ``None``: unknown, or the table had no snapshot.
+    that snapshot; ``None``: unknown, or the table had no snapshot. ``operation``: one of `Operation`; ``None``: the
+    usual one of the commit kind.
     """
 
     user: str
@@ -32,6 +36,7 @@ class Identity:
     watermark: int | None = None
     after: int | None = None
     after_fingerprint: str | None = None
+    operation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
             changelog_record_count=sum(e.file.row_count for e in changes.changelog) or None,
             index_manifest=index,
             commit_user=identity.user,
+            writer_version=_writer_version(),
             commit_identifier=identity.identifier,
             commit_kind=changes.kind,
             time_millis=store.now() if base is None else max(store.now(), base.time_millis),
@@ -119,6 +125,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
             statistics=changes.statistics or inherited,
             properties=dict(identity.properties) or None,
             next_row_id=next_row_id,
+            operation=_operation(changes.kind, identity),
             parent_delta_manifest_list=None if base is None else base.fingerprint,
         )
     except BaseException:
@@ -127,6 +134,23 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         raise
     counts = len(delta) + len(changelog), replaced
     return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added, *counts)
+
+
+_USUAL: Final = {CommitKind.APPEND: Operation.WRITE, CommitKind.OVERWRITE: Operation.OVERWRITE}
+
+
+def _operation(kind: str, identity: Identity) -> str | None:
+    """Return the operation for the snapshot. ``None``: the commit kind says all."""
+    return identity.operation or _USUAL[kind] if kind in _USUAL else None
+
+
+@lru_cache(maxsize=1)
+def _writer_version() -> str:
+    """Return the name and the version of this package; ``unknown``: it runs without being installed."""
+    try:
+        return f"pyspark-paimon-{version('pyspark-paimon')}"
+    except PackageNotFoundError:
+        return "pyspark-paimon-unknown"
 
 
 def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:

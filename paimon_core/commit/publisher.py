@@ -57,13 +57,15 @@ class Publisher:
         store: the table to commit to, with the schema that the rows were written with.
         user: the commit user. A user who may repeat a commit after a crash passes the same name again, and gets the
             snapshot of the first run; `None`: a new name.
+        operation: the operation to store in the snapshots, of `Operation`; `None`: the usual one of the commit kind.
     """
 
-    def __init__(self, store: FileStore, user: str | None = None) -> None:
+    def __init__(self, store: FileStore, user: str | None = None, *, operation: str | None = None) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
         check_iceberg(store)
         self.store = store
+        self.operation = operation
         self.named_user = user is not None
         self.user = user if user is not None else _fresh_user(store)
         self.may_exist = 0
@@ -91,7 +93,7 @@ class Publisher:
             after_fingerprint: the fingerprint of that snapshot; `None`: unknown, or there was no snapshot.
         """
         number = BATCH if identifier is None else identifier
-        return Identity(self.user, number, properties or {}, watermark, after, after_fingerprint)
+        return Identity(self.user, number, properties or {}, watermark, after, after_fingerprint, self.operation)
 
     def publish(
         self, identity: Identity, decide: Decide, kind: str, messages: Sequence[CommitMessage] = ()

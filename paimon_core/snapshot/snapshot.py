@@ -28,6 +28,20 @@ class CommitKind:
     ANALYZE: Final = "ANALYZE"
 
 
+class Operation:
+    """The logical operation of a commit, by the names of the Java engine, which refuses other names."""
+
+    WRITE: Final = "WRITE"
+    OVERWRITE: Final = "OVERWRITE"
+    DELETE: Final = "DELETE"
+    TRUNCATE: Final = "TRUNCATE"
+    UPDATE: Final = "UPDATE"
+    MERGE: Final = "MERGE"
+    CREATE: Final = "CREATE_TABLE_AS_SELECT"
+    REPLACE: Final = "REPLACE_TABLE_AS_SELECT"
+    CREATE_OR_REPLACE: Final = "CREATE_OR_REPLACE_TABLE_AS_SELECT"
+
+
 NEWEST_VERSION: Final = 3
 """The newest version of the format of snapshot files that this engine reads.
 

@@ -17,7 +17,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Changes
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot import Operation, Snapshot
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
@@ -275,14 +275,16 @@ class Table(StoredTable):
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
-        return expired_after(self._store, replace_files(Publisher(self._writable()), ()).snapshot)
+        publisher = Publisher(self._writable(), operation=Operation.TRUNCATE)
+        return expired_after(self._store, replace_files(publisher, ()).snapshot)
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Remove whole partitions in one commit, each {column: value}; an omitted column stands for all its values.
 
         Returns the snapshot; `None`: none of the partitions has rows.
         """
-        return expired_after(self._store, drop_partitions(Publisher(self._writable()), partitions))
+        publisher = Publisher(self._writable(), operation=Operation.TRUNCATE)
+        return expired_after(self._store, drop_partitions(publisher, partitions))
 
     def writer(
         self,

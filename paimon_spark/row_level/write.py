@@ -64,6 +64,11 @@ class RowStatement:
     columns: Collection[str] = ()
     may_repeat: bool = True
 
+    @property
+    def logged(self) -> str:
+        """The operation to store in the snapshot: DELETE, UPDATE or MERGE."""
+        return self.operation.removesuffix(" INTO")
+
 
 def change_rows(target: Target, statement: RowStatement, progress: Progress | None = None) -> RowChanges:
     """Change the rows of the newest snapshot in one commit; return the numbers of changed rows and the snapshot.
@@ -110,7 +115,7 @@ def _change_keyed(
     results = _written(rows, few, ChangeTask(job, positions=False), job.abort)
     counts, prepared = total(results), job.prepare(results)
     publisher = table.committer(request.commit_user or uuid.uuid4().hex).publisher
-    identity = publisher.identity(None, request.properties or None)
+    identity = replace(publisher.identity(None, request.properties or None), operation=statement.logged)
     started_from = started_from.joined(prepared.started_from)
     committed = publisher.publish_or_delete(commit_messages, prepared.messages, identity, started_from).snapshot
     job.finish(prepared, runner=_runner(target, "compact"))
@@ -135,7 +140,7 @@ def _change_files(
     results = _written(rows, few, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
     counts, messages = total(results), () if job is None else job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher
-    identity = publisher.identity(None, request.properties or None)
+    identity = replace(publisher.identity(None, request.properties or None), operation=statement.logged)
     removing: list[CommitMessage] = []
     with publisher.deleting_unless_published(messages):
         if not statement.may_repeat and counts.repeated:
@@ -164,7 +169,7 @@ def _change_columns(
     results = run_tasks(rows, ColumnTask(job, ranges, changed, statement.may_repeat), job.abort)
     counts, messages = total(results), job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher
-    identity = publisher.identity(None, request.properties or None)
+    identity = replace(publisher.identity(None, request.properties or None), operation=statement.logged)
     started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
     committed = publisher.publish_or_delete(commit_messages, messages, identity, started_from).snapshot
     after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))

@@ -11,7 +11,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core import FileSystemCatalog, Schema, StagedTable, SystemTable, Table, TableSchema
-from paimon_core.engine import AUDIT_LOG, AnyTable, FileIO, Identifier, check_name, open_any, read_only, split_name
+from paimon_core.engine import (
+    AUDIT_LOG,
+    AnyTable,
+    FileIO,
+    Identifier,
+    Operation,
+    check_name,
+    open_any,
+    read_only,
+    split_name,
+)
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -190,19 +200,19 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a new table that becomes visible with its rows. Raise TableAlreadyExistsException if it exists."""
-        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=False)
+        return self._staged(identifier, columns, partitions, properties, constraints, Operation.CREATE)
 
     def stage_create_or_replace(
         self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any
     ) -> Any:
         """Return a table that becomes visible with its rows, and replaces any existing table."""
-        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=True)
+        return self._staged(identifier, columns, partitions, properties, constraints, Operation.CREATE_OR_REPLACE)
 
     def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Return a table that replaces an existing table's rows and schema. Raise NoSuchTableException if missing."""
         if not self.table_exists(identifier):
             raise analysis_error(self.jvm, "NoSuchTableException", identifier)
-        return self._staged(identifier, columns, partitions, properties, constraints, replace_existing=True)
+        return self._staged(identifier, columns, partitions, properties, constraints, Operation.REPLACE)
 
     def create_table_like(self, identifier: Any, info: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another table; `info` has more properties."""
@@ -350,12 +360,11 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         partitions: Any,
         properties: Any,
         constraints: Any,
-        *,
-        replace_existing: bool,
+        operation: str,
     ) -> Any:
         schema = self._schema(identifier, columns, partitions, properties, constraints)
         name = self._identifier(self._parts(identifier))
-        stage = partial(self.catalog.stage_table, name, replace_existing=replace_existing)
+        stage = partial(self.catalog.stage_table, name, replace_existing=operation != Operation.CREATE)
         refused = None
         self.create_default()
         try:
@@ -378,6 +387,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             declared=schema,
             stage=stage,
             refused=refused,
+            operation=operation,
         )
         return self.jvm.connector_class("Staged")(self._description(handler), handler_of(self.jvm, handler))
 

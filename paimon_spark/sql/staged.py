@@ -24,6 +24,8 @@ class StagedHandler(TableHandler, StagedEndpoint):
     stage: Callable[[Schema], StagedTable] = field(kw_only=True)
     refused: InvalidInputError | None = field(kw_only=True, default=None)
     """The error of the declared schema without the options of the write; `None`: the schema is valid."""
+    operation: str = field(kw_only=True)
+    """The operation to store in the snapshot of the rows."""
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a DataFrame; the options of the write become properties of the table."""
@@ -39,7 +41,7 @@ class StagedHandler(TableHandler, StagedEndpoint):
     def publish(self) -> None:
         """Publish the rows and the schema as the table."""
         self._check()
-        self.staged.publish()
+        self.staged.publish(self.operation)
 
     def discard(self) -> None:
         """Delete the written files."""

@@ -15,7 +15,7 @@ from tests.conformance.values import normal, rows
 
 pytestmark = pytest.mark.java
 NEWER = {
-    "snapshots": {"operation"},
+    "snapshots": {"operation", "writer_version"},
     "partitions": {"total_buckets", "done", "deleted_record_count"},
     "table_indexes": {"row_range_start", "row_range_end", "index_field_id", "index_field_name"},
 }

@@ -44,6 +44,7 @@ _SNAPSHOTS = columns(
     ("watermark", BIGINT),
     ("next_row_id", BIGINT),
     ("operation", STRING),
+    ("writer_version", STRING),
 )
 _TAGS = columns(
     ("tag_name", SOME_TEXT),

@@ -32,7 +32,7 @@ from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, 
 from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot import Operation, Snapshot
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -142,7 +142,7 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         file = _write_row_range(store, work, NewValues(new.row_ids[work.low : work.high], rows))
         messages.append(CommitMessage(*work.location, new_files=(file,)))
 
-    publisher = Publisher(store)
+    publisher = Publisher(store, operation=Operation.UPDATE)
     with publisher.deleting_unless_published(messages):
         with raise_if_expired(store, snapshot):
             for _ in parallel_map(write, _touched(store, snapshot, fields, new.row_ids), threads=_WRITERS):

@@ -46,7 +46,7 @@ from paimon_core.scan.metadata_aggregate import Function, aggregate
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot import Operation, Snapshot
 from paimon_core.snapshot.started_from import Guard, StartedFrom
 from paimon_core.store.current_schema import check_opened
 from paimon_core.store.expired import raise_if_expired
@@ -210,7 +210,7 @@ def _drop_unread(
     user: str | None,
     properties: Mapping[str, str] | None,
 ) -> Snapshot | None:
-    publisher = Publisher(store, user)
+    publisher = Publisher(store, user, operation=Operation.DELETE)
     identity = publisher.identity(None, properties)
     return replace_files(publisher, (), predicate, read_at=snapshot, identity=identity).snapshot
 
@@ -222,7 +222,7 @@ def _drop(store: FileStore, predicate: Predicate, *, count_dropped: bool) -> Del
         return _NO_ROWS
     with raise_if_expired(store, latest):
         live = live_entries(store, latest, partition=predicate, with_stats=False).live
-    snapshot = replace_files(Publisher(store), (), predicate).snapshot if live else None
+    snapshot = replace_files(Publisher(store, operation=Operation.DELETE), (), predicate).snapshot if live else None
     if snapshot is None:
         return _NO_ROWS
     return DeletedRows(_dropped_rows(store, predicate, snapshot) if count_dropped else None, snapshot)
@@ -259,7 +259,8 @@ def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
         return _NO_ROWS
     visible_store = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
     read = TableRead(visible_store, store.schema.fields, predicate)
-    publisher, started_from = Publisher(store), StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
+    publisher = Publisher(store, operation=Operation.DELETE)
+    started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
     with TableWrite(store, started_from=started_from) as writer:
         for split in TableScan(visible_store, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
@@ -277,7 +278,8 @@ def _delete_in_files(store: FileStore, predicate: Predicate, runner: Runner, pro
     messages = _messages(store, _newest(store), predicate, runner, progress)
     if not messages:
         return _NO_ROWS
-    return DeletedRows(_removed_rows(messages), Publisher(store).publish_or_delete(commit_messages, messages).snapshot)
+    publisher = Publisher(store, operation=Operation.DELETE)
+    return DeletedRows(_removed_rows(messages), publisher.publish_or_delete(commit_messages, messages).snapshot)
 
 
 def _removed_rows(messages: Sequence[CommitMessage]) -> int | None:
@@ -338,7 +340,7 @@ def replace_rows(
     def attempt() -> Snapshot | None:
         snapshot = _newest(store)
         deleting = _messages(store, snapshot, predicate, runner)
-        publisher = Publisher(store, user)
+        publisher = Publisher(store, user, operation=Operation.OVERWRITE)
         with publisher.deleting_unless_published(deleting):
             started_from = StartedFrom.of(snapshot, Guard.STATEMENT)
             identity = publisher.identity(None, properties)
