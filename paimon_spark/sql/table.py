@@ -24,7 +24,7 @@ from paimon_spark.sql.bridge.endpoints import (
     WriteEndpoint,
 )
 from paimon_spark.sql.bridge.handler import handler_of
-from paimon_spark.sql.ddl.partitions import drop_partition, list_partitions
+from paimon_spark.sql.ddl.partitions import drop_partition, list_partitions, partition_metadata
 from paimon_spark.sql.ddl.schema import description, with_write_options
 from paimon_spark.sql.reads.native_rows import describe_target_read
 from paimon_spark.sql.reads.table_reads import TableReads
@@ -110,8 +110,8 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         return drop_partition(self.table, list(values))
 
     def load_partition(self, values: Any) -> Any:
-        """Return an empty map: a partition has no properties."""
-        return java_map(self.jvm, {})
+        """Return the numbers of rows, bytes and files of a partition as a Java map of texts."""
+        return java_map(self.jvm, partition_metadata(self.table, list(values)))
 
     def set_partition_properties(self, values: Any) -> None:
         """Raise UnsupportedError."""

@@ -47,6 +47,28 @@ def drop_partition(table: Table, values: Texts) -> bool:
     return bool(matches)
 
 
+def partition_metadata(table: Table, values: Texts) -> dict[str, str]:
+    """Return the numbers of rows, bytes and files of a partition, by the names of Paimon's connector.
+
+    The rows are the sum of the rows of the files; a merge may show fewer. The map is empty for a partition without
+    files. ``values``: as for `drop_partition`.
+    """
+    snapshot, matches = table.snapshot(), {partition for partition, _ in _matching(table, _keys(table), values)}
+    if snapshot is None or not matches:
+        return {}
+    live = live_entries(table.store, snapshot, with_stats=False).live
+    files = [entry.file for entry in live if entry.partition in matches and entry.bucket >= 0]
+    return {
+        "recordCount": str(sum(file.row_count for file in files)),
+        "fileSizeInBytes": str(sum(file.file_size for file in files)),
+        "fileCount": str(len(files)),
+    }
+
+
+def _keys(table: Table) -> Sequence[str]:
+    return table.schema.partition_keys
+
+
 def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[bytes, list[str | None]]]:
     """Return the partitions with these values: the serialized partition, and its values as texts."""
     snapshot = table.snapshot()

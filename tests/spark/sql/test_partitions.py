@@ -225,3 +225,13 @@ def test_streams_by_name(sql, table, tmp_path):
 def test_transforms_are_refused_by_name(sql):
     with pytest.raises(Exception, match=r"days\(ts\) cannot partition a Paimon table"):
         sql("CREATE TABLE t (id INT, ts TIMESTAMP) PARTITIONED BY (days(ts))")
+
+
+def test_partition_is_described_with_rows_bytes_and_files(sql, table):
+    sql("INSERT INTO t VALUES (4, 1, DATE'2024-01-01'), (5, 1, DATE'2024-01-01')")
+    size = sql("SELECT file_size_in_bytes FROM `t$partitions` WHERE partition = 'p=1/d=2024-01-01'")[0][0]
+    described = {row[0]: row[1] for row in sql("DESCRIBE EXTENDED t PARTITION (p = 1, d = '2024-01-01')")}
+    assert (described["recordCount"], described["fileCount"]) == ("3", "2")
+    assert described["fileSizeInBytes"] == str(size)
+    shown = sql("SHOW TABLE EXTENDED LIKE 't' PARTITION (p = 1, d = '2024-01-01')")[0][3]
+    assert f"Partition Parameters: {{recordCount: 3, fileSizeInBytes: {size}, fileCount: 2}}" in shown
