@@ -62,10 +62,14 @@ class NativeFiles:
     """True if row groups must not be pruned, because two columns may have the same path: see `has_ambiguous_paths`."""
 
     @property
+    def is_local(self) -> bool:
+        """True if all files are on local disks."""
+        return all(uri.startswith(_LOCAL) for uri in self.sizes)
+
+    @property
     def options(self) -> dict[str, str]:
         """The options of Spark's scan of the files."""
-        local = all(uri.startswith(_LOCAL) for uri in self.sizes)
-        return _OPTIONS | _IN_ONE_THREAD if local and self.kind == "parquet" else _OPTIONS
+        return _OPTIONS | _IN_ONE_THREAD if self.is_local and self.kind == "parquet" else _OPTIONS
 
     def __str__(self) -> str:
         return f"native: {len(self.sizes)} of {self.of} {FORMATS[self.kind].title} files"
@@ -131,6 +135,7 @@ def scan_text(
     return json.dumps(
         {
             "format": files.kind,
+            "local": files.is_local,
             "files": files.sizes,
             "columns": whole.json(),
             "required": columns.json(),

@@ -49,10 +49,10 @@ public class NativeFiles {
   /**
    * Spark's scan of files.
    *
-   * @param described "format": "parquet" or "orc"; "files": bytes by path; "columns" of the files that a query can ask
-   *     for and those "required", as Spark's JSON; "options" of Spark's data source; "pushes": true if filters may
-   *     leave out row groups; "masked": null, or the names of the columns "position" and "file" to add, and "indexes" by
-   *     path for the column "file"
+   * @param described "format": "parquet" or "orc"; "local": true if all files are on local disks; "files": bytes by path;
+   *     "columns" of the files that a query can ask for and those "required", as Spark's JSON; "options" of Spark's data
+   *     source; "pushes": true if filters may leave out row groups; "masked": null, or the names of the columns
+   *     "position" and "file" to add, and "indexes" by path for the column "file"
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
    */
   static Scan of(SparkSession spark, Map described, Expression[] filters) {
@@ -68,10 +68,13 @@ public class NativeFiles {
     }
     KnownFiles index = KnownFiles.of(spark, options, columns, (Map) described.get("files"), masked);
     boolean orc = described.get("format").equals("orc");
+    boolean local = ((Boolean) described.get("local")).booleanValue() && !orc;
     FileScanBuilder builder =
         orc
             ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
-            : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
+            : local
+                ? (FileScanBuilder) new LocalScanBuilder(spark, index, columns, given)
+                : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
     builder.pruneColumns(required);
     ArrayList pushed = new ArrayList();
     boolean pushes = ((Boolean) described.get("pushes")).booleanValue();
@@ -81,7 +84,8 @@ public class NativeFiles {
       }
     }
     builder.pushFilters(CollectionConverters.asScala(pushed).toSeq());
-    return ((ScanBuilder) builder).build();
+    Scan scan = ((ScanBuilder) builder).build();
+    return local ? new LocalFiles(spark, scan, columns) : scan;
   }
 
   static scala.collection.immutable.Map scalaMap(Map options) {

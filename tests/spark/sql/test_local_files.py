@@ -1,0 +1,52 @@
+"""Tasks and settings of Spark's own scan of many small local files."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from paimon_spark.sql.reads import driver_rows
+
+FILES = 40
+
+
+@contextmanager
+def settings(sql, **values):
+    """Change settings of the session for a while."""
+    for name, value in values.items():
+        sql(f"SET spark.sql.files.{name} = {value}")
+    try:
+        yield
+    finally:
+        for name in values:
+            sql(f"RESET spark.sql.files.{name}")
+
+
+@pytest.fixture
+def many(sql, monkeypatch):
+    """A table with small files, one for each task of Spark's own choice. The driver reads no rows."""
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    sql("CREATE TABLE t (id BIGINT, day DATE, s STRUCT<x: BIGINT>, p BIGINT) PARTITIONED BY (p)")
+    sql(f"INSERT INTO t SELECT id, DATE'2000-01-01', named_struct('x', id), id % {FILES} FROM range(400)")
+    with settings(sql, maxPartitionBytes="4MB"):
+        yield sql
+
+
+def tasks(sql, query):
+    return sql.spark.sql(query).rdd.getNumPartitions()
+
+
+def test_tasks_of_local_files_have_several_small_files(many):
+    cores = many.spark.sparkContext.defaultParallelism
+    assert 4 * cores <= tasks(many, "SELECT id FROM t") < FILES / 2
+    assert many("SELECT count(id), sum(id), count(DISTINCT day) FROM t") == [(400, 79800, 1)]
+    assert sorted(many("SELECT id FROM t WHERE id > 390")) == [(n,) for n in range(391, 400)]
+    with settings(many, maxPartitionBytes="1MB"):
+        assert tasks(many, "SELECT id FROM t") > FILES / 4  # a file counts as 256 KB
+
+
+def test_settings_and_nested_columns_keep_tasks_of_spark(many):
+    assert tasks(many, "SELECT s FROM t") == FILES
+    with settings(many, openCostInBytes="4MB"):
+        assert tasks(many, "SELECT id FROM t") == FILES
+    with settings(many, minPartitionNum=FILES):
+        assert tasks(many, "SELECT id FROM t") == FILES
