@@ -129,7 +129,25 @@ class Manifests:
         if meta.num_added_files + meta.num_deleted_files <= MAX_ENTRIES:
             yield self.decode(meta.file_name, data, with_stats=with_stats, only=only)
             return
-        path = self.path(meta.file_name)
+        yield from self.decode_columns(
+            meta.file_name, data, attributes, with_stats=with_stats, only=only, without=without
+        )
+
+    def decode_columns(
+        self,
+        name: str,
+        data: bytes,
+        attributes: Collection[str],
+        *,
+        with_stats: bool = False,
+        only: EntryFilter | None = None,
+        without: Set[str] = frozenset(),
+    ) -> Iterator[EntryColumns | list[ManifestEntry]]:
+        """Yield the entries in the bytes ``data`` of a manifest, in order, as columns where that is possible.
+
+        Arguments as in :meth:`decode_column_batches`. Nothing is cached.
+        """
+        path = self.path(name)
         yield from decode_column_batches(data, path, attributes, with_stats=with_stats, only=only, without=without)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:

@@ -18,6 +18,8 @@ from paimon_core.snapshot.retention import changelog_retention, outlived, snapsh
 from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
+_MOST_AT_ONCE = 1_000  # snapshots of one step, if steps delete few files
+_FEW_FILES = 10_000  # files of a step whose entries take little memory
 
 
 def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
@@ -64,7 +66,7 @@ def expire_table(
 ) -> Expired:
     """Expire all snapshots that are due, then all changelogs that are due; return their ids.
 
-    Memory: bounded by steps of ``snapshot.expire.limit``.
+    Memory: bounded by the files of one step: ``snapshot.expire.limit`` snapshots, or more if steps delete few files.
 
     Args:
         store: the table to expire.
@@ -84,12 +86,15 @@ def expire_table(
     total, earliest = Expired(), None
     if max_deletes is not None and max_deletes < 1:
         raise InvalidInputError(f"max_deletes must be 1 or more, not {max_deletes}")
+    limit = given.limit
     while max_deletes is None or len(total.snapshots) < max_deletes:
-        limit = given.limit if max_deletes is None else min(given.limit, max_deletes - len(total.snapshots))
-        step = expire_snapshots(store, replace(retention, limit=limit), dry_run=dry_run, earliest=earliest)
+        at_once = limit if max_deletes is None else min(limit, max_deletes - len(total.snapshots))
+        step = expire_snapshots(store, replace(retention, limit=at_once), dry_run=dry_run, earliest=earliest)
         if not step.snapshots:
             break
         total, earliest = total + step, step.snapshots[-1] + 1
+        # each step lists all snapshots, so the number of steps must not grow with their number
+        limit = max(given.limit, min(2 * limit, _MOST_AT_ONCE)) if step.files < _FEW_FILES else given.limit
     longer = changelog_retention(options, now)
     while (step := expire_changelogs(store, longer, dry_run=dry_run)).changelogs:
         total += step

@@ -14,10 +14,9 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.iceberg.listed import forget_expired
 from paimon_core.operations.history.snapshot_deletion import (
     DeletionPlan,
-    Paths,
     adjacent_tags,
     changelog_files,
-    data_lists,
+    data_lists_of_several,
     delete_files,
     deleted_files,
     indexes,
@@ -161,14 +160,13 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, 
     are the changes, so these files are kept, together with the manifests that list them.
     """
     written = keeps_changes and store.traits.changelog_producer == "none"
-    others: Paths = {}
+    others, deltas = ({}, None) if written else data_lists_of_several(store, expiring)
     for snapshot in expiring:
         others |= indexes(store, snapshot)
-        if not written:
-            others |= data_lists(store, snapshot)
         if not keeps_changes:
             others |= changelog_files(store, snapshot)
-    return DeletionPlan(deleted_files(store, [*expiring[1:], after], spare_appended=written), others)
+    following = [*expiring[1:], after]
+    return DeletionPlan(deleted_files(store, following, spare_appended=written, deltas=deltas), others)
 
 
 def _of_new_tags(store: FileStore, plan: DeletionPlan, added: list[Tag]) -> set[str]:

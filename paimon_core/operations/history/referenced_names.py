@@ -22,6 +22,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
+from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.operations.jobs.runner import Runner
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
@@ -346,7 +347,18 @@ def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[
 
 
 def _names(store: FileStore, name: str, data: bytes) -> ManifestNames:
-    return names_in(store.manifests.decode(name, data, with_stats=False))[1]
+    batches = store.manifests.decode_columns(name, data, ("file_name", "extra_files"))
+    parts = [_added_names(batch) if isinstance(batch, EntryColumns) else names_in(batch)[1] for batch in batches]
+    if not parts:
+        return names_in([])[1]
+    return ManifestNames(np.concatenate([p.hashes for p in parts]), np.concatenate([p.signs for p in parts]))
+
+
+def _added_names(columns: EntryColumns) -> ManifestNames:
+    """Return the names of files that columns of entries add."""
+    extra = (name for names in columns.values("extra_files") if names for name in names)
+    hashes = name_hashes([*columns.values("file_name"), *extra])
+    return ManifestNames(hashes, np.ones(len(hashes), np.int8))
 
 
 def _state_lists(snapshot: Snapshot) -> tuple[str, str]:

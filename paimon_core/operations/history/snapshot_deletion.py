@@ -49,6 +49,8 @@ class PlannedFile:
 
 Paths = dict[str, PlannedFile]
 """The files to delete by name."""
+ManifestLists = Mapping[str, Sequence[ManifestFileMeta]]
+"""Manifests by the name of the manifest list that lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +102,25 @@ class DeletionPlan:
         return [path for file in files for path in file.paths], sum(file.size for file in files if file.paths)
 
 
-def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
+def deleted_files(
+    store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool, deltas: ManifestLists | None = None
+) -> dict[str, DeletedFile]:
     """Return the data files that consecutive snapshots delete, by name.
 
-    Manifests that an interrupted expiry has already deleted are ignored. ``spare_appended``: True to leave out the
-    files that writers flushed, because these files are the changelog.
+    Manifests that an interrupted expiry has already deleted are ignored.
+
+    Args:
+        store: the table.
+        snapshots: consecutive snapshots.
+        spare_appended: True to leave out the files that writers flushed, because these files are the changelog.
+        deltas: delta manifest lists that were read before; `None`: no list.
     """
     deleted: dict[str, DeletedFile] = {}
 
     def entries(snapshot: Snapshot) -> list[ManifestEntry]:
-        return _entries(store, snapshot.delta_manifest_list, strict=False)
+        name = snapshot.delta_manifest_list
+        metas = deltas.get(name) if deltas is not None else None
+        return _entries(store, _metas(store, name, strict=False) if metas is None else metas, strict=False)
 
     for snapshot, entries_of_snapshot in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
         for entry in entries_of_snapshot:
@@ -136,7 +147,7 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
     name = snapshot.changelog_manifest_list
     if name is None:
         return {}
-    entries = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
+    entries = [e for e in _entries(store, _metas(store, name, strict=strict), strict=strict) if e.kind == ADD]
     files: Paths = {
         e.file.file_name: PlannedFile(store.deletable_paths(e.bucket_ref, e.file), e.file.file_size) for e in entries
     }
@@ -156,6 +167,23 @@ def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) ->
     """Return the base and delta manifest lists of a snapshot and their manifests. ``strict``: see `metadata_files`."""
     base = _listed(store, snapshot.base_manifest_list, snapshot.base_manifest_list_size, strict=strict)
     return base | _listed(store, snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, strict=strict)
+
+
+def data_lists_of_several(store: FileStore, snapshots: Sequence[Snapshot]) -> tuple[Paths, ManifestLists]:
+    """Return the `data_lists` of snapshots, read in parallel, and the manifests of their delta manifest lists."""
+
+    def of_one(snapshot: Snapshot) -> tuple[Paths, list[ManifestFileMeta]]:
+        base = _listed(store, snapshot.base_manifest_list, snapshot.base_manifest_list_size, strict=False)
+        delta = _metas(store, snapshot.delta_manifest_list, strict=False)
+        size = snapshot.delta_manifest_list_size
+        return base | _paths_of_list(store, snapshot.delta_manifest_list, size, delta), delta
+
+    paths: Paths = {}
+    deltas: dict[str, list[ManifestFileMeta]] = {}
+    for snapshot, (of_snapshot, delta) in zip(snapshots, parallel_map(of_one, snapshots), strict=True):
+        paths |= of_snapshot
+        deltas[snapshot.delta_manifest_list] = delta
+    return paths, deltas
 
 
 def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
@@ -270,7 +298,8 @@ def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
     for timeline, strict in ((snapshots, True), (expired, True), (changelogs, False)):
         for snapshot in timeline:
             names |= metadata_files(store, snapshot, strict=strict).keys()
-            changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if deleted else []
+            delta = _metas(store, snapshot.delta_manifest_list, strict=strict) if deleted else []
+            changed = _entries(store, delta, strict=strict)
             names |= _names(e for e in changed if e.kind == ADD) & plan.data.keys()
             if timeline is not expired and snapshot.changelog_manifest_list in plan.others:
                 names |= changelog_files(store, snapshot, strict=strict and snapshot is not snapshots[0]).keys()
@@ -291,9 +320,9 @@ def _names(entries: Iterable[ManifestEntry]) -> set[str]:
     return {name for e in entries for name in (e.file.file_name, *e.file.extra_files)}
 
 
-def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry]:
+def _entries(store: FileStore, metas: Iterable[ManifestFileMeta], *, strict: bool) -> list[ManifestEntry]:
     entries: list[ManifestEntry] = []
-    for meta in _metas(store, name, strict=strict):
+    for meta in metas:
         with _ignore_missing(missing=not strict):
             entries += store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
     return entries
@@ -301,7 +330,11 @@ def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry
 
 def _listed(store: FileStore, name: str, size: int | None, *, strict: bool) -> Paths:
     """Return a manifest list and its manifests. ``size``: the bytes of the list; `None`: unknown."""
-    sizes = {name: size or 0, **{meta.file_name: meta.file_size for meta in _metas(store, name, strict=strict)}}
+    return _paths_of_list(store, name, size, _metas(store, name, strict=strict))
+
+
+def _paths_of_list(store: FileStore, name: str, size: int | None, metas: Iterable[ManifestFileMeta]) -> Paths:
+    sizes = {name: size or 0, **{meta.file_name: meta.file_size for meta in metas}}
     return {file: PlannedFile([store.manifests.path(file)], bytes_) for file, bytes_ in sizes.items()}
 
 
