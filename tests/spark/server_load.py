@@ -1,6 +1,6 @@
 """Many clients of one server: ``python -m tests.spark.server_load --minutes 10 --clients 16``.
 
-Every client merges into the same keyed table, appends to the same log, reads both, and connects anew from time to time.
+Every client merges into the same keyed table, appends to the same log, reads both, and reconnects from time to time.
 Clients of Spark Connect run in a process of their own, clients of JDBC in the JVM of the server. At the end, the tables
 contain what was acknowledged. The report compares threads, sockets and memory of the server after a warm-up and at the
 end.
@@ -30,7 +30,7 @@ from paimon_core import Table
 from tests.spark.conftest import SETTINGS, free_port
 
 RECONNECT = 25
-"""The statements of a session before its client connects anew."""
+"""The statements of a session before its client reconnects."""
 TABLES = (
     "CREATE DATABASE served.load",
     "CREATE TABLE served.load.counts (client INT, n BIGINT) TBLPROPERTIES "
