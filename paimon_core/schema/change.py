@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.option import Options
+from paimon_core.schema.directives import refuse_directive
 from paimon_core.schema.mutability import NEVER, check_change
 from paimon_core.schema.paths import (
     FIRST,
@@ -276,6 +277,8 @@ class _SchemaEdit:
             case UpdateNullability():
                 return self._nullable(change.nullable, path, column)
             case UpdateComment():
+                if column is not None:
+                    refuse_directive(column, change.comment)
                 return each(lambda column: replace(column, description=change.comment))
             case UpdateDefault():
                 return self._default(change.default, path)
@@ -293,6 +296,7 @@ class _SchemaEdit:
             check_free(fields, name, shown)
             if top_level:
                 check_names([name])
+                refuse_directive(name, change.comment)
             (added,), highest = assign_ids(
                 [DataField(-1, name, kind, change.comment, change.default)], self.highest_field_id + 1
             )

@@ -19,6 +19,7 @@ from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWE
 from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.schema.directives import with_directives
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import columns_in
@@ -53,7 +54,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     """Return the first version (id 0) of a schema, created at ``now_millis`` (epoch ms).
 
     Columns get ids, and the options ``primary-key`` and ``partition`` become keys. Primary key columns become NOT NULL.
-    Bytes columns that ``blob-field`` names become BLOB. Raises InvalidInputError for a schema that breaks a rule.
+    Bytes columns that ``blob-field`` names, or whose comment is ``__BLOB_FIELD``, become BLOB. Raises InvalidInputError
+    for a schema that breaks a rule, UnsupportedError for another directive in a comment.
     """
     options = dict(schema.options)
     check_table_options(options, "the options of the new table")
@@ -62,7 +64,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     partition_keys = _keys(schema.partition_keys, options, "partition")
     if _flag(options, "auto-create"):
         raise InvalidInputError("option 'auto-create' must not be true for a new table")
-    fields = schema.data_fields
+    fields = with_directives(schema.data_fields, options)
     if not fields:
         raise InvalidInputError("a table needs at least one column")
     blobs = Options(options).value(BLOB_FIELD)
