@@ -155,3 +155,24 @@ def test_driver_writes_rows_of_a_list(spark, warehouse, monkeypatch):
     for other in (spark.createDataFrame([("x" * 100_000,)], "name string"), frame.repartition(2), frame.union(frame)):
         with pytest.raises(Exception, match="tasks write"):
             save(other, path)
+
+
+@pytest.mark.parametrize("keys", [{"partition": "p"}, pytest.param(KEYED, marks=pytest.mark.more)])
+def test_replace_where_replaces_matching_rows(spark, warehouse, keys):
+    path = f"{warehouse}/db.db/t"
+    save(rows(spark, 0, 6), path, **keys)
+    save(rows(spark, 10, 16).where("p = 1"), path, "overwrite", replaceWhere="p = 1")
+    assert ids(path) == [0, 2, 4, 11, 13, 15]
+    save(rows(spark, 2, 5).where("p = 0"), path, "overwrite", replaceWhere="id BETWEEN 2 AND 12")
+    assert ids(path) == [0, 2, 4, 13, 15]
+    for condition, frame, wrong in (
+        ("p = 1", rows(spark, 0, 2), "leave them out"),
+        ("id > 5", rows(spark, 0, 1), "does not match"),
+        ("upper(p) = 'A'", rows(spark, 0, 1), "functions cannot be evaluated"),
+        ("nope = 1", rows(spark, 0, 1), "nope"),
+    ):
+        assert wrong in message(lambda c=condition, f=frame: save(f, path, "overwrite", replaceWhere=c))
+    assert "is for mode('overwrite')" in message(lambda: save(rows(spark, 0, 1), path, replaceWhere="p = 1"))
+    both = {"replaceWhere": "p = 1", "partitionOverwriteMode": "dynamic"}
+    assert "mutually exclusive" in message(lambda: save(rows(spark, 0, 1), path, "overwrite", **both))
+    assert ids(path) == [0, 2, 4, 13, 15]
