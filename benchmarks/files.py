@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from benchmarks import maintenance, metadata
 from benchmarks.engine import Arena
-from benchmarks.made_up import COLUMNS, PARTITIONS, table_of_manifests, table_of_snapshots
+from benchmarks.made_up import COLUMNS, PARTITIONS, Maker, table_of_manifests, table_of_snapshots
 from benchmarks.measure import Row, timed
 from benchmarks.workers import once
 from paimon_core import Table
@@ -29,6 +29,7 @@ def benchmarks(arena: Arena, partitions: int = 100_000, snapshots: int = 10_000)
     yield maintenance.system_table(arena, table, "files", arena.files, f"$files of {arena.files:,} files")
     yield maintenance.system_table(arena, table, "partitions", PARTITIONS, f"$partitions of {arena.files:,} files")
     yield commit(arena, table, arena.files)
+    yield orphans(arena, table, arena.files)
     wide = table_of_manifests(arena, "wide", partitions, partitions)
     for question in ("", "dt = 7"):
         yield metadata.plan(arena, wide, _name("plan", partitions, question, "partitions"), partitions, question)
@@ -36,6 +37,16 @@ def benchmarks(arena: Arena, partitions: int = 100_000, snapshots: int = 10_000)
     yield commit(arena, wide, partitions, "partitions")
     history = table_of_snapshots(arena, "history", PARTITIONS * 10, snapshots, 2)
     yield maintenance.expiry(arena, history, snapshots, PARTITIONS * 10)
+
+
+def orphans(arena: Arena, table: Table, count: int) -> Row:
+    """Look for orphans in a table whose files exist, without content; one file in a hundred is an orphan."""
+    maker = Maker(table, table.scan(filter="dt = 0").plan().splits[0].files[0])
+    for partition in range(PARTITIONS):
+        maker.touch(partition, range(count // PARTITIONS))
+    row = maintenance.orphans(arena, table, count)
+    row.values["goal"] = "ten times the time of a tenth of the files"
+    return row
 
 
 def _name(action: str, count: int, question: str, kind: str = "files") -> str:

@@ -68,8 +68,9 @@ def valid(column: Column) -> Mask:
 
 def numbers(column: Column, missing: object) -> npt.NDArray[Any]:
     """Return the values as numpy, with ``missing`` for null."""
-    filled: npt.NDArray[Any] = column.fill_null(pa.scalar(missing, column.type)).to_numpy(zero_copy_only=False)
-    return filled
+    filled = column.fill_null(pa.scalar(missing, column.type)) if column.null_count else column
+    values: npt.NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+    return values
 
 
 def offsets(counts: Positions) -> npt.NDArray[np.int32]:
