@@ -1,12 +1,14 @@
 """Masks of merged files: Spark's own scan and a filter return the rows that the merge returns."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from paimon_core.format import parquet_writer
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql.reads import driver_rows, mask_choice, masks
+from paimon_spark.sql.reads import driver_rows, mask_choice, masks, native_rows
 from paimon_spark.sql.reads.mask_choice import MergeCost
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
 from tests.spark.sql.test_masks import location, plan
@@ -187,6 +189,25 @@ def test_masks_count_rows_of_merged_files(sql, merges):
         assert sql("SELECT count(*) FROM t") == [(100,)]
     finally:
         sql.spark.conf.unset(MASK_MEMORY)
+
+
+@pytest.mark.more
+@pytest.mark.versions
+def test_files_without_live_rows_are_not_read(sql, monkeypatch):
+    monkeypatch.setattr(native_rows, "base_run", lambda store, plan: None)
+    table = keyed(sql)
+    write(table, [("+I", n, 0, "old") for n in range(100)])
+    (old,) = Path(table.path).rglob("data-*.parquet")
+    write(table, [("+I", n, 1, "new") for n in range(100)])
+    write(table, [("+I", n, 2, "newest") for n in range(50)])
+    assert len(both(sql, "SELECT * FROM t WHERE v <> 'old'")) == 100
+    old.rename(table.path + "/moved")
+    assert sql("SELECT max(s), min(s), count(v) FROM t") == [(2, 1, 100)]
+    assert sql("UPDATE t SET v = 'x' WHERE s = 1 AND id < 99") == [(49,)]
+    Path(table.path + "/moved").rename(old)
+    assert len(both(sql, "SELECT * FROM t WHERE v = 'x'")) == 49
+    sql("DELETE FROM t WHERE id >= 0")
+    assert sql("SELECT id, v FROM t") == sql("SELECT max(v) FROM t WHERE s IS NULL HAVING count(v) > 0") == []
 
 
 @pytest.mark.more

@@ -55,8 +55,12 @@ public class NativeRows {
     Map described = masked == null ? null : (Map) Trees.parsed(masked);
     String position = described == null ? null : (String) described.get("position");
     StructType stored = described == null ? columns : columns.add(position, LongType$.MODULE$, true);
-    MatchingFiles index =
-        new MatchingFiles(session, options, stored, (Map) Trees.parsed(files), described, handler);
+    PositionMask mask = described == null ? null : PositionMask.of(handler);
+    Map sizes = (Map) Trees.parsed(files);
+    if (mask != null) {
+      sizes = PositionMask.liveFiles(sizes, (Map) described.get("indexes"), mask.liveRows);
+    }
+    MatchingFiles index = new MatchingFiles(session, options, stored, sizes, described, handler);
     HadoopFsRelation relation =
         new HadoopFsRelation(
             index,
@@ -73,7 +77,8 @@ public class NativeRows {
     }
     LogicalPlan plan = rows.queryExecution().analyzed();
     Attribute file = attribute(plan, (String) described.get("file"));
-    return Dataset$.MODULE$.ofRows(classic, new Filter(PositionMask.of(handler, attribute(plan, position), file), plan));
+    Expression live = mask.condition(attribute(plan, position), file);
+    return Dataset$.MODULE$.ofRows(classic, new Filter(live, plan));
   }
 
   /**

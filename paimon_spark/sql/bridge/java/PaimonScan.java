@@ -60,6 +60,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private String keys;
   private Batch batch;
   private Statistics statistics;
+  /** The number of live rows of each mask, after `mask`; null: the scan has no masks. */
+  private long[] liveRows;
 
   /** @param filters the filters of the query, for Spark's own scan, which evaluates them again */
   PaimonScan(Object handler, Expression[] filters) {
@@ -90,7 +92,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private Scan source(Tagged found) {
     switch (found.kind) {
       case "native":
-        return NativeFiles.of(session, (Map) Trees.parsed((String) found.value), filters);
+        return NativeFiles.of(session, withLiveFiles((Map) Trees.parsed((String) found.value)), filters);
       case "rows":
         return new RowsScan((byte[]) found.value, schema);
       case "tasks":
@@ -100,6 +102,15 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
       default:
         throw new IllegalStateException("no source of the kind " + found.kind);
     }
+  }
+
+  /** The description of a native scan, without the files whose masks have no live row. */
+  private Map withLiveFiles(Map described) {
+    if (liveRows != null) {
+      Map indexes = (Map) ((Map) described.get("masked")).get("indexes");
+      described.put("files", PositionMask.liveFiles((Map) described.get("files"), indexes, liveRows));
+    }
+    return described;
   }
 
   public StructType readSchema() {
@@ -129,8 +140,10 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   }
 
   /** The condition on the rows of a scan that `masked` returned; the arguments are its two additional columns. */
-  Expression mask(Attribute position, Attribute file) {
-    return PositionMask.of(handler, position, file);
+  synchronized Expression mask(Attribute position, Attribute file) {
+    PositionMask mask = PositionMask.of(handler);
+    liveRows = mask.liveRows;
+    return mask.condition(position, file);
   }
 
   private Object[] replacements() {

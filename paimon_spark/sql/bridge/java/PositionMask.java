@@ -35,9 +35,9 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The condition that is true for the rows of a scan that no deletion vector deletes and no merge supersedes.
+ * The masks of a scan: the rows that no deletion vector deletes and no merge supersedes.
  *
- * The condition is an expression of Spark's own classes, which executors have: `file < 0 OR
+ * The condition on rows is an expression of Spark's own classes, which executors have: `file < 0 OR
  * getbit(masks[file][position >> 6], position & 63) = 1`. Each such file has a mask with one bit for each row. The masks
  * are a literal of the plan. A position outside of the mask of its file is an error.
  */
@@ -49,17 +49,32 @@ public class PositionMask {
   private static final LinkedHashMap CACHE = new LinkedHashMap(16, 0.75f, true);
   private static long cachedBytes = 0;
 
-  private PositionMask() {}
+  private final Object[] arrays;
+  /** The number of live rows of each mask. */
+  final long[] liveRows;
+
+  private PositionMask(Object[] arrays, List rows) {
+    this.arrays = arrays;
+    liveRows = new long[arrays.length];
+    for (int i = 0; i < arrays.length; i++) {
+      liveRows[i] = liveRows((UnsafeArrayData) arrays[i], ((Number) rows.get(i)).longValue());
+    }
+  }
+
+  /** The masks of a handler, from the cache or from Python. */
+  static PositionMask of(Object handler) {
+    Map described = (Map) Trees.parsed((String) Bridge.call(handler, "masks", new Object[0]));
+    return new PositionMask(arrays(handler, described), (List) described.get("rows"));
+  }
 
   /**
    * Return the condition on two columns of a scan.
    *
-   * @param handler the handler of the masks
    * @param position the position of the row in its file
    * @param file the index of the file's mask; negative: all rows of the file are returned
    */
-  static Expression of(Object handler, Attribute position, Attribute file) {
-    Expression masks = new Literal(masks(handler), MASKS);
+  Expression condition(Attribute position, Attribute file) {
+    Expression masks = new Literal(value(), MASKS);
     Expression checked = new AssertNotNull(position, CollectionConverters.asScala(new ArrayList()).toSeq());
     Expression mask = new GetArrayItem(masks, file, true);
     Expression word = new GetArrayItem(mask, new ShiftRight(checked, number(6)), true);
@@ -69,6 +84,25 @@ public class PositionMask {
     return new Or(new LessThan(file, number(0)), lives);
   }
 
+  /**
+   * Return the files of a scan without the files that have no live row.
+   *
+   * @param sizes bytes by path
+   * @param indexes the index of a file's mask by path
+   * @param liveRows the number of live rows of each mask
+   */
+  static Map liveFiles(Map sizes, Map indexes, long[] liveRows) {
+    LinkedHashMap live = new LinkedHashMap(sizes);
+    for (Iterator paths = sizes.keySet().iterator(); paths.hasNext(); ) {
+      Object path = paths.next();
+      Number index = (Number) indexes.get(path);
+      if (index != null && liveRows[index.intValue()] == 0) {
+        live.remove(path);
+      }
+    }
+    return live;
+  }
+
   /** Return true if the cache has all masks with these keys, a JSON array. */
   public static boolean holds(String keys) {
     synchronized (CACHE) {
@@ -76,37 +110,34 @@ public class PositionMask {
     }
   }
 
-  /** Return the number of live rows of each mask, as a JSON array. The bits beyond the last row are 1. */
+  /** Return the number of live rows of each mask of a handler, as a JSON array. */
   public static String liveRows(Object handler) {
-    Map described = described(handler);
-    Object[] arrays = arrays(handler, described);
-    List rows = (List) described.get("rows");
-    ArrayList counts = new ArrayList();
-    for (int i = 0; i < arrays.length; i++) {
-      UnsafeArrayData mask = (UnsafeArrayData) arrays[i];
-      long count = 0;
-      for (int word = 0; word < mask.numElements(); word++) {
-        count += Long.bitCount(mask.getLong(word));
-      }
-      counts.add(Long.valueOf(count - (64L * mask.numElements() - ((Number) rows.get(i)).longValue())));
+    long[] counts = of(handler).liveRows;
+    ArrayList numbers = new ArrayList();
+    for (int i = 0; i < counts.length; i++) {
+      numbers.add(Long.valueOf(counts[i]));
     }
-    return Trees.json(counts);
+    return Trees.json(numbers);
+  }
+
+  /** Return the number of live rows of a mask; the bits beyond the last row are 1. */
+  private static long liveRows(UnsafeArrayData mask, long rows) {
+    long count = rows - 64L * mask.numElements();
+    for (int word = 0; word < mask.numElements(); word++) {
+      count += Long.bitCount(mask.getLong(word));
+    }
+    return count;
   }
 
   private static Literal number(int value) {
     return new Literal(Integer.valueOf(value), IntegerType$.MODULE$);
   }
 
-  /** The masks as a value of Spark, from the cache or from Python. */
-  private static Object masks(Object handler) {
-    InternalRow row = new GenericInternalRow(new Object[] {new GenericArrayData(arrays(handler, described(handler)))});
+  /** The masks as a value of Spark. */
+  private Object value() {
+    InternalRow row = new GenericInternalRow(new Object[] {new GenericArrayData(arrays)});
     StructType type = new StructType().add("masks", MASKS, false);
     return ((UnsafeRow) UnsafeProjection$.MODULE$.create(type).apply(row)).copy().getArray(0);
-  }
-
-  /** The keys and the rows of the masks, and the most bytes to cache. */
-  private static Map described(Object handler) {
-    return (Map) Trees.parsed((String) Bridge.call(handler, "masks", new Object[0]));
   }
 
   /** The masks, from the cache or from Python. */
