@@ -3,19 +3,19 @@
 The runs are read from the newest to the oldest. A row is the newest one of its key if no run before had the key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.fileio.parallel import ahead
-from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.normalized_keys import comparable
-from paimon_core.read.sections import ReadFile, run_batches
+from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import INTEGER_ROOTS
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.selection import Mask
 
@@ -27,7 +27,7 @@ _FEW_KEYS = 1 << 16
 """As many possible keys are always dense enough."""
 
 
-def key_span(store: FileStore, files: Sequence[DataFileMeta]) -> range | None:
+def key_span(store: FileStore, files: Sequence[DataFileMeta], rows: int) -> range | None:
     """Return the range of the keys of files; `None`: keys are not single integers, or the range is too large.
 
     Dates and times count as integers.
@@ -35,6 +35,7 @@ def key_span(store: FileStore, files: Sequence[DataFileMeta]) -> range | None:
     Args:
         store: a table with a primary key.
         files: files of one bucket, at least one.
+        rows: the number of rows that are compared, of these and other files.
     """
     schema = store.schema.key_arrow
     if len(schema) != 1 or not _is_integer(schema.field(0).type):
@@ -44,38 +45,46 @@ def key_span(store: FileStore, files: Sequence[DataFileMeta]) -> range | None:
     if column.null_count:
         return None
     least, largest = (bound.as_py() for bound in pc.min_max(column).values())
-    most = min(_MOST_KEYS, max(_FEW_KEYS, _KEYS_PER_ROW * sum(f.row_count for f in files)))
+    most = min(_MOST_KEYS, max(_FEW_KEYS, _KEYS_PER_ROW * rows))
     return range(least, largest + 1) if largest - least < most else None
 
 
-def find_newest(runs: Sequence[SortedRun], read: ReadFile, span: range, live: Mask) -> bool:
-    """Set ``live[p]`` to True for each row at position ``p`` that is the newest of its key and does not delete the key.
+def find_newest(
+    oldest: Iterator[pa.RecordBatch], newer: Sequence[Iterator[pa.RecordBatch]], span: range, live: Mask
+) -> bool:
+    """Set ``live[p]`` for each row at position ``p``: True if the row is the newest of its key and deletes no key.
 
-    Returns False if a run is not sorted or has a key outside of the range: a merge then raises the error, if any.
-    Memory: a byte for each key of the range, and two batches.
+    The batches have the key, ``_VALUE_KIND`` and the position of each row, in this order.
+    Returns False if a run is not sorted or a newer run has a key outside of the range. Then a merge raises the error,
+    if it is one. Memory: a byte for each key of the range, and two batches.
 
     Args:
-        runs: the runs, from the oldest to the newest; each holds a key once.
-        read: reads the key, ``_VALUE_KIND`` and the position of each row, in this order.
-        span: the range of `key_span`.
-        live: a bool for each row of all files, at first False.
+        oldest: the rows of the oldest run; the run may leave out rows whose key is outside of the range.
+        newer: the rows of the other runs, from the oldest to the newest; each run holds a key once.
+        span: the range of the keys of the newer runs, from `key_span`.
+        live: a bool for each row of all files.
     """
     seen = np.zeros(len(span), np.bool_)
-    for run in reversed(runs):
-        last = -1
-        for batch in ahead(run_batches(run, read, 1)):
+    for run in (*reversed(newer), oldest):
+        last = None
+        for batch in ahead(run):
             if not batch.num_rows:
                 continue
-            key = batch.column(0)
-            if key.null_count:
+            column = batch.column(0)
+            if column.null_count:
                 return False
-            keys = comparable(key, batch.schema.names[0]).to_numpy().astype(np.int64, copy=False) - span.start
-            # the sorted keys are in the range if the first and the last one are
-            if keys[0] <= last or keys[-1] >= len(seen) or (keys[1:] <= keys[:-1]).any():
+            keys = comparable(column, batch.schema.names[0]).to_numpy().astype(np.int64, copy=False)
+            if (last is not None and keys[0] <= last) or (keys[1:] <= keys[:-1]).any():
                 return False
-            last = int(keys[-1])
-            newest = ~seen[keys]
-            seen[keys] = True
+            last = keys[-1]
+            low, high = np.searchsorted(keys, span.start), np.searchsorted(keys, span.stop - 1, "right")
+            if run is not oldest and high - low < len(keys):
+                return False
+            inside = keys[low:high] - span.start
+            newest = np.ones(len(keys), np.bool_)
+            newest[low:high] = ~seen[inside]
+            if run is not oldest:
+                seen[inside] = True
             kinds = batch.column(1).to_numpy()
             if kinds.any():
                 newest &= ~is_retract(kinds)
@@ -86,6 +95,19 @@ def find_newest(runs: Sequence[SortedRun], read: ReadFile, span: range, live: Ma
             else:
                 live[positions] = newest
     return True
+
+
+def within(store: FileStore, span: range) -> Predicate | None:
+    """Return the condition that the key is in a range; `None`: only for keys of integer types.
+
+    Args:
+        store: a table whose key is a single column.
+        span: the range, from `key_span`.
+    """
+    (field,) = store.schema.key_fields
+    if getattr(field.type, "root", None) not in INTEGER_ROOTS:
+        return None
+    return And((Leaf(">=", field.name, (span.start,)), Leaf("<=", field.name, (span.stop - 1,))))
 
 
 def _is_integer(kind: pa.DataType) -> bool:

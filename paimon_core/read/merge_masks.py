@@ -5,7 +5,7 @@ positions of the rows determines the positions that another reader, which reads 
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,8 +20,8 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import restrict
-from paimon_core.read.dense_keys import find_newest, key_span
-from paimon_core.read.sections import ReadFile, by_age, file_reader
+from paimon_core.read.dense_keys import find_newest, key_span, within
+from paimon_core.read.sections import ReadFile, by_age, file_reader, run_batches
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -125,7 +125,7 @@ def merge_masks(store: FileStore, section: DataSplit, condition: Predicate | Non
             read = file_reader(store, section.bucket_ref, (*fields, position), on_keys, vectors)
             return _counted_from(read, position.name, first)
 
-        if not _find_newest(store, section, reading, condition, live):
+        if not _find_newest(store, section, reading, condition, live, first):
             live[:] = False
             for rows in TableRead(store, (), condition).merged(section.files, reading):
                 for chunk in rows.column(position.name).chunks:
@@ -134,21 +134,41 @@ def merge_masks(store: FileStore, section: DataSplit, condition: Predicate | Non
 
 
 def _find_newest(
-    store: FileStore, section: DataSplit, reading: FileReaders, condition: Predicate | None, live: Mask
+    store: FileStore,
+    section: DataSplit,
+    readers: FileReaders,
+    condition: Predicate | None,
+    live: Mask,
+    first: Mapping[str, int],
 ) -> bool:
     """Set ``live`` to True for the rows that the merge returns, without a sort; False: the merge needs one.
 
-    The newest row of a key must win, the runs must not overlap in time, and the keys must be dense integers.
+    The newest row of a key must win, the runs must not overlap in time, and the keys must be dense integers. Rows of
+    the oldest run are not read if their keys are outside of the range of the newer runs, unless rows may be deleted.
     """
     runs, *others = sections(section.files, store.schema.key_arrow)
     mixed = store.traits.reads_high_level and len({file.level for file in section.files if file.level}) > 1
     by_runs = len(runs) > 1 and not others and not mixed and store.traits.merge_engine().newest_wins
     aged = by_age(runs) if by_runs else None
-    span = None if aged is None else key_span(store, section.files)
-    if aged is None or span is None:
+    if aged is None:
         return False
-    key = store.schema.field(store.schema.key_arrow.names[0])
-    return find_newest(aged, reading((key, VALUE_KIND), condition), span, live)
+    oldest, *newer = aged
+    span = key_span(store, [file for run in newer for file in run.files], section.row_count)
+    if span is None:
+        return False
+    vectors = {vector.data_file for vector in section.vectors}
+    deletes = any(file.may_delete or file.file_name in vectors for file in oldest.files)
+    only = None if deletes or condition is not None else within(store, span)
+    if only is not None:
+        for file in oldest.files:
+            live[first[file.file_name] :][: file.row_count] = True
+    columns = (*store.schema.key_fields, VALUE_KIND)
+    return find_newest(
+        run_batches(oldest, readers(columns, condition if only is None else only), 1),
+        [run_batches(run, readers(columns, condition), 1) for run in newer],
+        span,
+        live,
+    )
 
 
 def _counted_from(read: ReadFile, name: str, first: dict[str, int]) -> ReadFile:

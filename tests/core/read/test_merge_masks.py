@@ -188,9 +188,33 @@ def test_keys_outside_of_the_range_are_sorted(tmp_path, marked, monkeypatch):
     for _ in range(2):
         table.write(columns_of(table, [(k, "a", 0, "x") for k in range(5)]))
     for span in (range(1, 5), range(4)):
-        monkeypatch.setattr(masks, "key_span", lambda store, files, span=span: span)
+        monkeypatch.setattr(masks, "key_span", lambda store, files, rows, span=span: span)
         assert check(table) == 2
     assert marked == [False, False]
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_oldest_run_is_read_in_range_of_newer_keys(tmp_path, monkeypatch, marked, deletes):
+    monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", 5)
+    table = new_table(tmp_path, {}, keys=["k"])
+    rows = columns_of(table, [(k, "a", 0, "x") for k in range(100)])
+    with table.writer("u") as writer:
+        writer.write(rows, row_kinds=["-D" if deletes and k == 90 else "+I" for k in range(100)])
+        table.committer("u").commit(writer.prepare_commit())
+    for keys in (range(42, 45), range(44, 48)):
+        table.write(columns_of(table, [(k, "a", 1, "y") for k in keys]))
+    counts = []
+    find = masks.find_newest
+    count = lambda batches: (counts.append(batch.num_rows) or batch for batch in batches)  # noqa: E731
+    monkeypatch.setattr(masks, "find_newest", lambda oldest, *others: find(count(oldest), *others))
+    assert check(table) == 3
+    assert sum(counts) == (100 if deletes else 10)
+    condition = bound_filter("k >= 43 AND k <= 60", table.store.schema.fields)
+    (split,) = table.scan().plan().splits
+    (section,) = masks.merged_sections(table.store, split)
+    live = masks.merge_masks(table.store, section, condition)[section.files[0].file_name]
+    assert live[48:60].all()
+    assert not live[43:48].any()
 
 
 def test_filter_on_keys_masks_other_rows(rng, tmp_path, monkeypatch):
