@@ -55,7 +55,7 @@ def merge_engines(arena: Arena) -> Iterator[Row]:
         contestants = {"ours": _reading(table)}
         if i:
             contestants["deduplicate"] = _reading(tables["deduplicate"])
-            row.goals = {"deduplicate": 1.5}
+            row.goals = {"deduplicate": 1.3}
         if (java := arena.workers.get("java")) and name != "first-row":  # it would not merge levels it has not made
             contestants["java"] = lambda j=java, i=i: j.read(f"default.engine_{i}")
         yield race(row, contestants, arena.rounds)

@@ -19,7 +19,7 @@ from paimon_core.merge.aggregate.input import (
     valid,
 )
 from paimon_core.merge.normalized_keys import Column
-from paimon_core.merge.segments import first, last, rounds, sizes_of
+from paimon_core.merge.segments import first, last, rounds
 from paimon_core.types.selection import Mask, Positions
 
 
@@ -77,10 +77,10 @@ def last_value(_: FieldOptions) -> Aggregate:
 
 
 def _last_row(_: Mask, inputs: AggregateInput) -> Positions:
-    index = sizes_of(inputs.starts, len(inputs.retract)) + inputs.starts - 1
-    if inputs.late.any():
+    index = inputs.sizes + inputs.starts - 1
+    if inputs.is_late:
         index = last(~inputs.late | inputs.retract, inputs.starts)  # a late row changes nothing, a late retract clears
-    return np.where((index >= 0) & inputs.retract[index], -1, index) if inputs.retract.any() else index
+    return np.where((index >= 0) & inputs.retract[index], -1, index) if inputs.retracts else index
 
 
 def last_non_null_value(_: FieldOptions) -> Aggregate:
@@ -91,7 +91,7 @@ def last_non_null_value(_: FieldOptions) -> Aggregate:
 def _last_present(present: Mask, inputs: AggregateInput) -> Positions:
     order = inputs.final_order()
     if order is None:
-        if not inputs.retract.any():
+        if not inputs.retracts:
             return _last_row(present, inputs) if present.all() else last(present, inputs.starts)
         index = last(present, inputs.starts)
         return np.where((index >= 0) & ~inputs.retract[index], index, -1)
@@ -124,7 +124,7 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
     def rows(present: Mask, inputs: AggregateInput) -> Positions:
         refuse_retract(field, name, inputs)
         counts = present if skip_null else np.ones(len(present), bool)
-        if inputs.late.any():
+        if inputs.is_late:
             return _follow(counts, inputs, skip_null=skip_null)[0]
         if not inputs.opened.any():
             return first(counts, inputs.starts)
@@ -145,7 +145,7 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
 
 def _behind_opened(inputs: AggregateInput) -> Positions:
     """Return the first row of each group; for an opened group the second row, -1 if it has only one."""
-    second = np.where(sizes_of(inputs.starts, len(inputs.retract)) > 1, inputs.starts + 1, -1)
+    second = np.where(inputs.sizes > 1, inputs.starts + 1, -1)
     return np.where(inputs.opened, second, inputs.starts)
 
 

@@ -27,7 +27,6 @@ from paimon_core.types.sorted_values import run_starts
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 _I64 = npt.NDArray[np.int64]
-_LARGE_GROUP = 64  # rows from which a group gets a separate numpy call
 _EXACT = Context(prec=80)
 
 
@@ -43,8 +42,8 @@ def sum_(field: FieldOptions) -> Aggregate:
         absent = ~any_of(present, inputs.starts)
         if pa.types.is_floating(column.type):
             values = numbers(column, -0.0)  # adding -0.0 changes nothing, not even 0.0
-            values = np.where(inputs.retract & present, -values, values) if inputs.retract.any() else values
-            return pa.array(_in_order(np.add, values, inputs.starts), column.type, mask=absent)
+            values = np.where(inputs.retract & present, -values, values) if inputs.retracts else values
+            return pa.array(inputs.in_order(np.add, values), column.type, mask=absent)
         if pa.types.is_decimal(column.type):
             return _decimal_sums(column, inputs, absent, field)
         values = numbers(column, 0).astype(np.int64, copy=False)
@@ -59,9 +58,9 @@ def sum_(field: FieldOptions) -> Aggregate:
 def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
     """Return the sums of signed 64-bit values; `None` if a sum does not fit."""
     largest = max(-int(values.min()), int(values.max()))
-    if largest * int(sizes_of(inputs.starts, len(values)).max()) < 2**63:
-        signed = np.where(inputs.retract, -values, values) if inputs.retract.any() else values
-        small: _I64 = np.add.reduceat(signed, inputs.starts)
+    if largest * int(inputs.sizes.max()) < 2**63:
+        signed = np.where(inputs.retract, -values, values) if inputs.retracts else values
+        small: _I64 = inputs.in_any_order(np.add, signed)
         return small
     top, low = _limb_sums([values >> 32, values & 0xFFFF_FFFF], inputs)
     return top << 32 | low if _fits(top, pa.int32()) else None
@@ -112,19 +111,6 @@ def _overflow(field: FieldOptions, function: str) -> NoReturn:
     )
 
 
-def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.NDArray[Any]:
-    """Combine the values of each group strictly from left to right."""
-    total = values[starts]
-    sizes = sizes_of(starts, len(values))
-    large = np.flatnonzero(sizes > _LARGE_GROUP)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
-        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _LARGE_GROUP) if len(large) else None):
-            total[group] = combine(total[group], values[row])
-        for i in large.tolist():
-            total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
-    return total
-
-
 # ---- product
 
 
@@ -141,10 +127,10 @@ def product(field: FieldOptions) -> Aggregate:
             return per_group(partial(_decimal_product, field, column.type))(column, inputs)
         floating = pa.types.is_floating(column.type)
         values, present = numbers(column, 1), valid(column)
-        if not inputs.retract.any():
+        if not inputs.retracts:
             absent = ~any_of(present, inputs.starts)
             if floating:
-                total = _in_order(np.multiply, values, inputs.starts)
+                total = inputs.in_order(np.multiply, values)
             else:
                 total = _products(values.astype(np.int64), inputs.starts, column.type, field)
             return pa.array(total.astype(values.dtype, copy=False), column.type, mask=absent)
@@ -250,7 +236,7 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
         values = sortable(column)
         bounds = np.iinfo(values.dtype)
         worst = values.dtype.type(bounds.min if better is np.maximum else bounds.max)
-        best = better.reduceat(values if present.all() else np.where(present, values, worst), inputs.starts)
+        best = inputs.in_any_order(better, values if present.all() else np.where(present, values, worst))
         if pa.types.is_floating(kind):
             best = flip(best).view(numpy_type(kind))
         return pa.array(best, mask=~any_of(present, inputs.starts)).view(kind)

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from paimon_core.merge.aggregate import input as module
+from paimon_core.merge.aggregate.input import AggregateInput
+
+
+def _inputs(sizes):
+    count = int(sum(sizes))
+    none = np.zeros(count, bool)
+    return AggregateInput(np.cumsum(sizes) - sizes, none, none, np.zeros(len(sizes), bool))
+
+
+@pytest.mark.parametrize("many_rows", [0, 1 << 20])
+@pytest.mark.parametrize("sizes", [[1], [3, 1, 2], [64, 65, 1, 200], [2] * 50])
+@pytest.mark.parametrize("combine", [np.maximum, np.minimum, np.add])
+def test_groups_are_combined_as_by_reduceat(monkeypatch, combine, sizes, many_rows):
+    monkeypatch.setattr(module, "_MANY_ROWS", many_rows)
+    inputs = _inputs(np.array(sizes))
+    for seed in range(2):  # two columns share the rounds
+        values = np.random.default_rng(seed).integers(-(1 << 40), 1 << 40, sum(sizes))
+        expected = combine.reduceat(values, inputs.starts).tolist()
+        assert inputs.in_any_order(combine, values).tolist() == expected
+        assert inputs.in_order(combine, values).tolist() == expected
+
+
+def test_floats_are_added_from_left_to_right():
+    sizes = np.array([5, 100, 1])
+    values = np.random.default_rng(1).random(106) * 10.0 ** np.random.default_rng(2).integers(-9, 9, 106)
+    expected = [sum(part.tolist()[1:], part.tolist()[0]) for part in np.split(values, np.cumsum(sizes)[:-1])]
+    assert _inputs(sizes).in_order(np.add, values).tolist() == expected
