@@ -157,7 +157,8 @@ def test_driver_writes_rows_of_a_list(spark, warehouse, monkeypatch):
             save(other, path)
 
 
-@pytest.mark.parametrize("keys", [{"partition": "p"}, pytest.param(KEYED, marks=pytest.mark.more)])
+@pytest.mark.more
+@pytest.mark.parametrize("keys", [{"partition": "p"}, KEYED])
 def test_replace_where_replaces_matching_rows(spark, warehouse, keys):
     path = f"{warehouse}/db.db/t"
     save(rows(spark, 0, 6), path, **keys)
@@ -165,6 +166,12 @@ def test_replace_where_replaces_matching_rows(spark, warehouse, keys):
     assert ids(path) == [0, 2, 4, 11, 13, 15]
     save(rows(spark, 2, 5).where("p = 0"), path, "overwrite", replaceWhere="id BETWEEN 2 AND 12")
     assert ids(path) == [0, 2, 4, 13, 15]
+
+
+@pytest.mark.more
+def test_wrong_replace_where_is_refused(spark, warehouse):
+    path = f"{warehouse}/db.db/t"
+    save(rows(spark, 0, 2), path, partition="p")
     for condition, frame, wrong in (
         ("p = 1", rows(spark, 0, 2), "leave them out"),
         ("id > 5", rows(spark, 0, 1), "does not match"),
@@ -175,4 +182,4 @@ def test_replace_where_replaces_matching_rows(spark, warehouse, keys):
     assert "is for mode('overwrite')" in message(lambda: save(rows(spark, 0, 1), path, replaceWhere="p = 1"))
     both = {"replaceWhere": "p = 1", "partitionOverwriteMode": "dynamic"}
     assert "mutually exclusive" in message(lambda: save(rows(spark, 0, 1), path, "overwrite", **both))
-    assert ids(path) == [0, 2, 4, 13, 15]
+    assert ids(path) == [0, 1]
