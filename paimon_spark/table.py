@@ -55,6 +55,7 @@ from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame
+from paimon_spark.sql.writes.native_writes import native_results
 from paimon_spark.sql.writes.target_access import DriverAccess
 from paimon_spark.times import in_session_zone
 from paimon_spark.worker_python import check_worker_python
@@ -260,7 +261,7 @@ class PaimonTable(MaintainedTable):
         rows of the table are unchanged.
         """
         table = self._newest_table("overwritten")
-        return overwrite_frame(data, table, {**self._target(table).options, **self._merging}, partition)
+        return overwrite_frame(data, table, {**self._target(table).options, **self._merging}, partition, native_results)
 
     def alter(self, changes: Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]) -> "PaimonTable":
         """Apply schema changes, all or none; return this object, whose later reads have the new schema.

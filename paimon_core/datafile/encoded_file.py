@@ -182,8 +182,12 @@ class EncoderPlan:
             leaf += _leaf_count(field.type)
         return plans
 
-    def message(self, files: Sequence[EncodedFile]) -> CommitMessage:
-        """Return the commit message of one task. ``files``: its files, in the order of its rows.
+    def message(self, files: Sequence[EncodedFile], seconds: float) -> CommitMessage:
+        """Return the commit message of one task.
+
+        Args:
+            files: the files of the task, in the order of its rows.
+            seconds: the duration of the task.
 
         The sequence numbers begin at 0, as in all tasks that write to a table without buckets.
         """
@@ -192,7 +196,9 @@ class EncoderPlan:
         for file in files:
             described.append(self._metadata(file, rows))
             rows += file.rows
-        return CommitMessage(*self.bucket, _NO_BUCKETS, new_files=tuple(described), rows_received=rows)
+        return CommitMessage(
+            *self.bucket, _NO_BUCKETS, new_files=tuple(described), rows_received=rows, write_seconds=seconds
+        )
 
     def _metadata(self, file: EncodedFile, first_sequence: int) -> DataFileMeta:
         spec = self.spec

@@ -108,7 +108,8 @@ class CommitMetrics(Metrics):
         attempts: number of attempts; 1: no attempt was repeated.
         lost_attempts: attempts whose snapshot id another commit took first.
         rows_received: rows that the writers of buckets received, before rows of one key were merged in memory.
-        write_seconds: time in which writers received rows and wrote files; seconds of parallel writers add up.
+        write_seconds: time in which writers received rows and wrote files; seconds of parallel writers add up. If
+            Spark's encoder writes the files, the time in which Spark computes the rows counts too.
         rows_added: rows in the added files.
         delete_rows_added: rows of kind "-U" and "-D" in the added files.
         rows_deleted: rows in the deleted files.

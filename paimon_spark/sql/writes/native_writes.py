@@ -22,7 +22,7 @@ from paimon_core import Table
 from paimon_core.engine import EncodedColumn, EncodedFile, EncoderPlan, TaskWrite, check_writable, column_positions
 from paimon_core.errors import PaimonError, UnsupportedError
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
-from paimon_core.types.datatype import ArrayType, DataType, MapType, RowType
+from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 from paimon_spark.distribute import JobNames, delete_job_files
 from paimon_spark.event_time import EventTime
 from paimon_spark.internals import java_rows, renamed, select_texts
@@ -38,6 +38,8 @@ _LOCAL = re.compile(r"local(\[.*\])?")
 """The masters whose tasks run in the driver, which has the connector's Java classes."""
 _CODECS = {"zstd": "ZSTD", "snappy": "SNAPPY", "none": "UNCOMPRESSED"}
 """The codecs of Spark's encoder, by pyarrow's names."""
+_INTEGERS = (spark.ByteType(), spark.ShortType(), spark.IntegerType(), spark.LongType())
+"""The integer types, from the narrowest to the widest."""
 _PAGE_BYTES, _DICTIONARY_BYTES = 64 << 10, 512 << 10  # as in the files of the engine's encoder
 _GROUP_BYTES, _GROUP_ROWS = 16 << 20, 1 << 20  # encoded: about 32 MiB of Arrow memory
 
@@ -91,31 +93,38 @@ def _encoder_plan(table: Table, request: WriteRequest) -> EncoderPlan | None:
 def _rows_of_table(frame: DataFrame, table: Table) -> DataFrame | None:
     """Return the rows with the columns of the table, in its order; `None`: a column has another type.
 
-    Missing columns are NULL.
+    Missing columns are NULL. Narrower integers become integers of the table's type.
     """
     positions = column_positions(frame.columns, table.schema)
     fields, columns = table.schema.fields, frame.schema.fields
     if EventTime.of(frame.schema) is not None:
         return None
+    names = [f"c{n}" for n in range(len(columns))]
+    texts: list[str | None] = []
     for field, position in zip(fields, positions, strict=True):
-        if position is None:
-            if not field.type.nullable:
-                return None
-        elif not _is_stored_as(columns[position].dataType, field.type, field.name):
+        text = None if position is None else _stored_text(names[position], columns[position].dataType, field)
+        if text is None and (position is not None or not field.type.nullable):
             return None
-    if positions == tuple(range(len(columns))):
+        texts.append(text)
+    if texts == names:
         return frame
-    numbered = renamed(frame, [f"c{n}" for n in range(len(columns))])
+    numbered = renamed(frame, names)
     if None not in positions:
-        return select_texts(numbered, [f"c{position}" for position in positions])
+        return select_texts(numbered, [text for text in texts if text is not None])
     return numbered.select(
         *(
-            F.lit(None).cast(spark_type(field.type, field.name)).alias(f"m{n}")
-            if position is None
-            else F.col(f"c{position}")
-            for n, (field, position) in enumerate(zip(fields, positions, strict=True))
+            F.lit(None).cast(spark_type(field.type, field.name)).alias(f"m{n}") if text is None else F.expr(text)
+            for n, (field, text) in enumerate(zip(fields, texts, strict=True))
         )
     )
+
+
+def _stored_text(name: str, t: spark.DataType, field: DataField) -> str | None:
+    """Return the SQL text of a column of Spark type `t` as values of a table's column; `None`: the types differ."""
+    stored = spark_type(field.type, field.name)
+    if t in _INTEGERS and stored in _INTEGERS and _INTEGERS.index(t) < _INTEGERS.index(stored):
+        return f"CAST({name} AS {stored.simpleString()})"
+    return name if _is_stored_as(t, field.type, field.name) else None
 
 
 def _is_stored_as(t: spark.DataType, stored: DataType, path: str) -> bool:
@@ -152,9 +161,9 @@ def _run(jvm: Jvm, rows: DataFrame, plan: EncoderPlan, names: JobNames) -> list[
     if refused is not None:
         _log.info("Python workers write %s: %s", plan.store.root, refused)
         return None
-    tasks = ([_encoded_file(file) for file in result["files"]] for result in results)
+    tasks = (([_encoded_file(file) for file in result["files"]], result["seconds"]) for result in results)
     try:
-        return [TaskWrites(TaskWrite((plan.message(files),))) for files in tasks if files]
+        return [TaskWrites(TaskWrite((plan.message(files, seconds),))) for files, seconds in tasks if files]
     except UnicodeDecodeError as error:  # a text that is not UTF-8, which Spark makes from bytes
         _log.info("Python workers write %s: %s", plan.store.root, error)
         return None

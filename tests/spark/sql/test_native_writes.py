@@ -15,11 +15,12 @@ import pytest
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from paimon_core import metrics
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
-from paimon_spark import frame_write
+from paimon_spark import PaimonTable, frame_write
 from paimon_spark.sql.session_options import NATIVE_WRITES
 from paimon_spark.sql.writes import format_writes, native_writes, table_writes
 from tests.spark.conftest import MODE, ROOT
@@ -173,7 +174,9 @@ def test_statistics_in_each_mode_are_those_of_the_engine(spark, tmp_path, python
 
 def test_columns_are_matched_checked_and_completed(spark, tmp_path, python_workers):
     columns = (("Id", "BIGINT NOT NULL"), ("c", "CHAR(3)"), ("v", "VARCHAR(3)"), ("b", "VARBINARY(2)"), ("no", "INT"))
-    frame = rows(spark, 0, 11, "unhex('0102') AS b", "'ä€😀' AS V", "id", "'x' AS c")
+    columns += (("i", "INT"), ("j", "BIGINT"))
+    narrow = ("CAST(id AS TINYINT) AS id", "CAST(-id AS SMALLINT) AS i", "IF(id = 3, NULL, INT(-id)) AS j")
+    frame = rows(spark, 0, 11, "unhex('0102') AS b", "'ä€😀' AS V", "'x' AS c", *narrow)
     same_files(spark, tmp_path, python_workers, frame, *columns)
 
 
@@ -261,6 +264,20 @@ def test_rows_of_the_table_itself(spark, tmp_path):
     save(rows(spark, 0, 0), path, "overwrite")
     assert Table.open(str(path)).to_arrow().num_rows == 0
     assert encoders(path) == {SPARK}
+
+
+def test_overwrite_of_python_measures_time_of_tasks(spark, tmp_path):
+    path = tmp_path / "t"
+    create(path, ("id", "BIGINT"), ("i", "INT"))
+    table = PaimonTable.forPath(spark, str(path))
+    with metrics.collect(all_threads=True) as measured:
+        table.overwrite(rows(spark, 0, 9, "id", "CAST(id AS TINYINT) AS i"))
+        table.overwrite(table.toDF().where("id < 3"))
+    commits = measured.commits
+    assert encoders(path) == {SPARK}
+    assert sorted(Table.open(str(path)).to_arrow().to_pylist(), key=str) == [{"id": n, "i": n} for n in range(3)]
+    assert [commit.rows_received for commit in commits] == [9, 3]
+    assert all(0 < commit.write_seconds < 600 for commit in commits)
 
 
 def test_observe_counts_every_row_once(spark, tmp_path):

@@ -130,9 +130,9 @@ class NativeFile {
 /**
  * A task that writes its rows to files of a table, and returns their descriptions as JSON.
  *
- * The result has "files", or "refused" with a reason if the table cannot hold a row or a file cannot be written. A task
- * that refuses or fails deletes its files. Only the results of the attempts that Spark accepts reach the driver, so
- * each row is committed once.
+ * The result has "files" and the "seconds" of the task, or "refused" with a reason if the table cannot hold a row or a
+ * file cannot be written. A task that refuses or fails deletes its files. Only the results of the attempts that Spark
+ * accepts reach the driver, so each row is committed once.
  */
 class NativeWriteTask extends AbstractFunction2 implements Serializable {
   /** The most rows, and the most bytes of rows, between two checks of the size of a file. */
@@ -167,12 +167,14 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   }
 
   public Object apply(Object context, Object rows) {
+    long start = System.nanoTime();
     try {
       prepare();
       String refused = write((TaskContext) context, (Iterator) rows);
       LinkedHashMap result = new LinkedHashMap();
       if (refused == null) {
         result.put("files", described);
+        result.put("seconds", Double.valueOf((System.nanoTime() - start) / 1e9));
       } else {
         discard();
         result.put("refused", refused);
