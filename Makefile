@@ -33,7 +33,7 @@ $(SPARK_VENV)/.test: pyproject.toml .ci/venv
 
 # What users need at its oldest, on the oldest Python; the tools of the tests are the newest that go with it.
 $(FLOORS_VENV)/.test: pyproject.toml .ci/venv .ci/python
-	@python=$$(.ci/python 3.10) && PYTHON=$$python RESOLUTION=lowest-direct .ci/venv $(FLOORS_VENV) '.[s3,connect,sketches,notebook,otel,frames]'
+	@python=$$(.ci/python 3.10) && PYTHON=$$python RESOLUTION=lowest-direct .ci/venv $(FLOORS_VENV) '.[s3,connect,sketches,notebook,otel,frames,sql]'
 	@.ci/venv $(FLOORS_VENV) '.[test]'
 	@touch $@
 

@@ -107,6 +107,11 @@ GROUPS: tuple[CommandGroup, ...] = (
         ),
     ),
     CommandGroup(
+        "SQL",
+        'sql --warehouse /tmp/warehouse -e "SHOW TABLES IN shop"',
+        (Registered("sql", "querying", "Run SQL: a prompt, statements or files."),),
+    ),
+    CommandGroup(
         "Serve",
         "serve --warehouse /tmp/warehouse --connect --thrift",
         (Registered("serve", "serving", "Serve a warehouse to SQL clients: Spark Connect and JDBC."),),

@@ -1,6 +1,5 @@
 """A server for SQL clients."""
 
-import json
 import logging
 import os
 import signal
@@ -12,11 +11,11 @@ from typing import Any
 
 import click
 
-from paimon_command.invocation import Invocation, command, pairs
+from paimon_command.invocation import Invocation, command
 from paimon_command.output import Answer
 from paimon_command.spark import connector
-from paimon_core.engine import is_secret
-from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_command.sql_session import SESSION_OPTIONS, check_session_options, start_session, storage_of
+from paimon_core.errors import InvalidInputError
 from paimon_core.types.human_text import count
 
 _CONNECT, _THRIFT = "127.0.0.1:15002", "127.0.0.1:10000"
@@ -37,19 +36,7 @@ def _addressed(name: str, default: str, what: str) -> click.Option:
     "serve",
     _addressed("connect", _CONNECT, "Spark Connect"),
     _addressed("thrift", _THRIFT, "JDBC and ODBC, with Spark's Thrift server"),
-    click.Option(["--name"], default="paimon", show_default=True, help="The name of the catalog of --warehouse."),
-    click.Option(
-        ["--catalog"], multiple=True, callback=pairs, metavar="NAME=DIRECTORY", help="A further catalog. Repeatable."
-    ),
-    click.Option(["--master"], help="The Spark master, such as 'local[4]', 'spark://host:7077' or 'yarn'."),
-    click.Option(
-        ["--conf"], multiple=True, callback=pairs, metavar="KEY=VALUE", help="A setting of Spark. Repeatable."
-    ),
-    click.Option(
-        ["--storage-file"],
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A JSON file with options of the storage, such as s3.access-key.",
-    ),
+    *SESSION_OPTIONS,
     click.Option(
         ["--token-file"],
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -71,12 +58,7 @@ def serve(call: Invocation) -> Answer | None:
     Without --connect and --thrift, it serves Spark Connect. Without --thrift, the catalog of --warehouse is the default
     catalog of clients.
     """
-    _check_secrets("--conf", call["conf"])
-    _check_secrets("--option", call["option"])
-    if call["name"] in call["catalog"]:
-        raise click.UsageError(f"two catalogs are called {call['name']!r}: choose other names with --name or --catalog")
-    catalogs = {call["name"]: call.catalog().warehouse, **call["catalog"]}
-    storage = {**_storage(call["storage_file"]), **call["option"]}
+    catalogs, storage = check_session_options(call), storage_of(call)
     connect = call["connect"] if call["connect"] or call["thrift"] else _CONNECT
     token = call["token_file"].read_text().strip() if call["token_file"] else None
     server_module = connector("paimon_spark.server")
@@ -89,7 +71,9 @@ def serve(call: Invocation) -> Answer | None:
         call["insecure"],
     )
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # clients receive the errors that it would log
-    spark = _session(call, catalogs, storage, has_default=call["thrift"] is None)
+    # The Thrift server cannot open sessions with our default catalog: it looks up the catalog with a class loader of
+    # Hive, which does not know the connector's classes.
+    spark = start_session(call, catalogs, storage, default=call["thrift"] is None)
     try:
         server = server_module.serve(
             spark, connect=connect, thrift=call["thrift"], token=token, insecure=call["insecure"]
@@ -103,57 +87,6 @@ def serve(call: Invocation) -> Answer | None:
     finally:
         connector("paimon_spark.spark_servers").end(spark)
     return Answer({"cancelled": cancelled}, f"Stopped; {count(cancelled, 'statement')} cancelled.")
-
-
-def _session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str], *, has_default: bool) -> Any:
-    """Start the session of the server, and install its catalogs.
-
-    Args:
-        call: the call of the command.
-        catalogs: the warehouses of the catalogs, by name.
-        storage: options of the storage.
-        has_default: make the first catalog the default. The Thrift server cannot open sessions then,
-            because it looks up the catalog with a class loader of Hive, which does not know the connector's classes.
-    """
-    start, install = connector("paimon_spark.session_start"), connector("paimon_spark.sql.catalog")
-    config = {"spark.app.name": "paimon-spark serve", "spark.api.mode": "classic", **call["conf"]}
-    if call["master"]:
-        config["spark.master"] = call["master"]
-    try:
-        spark = start.session(config=config)
-    except PaimonError:
-        raise
-    except Exception as error:  # of py4j, of Java and of Spark
-        reason = str(error).strip().partition("\n")[0]
-        raise InvalidInputError(f"Spark does not start: {reason}") from error
-    for number, (name, warehouse) in enumerate(catalogs.items()):
-        install.catalog(spark, name, warehouse=warehouse, default=has_default and number == 0, storage_options=storage)
-    return spark
-
-
-def _storage(file: Path | None) -> dict[str, str]:
-    """Return the options of ``--storage-file``. Raises UsageError unless it is a JSON object of texts."""
-    if file is None:
-        return {}
-    try:
-        options = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:  # the error would show part of a secret
-        options = None
-    if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
-        raise click.UsageError(
-            f'--storage-file {file} is not a JSON object of texts, such as {{"s3.access-key": "..."}}'
-        )
-    return options
-
-
-def _check_secrets(option: str, values: Mapping[str, str]) -> None:
-    """Raise UsageError for a secret on the command line, which everyone who lists processes would see."""
-    for key in values:
-        if is_secret(key):
-            raise click.UsageError(
-                f"{option} {key} would show a secret in the list of processes: set it in conf/spark-defaults.conf "
-                "(SPARK_CONF_DIR), in --storage-file, or in --token-file"
-            )
 
 
 def _signals() -> threading.Event:

@@ -35,6 +35,20 @@ def connect_client(url, **variables):
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
 
 
+def terminal(url, token):
+    """Run ``paimon-spark sql --remote``; return its exit code and what it printed."""
+    command = [sys.executable, "-m", "paimon_command", "sql", "--remote", url, "--json"]
+    done = subprocess.run(
+        [*command, "-e", "SELECT count(*) AS n FROM served.shop.orders"],
+        env={**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
 def beeline(address, *statements):
     """Run statements through JDBC; return the lines of their results."""
     command = ["java", "-cp", f"{JARS}/*", "org.apache.hive.beeline.BeeLine", "-u", f"jdbc:hive2://{address}"]
@@ -180,6 +194,8 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
         lines, errors = beeline(thrift, *statements)
         assert lines == ["spark_catalog", "1", "1,A,7", "3,new,NULL", "9,q,5", "1,a", "2,b"], errors
         assert "TABLE_OR_VIEW_NOT_FOUND" in beeline(thrift, "SELECT * FROM served.shop.nothing")[1]
+        assert terminal(f"sc://{connect}", "sesame-42") == (0, '[\n{"n": 3}\n]\n')
+        assert terminal(f"sc://{connect}", "wrong") == (1, "")
         assert server.running() == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", server.connect.port)) != 0, "the server still listens"

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from paimon_command.main import command
 
 ROOT = Path(__file__).parents[2]
-SERVERS = {"serve"}
-"""Commands that run until Ctrl-C: see tests/spark/test_server.py."""
+SERVERS = {"serve", "sql"}
+"""Commands that start Spark: see tests/spark/test_server.py and tests/command/test_sql.py."""
 
 
 def run(*arguments, **environment):

@@ -23,7 +23,7 @@ _ARGUMENTS_IN_ARRAY = -1
 _SECONDS_OF_A_STATEMENT = 10.0
 """Spark may retry a failed call through another method. Errors of one class within this time count as one failure."""
 
-_kept = threading.local()
+_results = threading.local()
 """What the last call of each thread returned or raised: see `Handler`."""
 
 
@@ -46,15 +46,15 @@ class Handler:
         try:
             values = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
             with statement():
-                _kept.last = self._run(method, list(values))
-            return _kept.last
+                _results.last = self._run(method, list(values))
+            return _results.last
         except CapturedException as error:
             if error._origin is None:
                 raise
-            _kept.last = error._origin
+            _results.last = error._origin
             raise Py4JJavaError(str(error), error._origin) from None
         except Py4JJavaError as error:
-            _kept.last = error.java_exception
+            _results.last = error.java_exception
             raise
         except Exception:
             raise

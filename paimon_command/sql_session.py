@@ -1,0 +1,91 @@
+"""The options of a Spark session with catalogs, and its start, for ``serve`` and ``sql``."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from paimon_command.invocation import Invocation, pairs
+from paimon_command.spark import connector
+from paimon_core.engine import is_secret
+from paimon_core.errors import InvalidInputError, PaimonError
+
+SESSION_OPTIONS: tuple[click.Parameter, ...] = (
+    click.Option(["--name"], default="paimon", show_default=True, help="The name of the catalog of --warehouse."),
+    click.Option(
+        ["--catalog"], multiple=True, callback=pairs, metavar="NAME=DIRECTORY", help="A further catalog. Repeatable."
+    ),
+    click.Option(["--master"], help="The Spark master, such as 'local[4]', 'spark://host:7077' or 'yarn'."),
+    click.Option(
+        ["--conf"], multiple=True, callback=pairs, metavar="KEY=VALUE", help="A setting of Spark. Repeatable."
+    ),
+    click.Option(
+        ["--storage-file"],
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A JSON file with options of the storage, such as s3.access-key.",
+    ),
+)
+"""The options of a subcommand that starts a session."""
+
+
+def check_session_options(call: Invocation) -> dict[str, str]:
+    """Return the warehouses of the catalogs, by name: first ``--warehouse``, then each ``--catalog``.
+
+    Raises UsageError for a secret on the command line, which everyone who lists processes would see, for two catalogs
+    of one name, and without a warehouse.
+    """
+    for option in ("conf", "option"):
+        for key in call[option]:
+            if is_secret(key):
+                raise click.UsageError(
+                    f"--{option} {key} would show a secret in the list of processes: set it in "
+                    "conf/spark-defaults.conf (SPARK_CONF_DIR), in --storage-file, or in --token-file"
+                )
+    if call["name"] in call["catalog"]:
+        raise click.UsageError(f"two catalogs are called {call['name']!r}: choose other names with --name or --catalog")
+    return {call["name"]: call.catalog().warehouse, **call["catalog"]}
+
+
+def storage_of(call: Invocation) -> dict[str, str]:
+    """Return the options of the storage. Raises UsageError unless ``--storage-file`` is a JSON object of texts."""
+    file: Path | None = call["storage_file"]
+    if file is None:
+        return dict(call["option"])
+    try:
+        options = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:  # the error would show part of a secret
+        options = None
+    if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
+        raise click.UsageError(
+            f'--storage-file {file} is not a JSON object of texts, such as {{"s3.access-key": "..."}}'
+        )
+    return {**options, **call["option"]}
+
+
+def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str], *, default: bool) -> Any:
+    """Start a session, and install its catalogs.
+
+    Args:
+        call: the call of the command, with `SESSION_OPTIONS`.
+        catalogs: the warehouses of the catalogs, by name.
+        storage: options of the storage.
+        default: make the first catalog the default.
+
+    Raises InvalidInputError with the reason if Spark does not start.
+    """
+    start, install = connector("paimon_spark.session_start"), connector("paimon_spark.sql.catalog")
+    config = {"spark.app.name": f"paimon-spark {call.name}", "spark.api.mode": "classic", **call["conf"]}
+    if call["master"]:
+        config["spark.master"] = call["master"]
+    try:
+        spark = start.session(config=config)
+    except PaimonError:
+        raise
+    except Exception as error:  # of py4j, of Java and of Spark
+        reason = str(error).strip().partition("\n")[0]
+        raise InvalidInputError(f"Spark does not start: {reason}") from error
+    for number, (name, warehouse) in enumerate(catalogs.items()):
+        install.catalog(spark, name, warehouse=warehouse, default=default and number == 0, storage_options=storage)
+    return spark
