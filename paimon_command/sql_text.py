@@ -28,7 +28,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
     """
     statements: list[str] = []
     start = position = depth = 0
-    words: list[str] = []
+    tokens: list[str] = []
     has_content = False
     while match := _PARTS.match(text, position):
         kind, position = match.lastgroup, match.end()
@@ -37,15 +37,15 @@ def split_statements(text: str) -> tuple[list[str], str]:
         elif kind == "open":  # a quote that does not end
             has_content, position = True, len(text)
         elif kind == "word":
-            words.append(match.group().upper())
-            depth += _nesting(words)
+            tokens.append(match.group().upper())
+            depth += _nesting(tokens)
             has_content = True
         elif kind == "end" and depth <= 0:
             if has_content:
                 statements.append(text[start : match.start()].strip())
-            start, depth, words, has_content = position, 0, [], False
+            start, depth, tokens, has_content = position, 0, [], False
         elif kind == "end":
-            words.append(";")
+            tokens.append(";")
         elif kind in ("raw", "quoted") or (kind == "other" and not match.group().isspace()):
             has_content = True
     return statements, text[start:].strip() if has_content else ""
@@ -61,11 +61,11 @@ def _end_of_comment(text: str, position: int) -> int:
     return len(text)
 
 
-def _nesting(words: list[str]) -> int:
+def _nesting(tokens: list[str]) -> int:
     """Return by how much the last word of a script nests its statements: 1 or -1, or 0 outside of scripts."""
-    if "BEGIN" not in words[:2]:  # the first word may be a label
+    if "BEGIN" not in tokens[:2]:  # the first word may be a label
         return 0
-    word, before = words[-1], words[-2] if len(words) > 1 else ""
+    word, before = tokens[-1], tokens[-2] if len(tokens) > 1 else ""
     if word in ("BEGIN", "CASE") and before != "END":
         return 1
     if word == "END":

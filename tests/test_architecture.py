@@ -114,6 +114,7 @@ LATE_IMPORTS = {
     "paimon_core/lazy.py",
     "paimon_command/command_registry.py",
     "paimon_command/spark.py",
+    "paimon_command/sql_prompt.py",
     "paimon_spark/progress.py",
 }
 """The files that import modules while a function runs."""

@@ -35,6 +35,7 @@ def test_help_groups_all_commands_with_example():
         "Change",
         "Maintain",
         "Check",
+        "SQL",
         "Serve",
         "More",
     ]

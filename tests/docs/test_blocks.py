@@ -8,6 +8,7 @@ from tests.support.markdown import PAGES, ROOT, fences, named
 
 RUN = {
     ("docs/guides/command.md", "console"): "tests/command/test_tour.py",
+    ("docs/guides/sql-command.md", "console"): "tests/command/test_sql.py",
     ("docs/guides/command.md", "python fragment"): "tests/command/test_tour.py",
     ("docs/reference/sql/statements.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/reference/sql/statements.md", "sql refused"): "tests/spark/sql/test_page.py",
