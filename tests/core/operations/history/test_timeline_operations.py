@@ -83,7 +83,7 @@ def test_wrong_tags_are_refused(table):
     for age in (timedelta(days=-1), "-1 d"):
         with pytest.raises(InvalidInputError, match="the retention time of a tag"):
             table.tags.create("w", 1, age)
-    for name in ("", " ", "12", "a/b"):
+    for name in ("", " ", "a/b"):
         with pytest.raises(InvalidInputError, match="cannot name a tag"):
             table.tags.create(name)
     for verb in (table.tags.delete, table.tags.get, table.tags.replace, lambda name: table.tags.rename(name, "x")):
