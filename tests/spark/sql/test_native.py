@@ -10,7 +10,7 @@ from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
-from paimon_spark.sql.reads import driver_rows, native, source, strategy
+from paimon_spark.sql.reads import driver_rows, live_rows, native, source, strategy
 from paimon_spark.sql.session_options import MASK_MEMORY, NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -29,7 +29,8 @@ def way(sql, query):
 @pytest.fixture
 def tasks_merge(monkeypatch):
     """Files that are merged have no masks."""
-    monkeypatch.setattr(strategy, "unsuitable_merge", lambda *_: "tasks merge")
+    for module in (strategy, live_rows):
+        monkeypatch.setattr(module, "unsuitable_merge", lambda *_: "tasks merge")
 
 
 def both(sql, query):
