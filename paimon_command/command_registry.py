@@ -5,6 +5,7 @@ The module of a subcommand is imported when the subcommand is used, so that ``--
 
 from dataclasses import dataclass
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -13,7 +14,7 @@ _PACKAGE = "paimon_command.commands"
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registered subcommand: the function ``name`` of a module of `paimon_command.commands`.
+    """A registered subcommand: the function ``name`` of a module of `paimon_command.commands`, ``import_`` for import.
 
     Args:
         name: the name of the subcommand and of its function.
@@ -27,7 +28,8 @@ class Registered:
 
     def load(self) -> click.Command:
         """Import the module and return the subcommand."""
-        command: click.Command = getattr(import_module(f"{_PACKAGE}.{self.module}"), self.name)
+        function = f"{self.name}_" if iskeyword(self.name) else self.name
+        command: click.Command = getattr(import_module(f"{_PACKAGE}.{self.module}"), function)
         return command
 
 
@@ -84,7 +86,14 @@ GROUPS: tuple[CommandGroup, ...] = (
     CommandGroup(
         "Change",
         "delete shop.orders --where \"dt < '2026-01-01'\" --dry-run",
-        (Registered("delete", "rows", "Delete the rows that match a filter."),),
+        (
+            Registered("create", "changing", "Create a database or a table."),
+            Registered("alter", "changing", "Change the options and the columns of a table."),
+            Registered("rename", "changing", "Rename a table."),
+            Registered("drop", "changing", "Drop a database or a table."),
+            Registered("import", "changing", "Write rows of CSV, JSON, Parquet, Avro or ORC files."),
+            Registered("delete", "rows", "Delete the rows that match a filter."),
+        ),
     ),
     CommandGroup(
         "Maintain",
@@ -123,6 +132,7 @@ GROUPS: tuple[CommandGroup, ...] = (
             Registered("options", "options", "Explain the options of tables."),
             Registered("call", "calling", "Run a procedure of SQL's CALL, or list them."),
             Registered("completion", "completion", "Print the completion script of a shell."),
+            Registered("help", "helping", "Describe all subcommands and their options, also as JSON."),
         ),
     ),
 )

@@ -69,7 +69,12 @@ class Invocation:
 
 
 def command(
-    name: str, *parameters: click.Parameter, table: bool = True, dry_run: bool = False, spark: bool = False
+    name: str,
+    *parameters: click.Parameter,
+    table: bool = True,
+    storage: bool = True,
+    dry_run: bool = False,
+    spark: bool = False,
 ) -> Callable[[Callable[[Invocation], Answer | None]], click.Command]:
     """Return a decorator that turns a function into a subcommand; the docstring is the help.
 
@@ -77,11 +82,12 @@ def command(
         name: the name of the subcommand.
         parameters: its own arguments and options.
         table: True if the first argument is TABLE.
+        storage: True to add the options ``--warehouse`` and ``--option``.
         dry_run: True to add an option ``--dry-run``.
         spark: True to add an option ``--spark``.
     """
     given = [click.Argument(["table"], shell_complete=completions.tables)] if table else []
-    shared = [*_SHARED, *([_DRY_RUN] if dry_run else []), *([_SPARK] if spark else [])]
+    shared = [_JSON, *(_STORAGE if storage else []), *([_DRY_RUN] if dry_run else []), *([_SPARK] if spark else [])]
 
     def made(run: Callable[[Invocation], Answer | None]) -> click.Command:
         def callback(**values: Any) -> None:
@@ -122,8 +128,8 @@ def pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...
     return pairs
 
 
-_SHARED = (
-    click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+_STORAGE = (
     click.Option(
         ["--warehouse", "-w"],
         envvar="PAIMON_WAREHOUSE",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from paimon_core.manifest.entry import ManifestEntry
     from paimon_core.metrics.listeners import LOGGER, OperationMetrics, collect
     from paimon_core.migration.migrate import SourceTable
+    from paimon_core.migration.read_rows import IMPORTED_FORMATS, RowsOfFiles, TextForm, rows_of_files
     from paimon_core.migration.source import SourceFile
     from paimon_core.operations.analyze import (
         ColumnStatistics,
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, merge_changes
     from paimon_core.schema.partition_spec import PartitionText, Spec, partition_spec, partition_values, value_of_text
     from paimon_core.schema.support import check_writable
+    from paimon_core.schema.validate import create as new_schema
     from paimon_core.snapshot.consumers import Consumers
     from paimon_core.snapshot.snapshot import Operation
     from paimon_core.snapshot.started_from import Guard, StartedFrom
@@ -130,6 +132,7 @@ if TYPE_CHECKING:
     from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, split_name
     from paimon_core.store.traits import TableTraits
     from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
+    from paimon_core.types.parse import parse_type
     from paimon_core.write.align import align, column_positions
     from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
     from paimon_core.write.routing.bucket_assigner import BucketAssigner
@@ -295,19 +298,23 @@ __all__ += [
 """Changes of rows: dELETE and UPDATE: partitions to drop, rows to remove, and new values of columns."""
 
 __all__ += [
+    "IMPORTED_FORMATS",
     "LOCAL",
     "ColumnStatistics",
     "CompactionTask",
     "Progress",
+    "RowsOfFiles",
     "Runner",
     "SourceFile",
     "SourceTable",
     "TableStatistics",
+    "TextForm",
     "commit_statistics",
     "outdated_files",
     "plan_table",
     "read_statistics",
     "roll_back",
+    "rows_of_files",
     "target_of",
     "to_text",
 ]
@@ -340,6 +347,8 @@ __all__ += [
     "check_writable",
     "evolve",
     "merge_changes",
+    "new_schema",
+    "parse_type",
     "partition_spec",
     "partition_values",
     "value_of_text",
@@ -415,6 +424,7 @@ _NAMES = {
     "paimon_core.manifest.entry": "ManifestEntry",
     "paimon_core.metrics.listeners": "LOGGER OperationMetrics collect",
     "paimon_core.migration.migrate": "SourceTable",
+    "paimon_core.migration.read_rows": "IMPORTED_FORMATS RowsOfFiles TextForm rows_of_files",
     "paimon_core.migration.source": "SourceFile",
     "paimon_core.operations.analyze": "ColumnStatistics TableStatistics commit_statistics read_statistics to_text",
     "paimon_core.operations.compaction.after_commit": "after_commit",
@@ -462,6 +472,7 @@ _NAMES = {
     "paimon_core.schema.merge": "MERGE_OPTIONS MergeRules merge_changes",
     "paimon_core.schema.partition_spec": "PartitionText Spec partition_spec partition_values value_of_text",
     "paimon_core.schema.support": "check_writable",
+    "paimon_core.schema.validate": "create=new_schema",
     "paimon_core.snapshot.consumers": "Consumers",
     "paimon_core.snapshot.snapshot": "Operation",
     "paimon_core.snapshot.started_from": "Guard StartedFrom",
@@ -472,6 +483,7 @@ _NAMES = {
     "paimon_core.store.location": "READ_OPTIMIZED SEPARATOR split_name",
     "paimon_core.store.traits": "TableTraits",
     "paimon_core.table": "AnyTable open_any read_only resolved_snapshot table_summary viewed",
+    "paimon_core.types.parse": "parse_type",
     "paimon_core.write.align": "align column_positions",
     "paimon_core.write.routing": "BucketMode KeyShard bucket_mode",
     "paimon_core.write.routing.bucket_assigner": "BucketAssigner",

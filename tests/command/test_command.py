@@ -34,6 +34,7 @@ CALLS = {
     "call": [],
     "compact": ["{t}", "--full"],
     "completion": ["zsh"],
+    "help": [],
     "consumers": ["{t}"],
     "delete": ["{t}", "--where", "id = 9"],
     "doctor": ["{t}"],

@@ -2,6 +2,7 @@
 
 import os
 
+import click
 import pyarrow as pa
 import pytest
 from click.shell_completion import ShellComplete
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from paimon_command.command_registry import COMMANDS, GROUPS
 from paimon_command.main import command
 from paimon_core import FileSystemCatalog, Schema
-from tests.support.command import process
+from tests.support.command import answer, process, run
 
 
 def help_at_80(*arguments: str) -> list[str]:
@@ -123,3 +124,35 @@ def test_bash_receives_completions(shop):
     code = "from paimon_command.main import main; main()"
     variables = {**os.environ, **environment, "COMP_CWORD": "2", "PAIMON_WAREHOUSE": shop}
     assert process(code=code, env=variables).stdout == "plain,shop.orders\n"
+
+
+def test_description_agrees_with_commands():
+    described = answer("help")
+    assert [one["name"] for one in described] == list(COMMANDS)
+    for one in described:
+        loaded = COMMANDS[one["name"]].load()
+        assert [part["name"] for part in one["arguments"] + one["options"]] == [
+            *(p.name for p in loaded.params if isinstance(p, click.Argument)),
+            *(p.name for p in loaded.params if isinstance(p, click.Option)),
+        ]
+        assert one["help"] == loaded.help
+        assert "--json" in {flag for option in one["options"] for flag in option["flags"]}
+    assert len(described) == len(COMMANDS) > 25
+
+
+def test_description_of_options_has_types_choices_and_defaults():
+    (serve,) = answer("help", "serve")
+    options = {one["name"]: one for one in serve["options"]}
+    assert (options["grace"]["type"], options["grace"]["default"]) == ("float range", 30.0)
+    assert (options["connect"]["value_optional"], options["name"]["value_optional"]) == (True, False)
+    assert (options["conf"]["repeatable"], options["insecure"]["flag"]) == (True, True)
+    assert options["warehouse"]["variable"] == "PAIMON_WAREHOUSE"
+    (completion,) = answer("help", "completion")
+    (shell,) = completion["arguments"]
+    assert (shell["required"], shell["choices"]) == (True, ["bash", "zsh", "fish"])
+
+
+def test_help_of_names_is_help_of_commands():
+    lines = run("help", "ls", "show").stdout.splitlines()
+    assert [line.split()[2] for line in lines if line.startswith("Usage:")] == ["ls", "show"]
+    assert run("help", "nope").exit_code == 2

@@ -14,8 +14,8 @@ SERVERS = {"serve", "sql"}
 """Commands that start Spark: see tests/spark/test_server.py and tests/command/test_sql.py."""
 
 
-def run(*arguments, **environment):
-    return CliRunner().invoke(command, [str(one) for one in arguments], env=environment)
+def run(*arguments, input=None, **environment):
+    return CliRunner().invoke(command, [str(one) for one in arguments], input=input, env=environment)
 
 
 def answer(*arguments, code=0):
