@@ -186,7 +186,10 @@ class TableMaintenance:
         filter: Filter = None,
         progress: Progress | None = None,
     ) -> IndexRewrite:
-        """Do the same as `rewrite_file_index`, and return the numbers of partitions and files, too."""
+        """Do the same as `rewrite_file_index`, and return the numbers of partitions and files, too.
+
+        Arguments and errors: see `compact`.
+        """
         predicate = bound_filter(filter, self.store.schema.fields)
         result = rewrite_file_index(
             self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress

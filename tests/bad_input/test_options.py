@@ -80,7 +80,7 @@ def test_dynamic_options_do_not_change_table(tmp_path, options, message):
         (SetOption("primary-key", "v"), "primary-key"),
         (SetOption("partition", "v"), "partition"),
         (SetOption("sequence.field", "nosuch"), "nosuch"),
-        (SetOption("no-such-option", "1"), "no-such-option"),
+        (SetOption("bukcet", "1"), "bukcet"),
         (DropColumn("id"), "'id'.*primary key"),
         (DropColumn("nosuch"), "nosuch"),
         (AddColumn("V", "INT"), "V"),
