@@ -69,5 +69,5 @@ def _parameter(parameter: click.Parameter) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a default value for JSON; `None` if there is none."""
+    """Return a default value for JSON; `None`: the option has no default."""
     return value if isinstance(value, str | int | float | bool) else None

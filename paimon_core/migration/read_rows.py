@@ -45,7 +45,7 @@ class RowsOfFiles:
 
     Attributes:
         files: the files, in the order of their rows.
-        schema: the columns, and those that directories ``column=value`` name.
+        schema: the columns of the files and of the directories ``column=value``.
     """
 
     io: FileIO

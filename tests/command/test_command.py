@@ -29,6 +29,7 @@ from tests.support.tables import append_table, files_below, keyed_table, orders
 
 CALLS = {
     "advice": ["{t}"],
+    "alter": ["{t}", "--add", "more INT"],
     "branch": ["{t}", "c"],
     "branches": ["{t}"],
     "call": [],
@@ -36,18 +37,22 @@ CALLS = {
     "completion": ["zsh"],
     "help": [],
     "consumers": ["{t}"],
+    "create": ["made", "-w", "{w}"],
     "delete": ["{t}", "--where", "id = 9"],
     "doctor": ["{t}"],
+    "drop": ["empty", "-w", "{w}", "--yes"],
     "expire": ["{t}", "--retain-max", "1"],
     "explain": ["{t}"],
     "files": ["{t}"],
     "get": ["{t}", "id=9"],
+    "import": ["db.t", "{w}/db.db/t/bucket-0", "-w", "{w}"],
     "ls": ["{w}"],
     "options": [],
     "orphans": ["{t}"],
     "partitions": ["{t}"],
     "read": ["{t}"],
     "repair": ["{t}", "--deep"],
+    "rename": ["db.t", "db.u", "-w", "{w}"],
     "rescale": ["{t}", "2"],
     "rollback": ["{t}", "2"],
     "schema": ["{t}"],
@@ -59,13 +64,18 @@ CALLS = {
 }
 LINES = {"tail": ["{t}", "--from", "1", "--once"]}
 """Commands that print an object on each line."""
+CATALOG_CHANGES = {"alter", "create", "drop", "import", "rename"}
+"""Commands whose dry runs are tested in tests/command/test_changes.py."""
 CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "repair", "rescale", "rollback", "tag")
 
 
 def test_every_command_is_tried():
     assert COMMANDS.keys() == CALLS.keys() | LINES.keys() | SERVERS
     loaded = {name: one.load() for name, one in COMMANDS.items()}
-    assert {name for name, one in loaded.items() if "dry_run" in {p.name for p in one.params}} == set(CHANGES)
+    assert {name for name, one in loaded.items() if "dry_run" in {p.name for p in one.params}} == {
+        *CHANGES,
+        *CATALOG_CHANGES,
+    }
 
 
 @pytest.mark.parametrize("name", CALLS)
