@@ -60,6 +60,8 @@ class DatabaseHandler:
         """Create a database. Raise NamespaceAlreadyExistsException if it exists."""
         if len(namespace) != 1:
             raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
+        if namespace[0] == SYSTEM_DATABASE:  # some versions of Spark ask first whether it exists
+            raise analysis_error(self.jvm, "NamespaceAlreadyExistsException", namespace)
         properties = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
         self._check_location(namespace[0], properties.pop(_LOCATION, None))
         self.create_default()
