@@ -13,14 +13,18 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+import paimon_spark
 from paimon_command import sql_prompt
+from paimon_command.commands import querying
 from paimon_command.sql_prompt import Names, history_file, prompt_session, run_prompt
 from paimon_command.sql_results import SqlRunner, message_of
 from paimon_command.sql_text import split_statements
 from paimon_core.errors import InvalidInputError, MissingDependencyError
 from tests.command import test_tour
+from tests.spark.conftest import spark
 from tests.support.command import ROOT, run
 
+__all__ = ["spark"]  # a fixture
 SCRIPT = "BEGIN DECLARE x INT; IF x = 2 THEN SELECT CASE WHEN 1 THEN 2 END; END IF; BEGIN SELECT 2; END; END"
 
 
@@ -211,14 +215,31 @@ def test_token_needs_tls():
 
 @pytest.mark.more
 @pytest.mark.spark
-def test_commands_of_page_print_its_output(tmp_path, monkeypatch):
+def test_commands_of_page_print_its_output(spark, tmp_path, monkeypatch):
+    """In the session of the run, because each command would start another one."""
+
+    def start(call, catalogs, storage, *, default):
+        session = spark.newSession()
+        for name, warehouse in catalogs.items():
+            paimon_spark.catalog(session, name, warehouse=warehouse)
+            session.conf.set("spark.sql.defaultCatalog", name)
+        return session
+
+    monkeypatch.setattr(querying, "start_session", start)
+    monkeypatch.setattr("paimon_spark.spark_servers.end", lambda session: None)
     monkeypatch.setattr(test_tour, "PAGE", ROOT / "docs" / "guides" / "sql-command.md")
     for line, printed in test_tour.steps():
         program, *arguments = shlex.split(line.replace(test_tour.WAREHOUSE, str(tmp_path)))
         assert program == "paimon-spark"
-        done = subprocess.run([sys.executable, "-m", "paimon_command", *arguments], capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (0, printed), done.stderr
-    failed = [sys.executable, "-m", "paimon_command", "sql", "-w", str(tmp_path / "terminal")]
-    done = subprocess.run(failed, input="SELECT 1;\nSELECT * FROM no.such", capture_output=True, text=True)
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (0, printed), result.exception or result.output
+
+
+@pytest.mark.more
+@pytest.mark.spark
+def test_standard_input_runs_until_statement_that_fails(tmp_path):
+    command = [sys.executable, "-m", "paimon_command", "sql", "-w", str(tmp_path)]
+    text = "SELECT 1;\nSELECT * FROM no.such; SELECT 2"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "1\n1\n")
     assert "Error: [TABLE_OR_VIEW_NOT_FOUND]" in done.stderr

@@ -15,8 +15,8 @@ from tests.support.jdbc import JdbcClient
 from tests.support.sql_cases import Corpus, matches
 
 CLIENT = Path(__file__).with_name("corpus_client.py")
-OVER_CONNECT = ("call", "merge")
-OVER_THRIFT = ("dml_keyed", "time_travel")
+OVER_CONNECT = ("merge",)
+OVER_THRIFT = ("dml_keyed",)
 """The files that run within CI; the tests marked slow run all files."""
 ALL = tuple(corpus.name for corpus in FILES)
 
