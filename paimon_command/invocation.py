@@ -52,6 +52,12 @@ class Invocation:
         """Return the time travel that the options choose, as keyword arguments of a read."""
         return {name: self[name] for name in _WHEN if self[name] is not None}
 
+    def changed(self, subject: str, done: str, facts: Mapping[str, object]) -> Answer:
+        """Return the result of an action, such as ``tag 'x'`` that is ``deleted``, or of its dry run."""
+        if self["dry_run"]:
+            return Answer({"dry_run": True, **facts}, f"{subject} would be {done}")
+        return Answer(facts, f"{subject} is {done}")
+
     @contextmanager
     def runner(self, what: str) -> Iterator[Runner]:
         """Yield the task runner: with ``--spark`` on a session whose name contains ``what``, else in this process."""

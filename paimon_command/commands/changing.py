@@ -1,8 +1,8 @@
 """Create, change, rename and drop databases and tables, and import rows of files."""
 
+import re
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import click
 import pyarrow as pa
@@ -20,6 +20,7 @@ from paimon_core import (
     RenameColumn,
     Schema,
     SetOption,
+    Snapshot,
     UpdateComment,
     UpdateTableComment,
     UpdateType,
@@ -27,6 +28,7 @@ from paimon_core import (
 from paimon_core.engine import (
     IMPORTED_FORMATS,
     FileIO,
+    Operation,
     RowsOfFiles,
     SchemaChange,
     TextForm,
@@ -35,11 +37,13 @@ from paimon_core.engine import (
     new_schema,
     parse_type,
     rows_of_files,
+    scheme_of,
     split_parts,
 )
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from paimon_core.types.human_text import count
 
+_COLUMN = re.compile(r"(`(?:[^`]|``)+`|[^\s`]+)\s+(.+)", re.DOTALL)
 _NAME = click.Argument(["name"], metavar="DATABASE|TABLE", shell_complete=completions.tables)
 _COLUMNS = click.Option(
     ["--column", "-c", "column"],
@@ -91,24 +95,38 @@ def create(call: Invocation) -> Answer:
 
 
 def _create_database(call: Invocation, catalog: FileSystemCatalog, name: str) -> Answer:
-    comment = {} if call["comment"] is None else {"comment": call["comment"]}
+    catalog.location(f"{name}.t")  # refuses a name that no database can have
     exists = name in catalog.list_databases()
     if exists and not call["if_not_exists"]:
         raise AlreadyExistsError(f"database {name!r} exists already in {catalog.warehouse}")
-    if not exists and not call["dry_run"]:
-        catalog.create_database(name, True, {**call["properties"], **comment})
-    return _done(call, f"database {name}", "exists already" if exists else "created", created=not exists)
+    if exists:
+        return Answer({"created": False}, f"database {name} exists already")
+    if not call["dry_run"]:
+        comment = {} if call["comment"] is None else {"comment": call["comment"]}
+        catalog.create_database(name, call["if_not_exists"], {**call["properties"], **comment})
+    return call.changed(f"database {name}", "created", {"created": True})
 
 
 def _create_table(call: Invocation, catalog: FileSystemCatalog, schema: Schema) -> Answer:
     name = call["name"]
-    exists = catalog.table_exists(name)
+    exists = _exists(catalog, name)
     if exists and not call["if_not_exists"]:
         raise AlreadyExistsError(f"table {name!r} exists already in {catalog.warehouse}")
-    new_schema(schema, 0)
-    if not exists and not call["dry_run"]:
+    if exists:
+        return Answer({"created": False}, f"table {name} exists already")
+    if call["dry_run"]:
+        new_schema(schema, 0)
+    else:
         catalog.create_table(name, schema, ignore_if_exists=call["if_not_exists"])
-    return _done(call, f"table {name}", "exists already" if exists else "created", created=not exists)
+    return call.changed(f"table {name}", "created", {"created": True})
+
+
+def _exists(catalog: FileSystemCatalog, name: str) -> bool:
+    """Return True if a table exists. Raises NotFoundError if its database does not exist."""
+    database = split_parts(name)[0]
+    if database not in catalog.list_databases():
+        raise NotFoundError(f"no database {database!r} in {catalog.warehouse}: paimon-spark create {database}")
+    return catalog.table_exists(name)
 
 
 @command(
@@ -148,7 +166,7 @@ def alter(call: Invocation) -> Answer:
         after = apply_changes(before, changes, table.snapshot() is not None)
     else:
         after = table.alter(changes).schema
-    return _done(call, f"table {call['table']}", f"changed: schema {after.id}", schema_id=after.id)
+    return call.changed(f"table {call['table']}", f"changed: schema {after.id}", {"schema_id": after.id})
 
 
 @command(
@@ -168,11 +186,11 @@ def rename(call: Invocation) -> Answer:
             )
     if not call["dry_run"]:
         catalog.rename_table(old, new)
-    elif not catalog.table_exists(old):
+    elif not _exists(catalog, old):
         raise NotFoundError(f"no table {old!r} in {catalog.warehouse}")
-    elif catalog.table_exists(new):
+    elif _exists(catalog, new):
         raise AlreadyExistsError(f"table {new!r} exists already in {catalog.warehouse}")
-    return _done(call, f"table {old}", f"renamed to {new}", to=new)
+    return call.changed(f"table {old}", f"renamed to {new}", {"to": new})
 
 
 @command(
@@ -200,7 +218,7 @@ def drop(call: Invocation) -> Answer:
     if not exists:
         if not call["if_exists"]:
             raise NotFoundError(f"no {kind} {name!r} in {catalog.warehouse}")
-        return _done(call, f"{kind} {name}", "does not exist", dropped=[])
+        return Answer({"dropped": []}, f"{kind} {name} does not exist")
     if not call["dry_run"]:
         _confirm(
             call, f"Drop {kind} {name}" + (f" and {count(len(tables), 'table')}" if is_database and tables else "")
@@ -209,7 +227,7 @@ def drop(call: Invocation) -> Answer:
             catalog.drop_database(name, cascade=call["cascade"])
         else:
             catalog.drop_table(name)
-    return _done(call, f"{kind} {name}", "dropped", dropped=tables)
+    return call.changed(f"{kind} {name}", "dropped", {"dropped": tables})
 
 
 def _is_terminal() -> bool:
@@ -254,28 +272,34 @@ def import_(call: Invocation) -> Answer:
         raise click.UsageError(f"--{given[0].replace('_', '-').replace('properties', 'set')} needs --create")
     if len(call["delimiter"]) != 1:
         raise click.UsageError(f"--delimiter is one character, not {call['delimiter']!r}")
-    exists = catalog.table_exists(name)
-    if call["create"] and exists:
+    if call["create"] and _exists(catalog, name):
         raise AlreadyExistsError(f"table {name!r} exists already in {catalog.warehouse}: leave --create out")
     table = None if call["create"] else catalog.table(name)
-    rows = _rows(call, None if table is None else table.schema.arrow)
-    if table is None:
-        new_schema(_imported_schema(call, rows), 0)
-    if call["dry_run"]:
-        number = sum(batch.num_rows for batch in rows.reader())
-        return _imported(call, rows, number, None)
-    created = table is None
-    if table is None:
-        table = catalog.create_table(name, _imported_schema(call, rows))
+    rows = _rows(call, None if table is None else table.schema.fields)
     numbers: list[int] = []
     reader = _counted(rows.reader(), numbers)
-    try:
+    if call["dry_run"]:
+        if table is None:
+            new_schema(_imported_schema(call, rows), 0)
+        for _ in reader:
+            pass
+        return _imported(call, rows, sum(numbers), None)
+    if table is None:
+        snapshot = _created(catalog, name, _imported_schema(call, rows), reader)
+    else:
         snapshot = table.overwrite(reader) if call["overwrite"] else table.write(reader)
-    except BaseException:
-        if created:
-            catalog.drop_table(name)
-        raise
     return _imported(call, rows, sum(numbers), None if snapshot is None else snapshot.id)
+
+
+def _created(catalog: FileSystemCatalog, name: str, schema: Schema, reader: pa.RecordBatchReader) -> Snapshot | None:
+    """Create a table with rows, both or nothing; return its snapshot."""
+    staged = catalog.stage_table(name, schema, replace_existing=False)
+    try:
+        staged.table.write(reader)
+        return staged.publish(Operation.CREATE).snapshot()
+    except BaseException:
+        staged.discard()
+        raise
 
 
 def _counted(reader: pa.RecordBatchReader, numbers: list[int]) -> pa.RecordBatchReader:
@@ -289,9 +313,11 @@ def _counted(reader: pa.RecordBatchReader, numbers: list[int]) -> pa.RecordBatch
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def _rows(call: Invocation, columns: Any) -> RowsOfFiles:
+def _rows(call: Invocation, columns: Sequence[DataField] | None) -> RowsOfFiles:
     """Return the rows of the files, with the columns of the table if there is one."""
     paths = [absolute(path) for path in call["files"]]
+    if len({scheme_of(path) for path in paths}) > 1:
+        raise click.UsageError("the files are in several stores: import the files of one store at a time")
     io = FileIO.of(paths[0], storage_options(call["option"], paths[0]))
     return rows_of_files(io, paths, call["format"], columns, TextForm(call["delimiter"], call["null"]))
 
@@ -316,15 +342,8 @@ def _is_database(name: str) -> bool:
 
 def _column(text: str) -> DataField:
     """Return the column of a text such as ``id BIGINT NOT NULL``. Raises UsageError without a type."""
-    name, _, kind = text.strip().partition(" ")
-    if not kind.strip():
+    match = _COLUMN.fullmatch(text.strip())
+    if match is None:
         raise click.UsageError(f"{text!r} is not 'NAME TYPE', such as 'id BIGINT NOT NULL'")
-    return DataField(-1, name.strip("`"), parse_type(kind.strip()))
-
-
-def _done(call: Invocation, what: str, how: str, **facts: object) -> Answer:
-    """Return the answer of a change, or of a change that would be made."""
-    text = (
-        f"{what} would be {how}" if call["dry_run"] and not how.startswith(("exists", "does not")) else f"{what} {how}"
-    )
-    return Answer({"dry_run": call["dry_run"], **facts}, text)
+    name, kind = match.groups()
+    return DataField(-1, name[1:-1].replace("``", "`") if name.startswith("`") else name, parse_type(kind))

@@ -1,7 +1,5 @@
 """Tags, branches, rollback and consumers."""
 
-from collections.abc import Mapping
-
 import click
 
 from paimon_command.invocation import Invocation, command
@@ -45,16 +43,16 @@ def tag(call: Invocation) -> Answer:
     retained, snapshot = call["retained"], call["snapshot"]
     if action == "delete":
         changed = tags.delete(name, dry_run=dry)
-        return _changed(call, f"tag {name!r} of snapshot {changed.snapshot.id}", "deleted", _facts(changed))
+        return call.changed(f"tag {name!r} of snapshot {changed.snapshot.id}", "deleted", _facts(changed))
     if action == "rename":
         changed = tags.rename(name, call["rename"], dry_run=dry)
-        return _changed(call, f"tag {name!r}", f"renamed to {changed.name!r}", _facts(changed))
+        return call.changed(f"tag {name!r}", f"renamed to {changed.name!r}", _facts(changed))
     if action == "replace":
         changed = tags.replace(name, snapshot, retained, dry_run=dry)
     else:
         moment = {"timestamp": call["timestamp"], "watermark": call["watermark"]}
         changed = tags.create(name, snapshot, retained, **moment, dry_run=dry)
-    return _changed(call, f"tag {name!r} of snapshot {changed.snapshot.id}", f"{action}d", _facts(changed))
+    return call.changed(f"tag {name!r} of snapshot {changed.snapshot.id}", f"{action}d", _facts(changed))
 
 
 def _facts(one: Tag) -> dict[str, object]:
@@ -87,18 +85,18 @@ def branch(call: Invocation) -> Answer:
     match action:
         case "create":
             branches.create(name, call["tag"], call["snapshot"], dry_run=dry)
-            return _changed(call, f"branch {name!r}", "created", facts)
+            return call.changed(f"branch {name!r}", "created", facts)
         case "delete":
             branches.delete(name, dry_run=dry)
-            return _changed(call, f"branch {name!r}", "deleted", facts)
+            return call.changed(f"branch {name!r}", "deleted", facts)
         case "rename":
             branches.rename(name, call["rename"], dry_run=dry)
-            return _changed(call, f"branch {name!r}", f"renamed to {call['rename']!r}", facts)
+            return call.changed(f"branch {name!r}", f"renamed to {call['rename']!r}", facts)
         case "merge":
             files = branches.merge(name, table.store.branch, dry_run=dry)
-            return _changed(call, f"branch {name!r}", f"merged, {count(files, 'file')}", {**facts, "files": files})
+            return call.changed(f"branch {name!r}", f"merged, {count(files, 'file')}", {**facts, "files": files})
     branches.fast_forward(name, dry_run=dry)
-    return _changed(call, table.path, f"fast-forwarded to branch {name!r}", facts)
+    return call.changed(table.path, f"fast-forwarded to branch {name!r}", facts)
 
 
 @command(
@@ -123,14 +121,14 @@ def rollback(call: Invocation) -> Answer:
     if call["keep_history"]:
         now = None if call["dry_run"] else table.restore(target.id)
         done = f"restored to the rows of snapshot {target.id}, in a new snapshot"
-        return _changed(call, table.path, done, {"restored": target.id, "snapshot": None if now is None else now.id})
+        return call.changed(table.path, done, {"restored": target.id, "snapshot": None if now is None else now.id})
     lost = [number for number in store.snapshots.ids() if number > target.id]
     tags = [one.name for one in table.tags.list() if one.snapshot.id > target.id]
     if not call["dry_run"]:
         roll_back(store, target)
     facts = {"snapshot": target.id, "lost_snapshots": lost, "lost_tags": tags}
     lose = f"{count(len(lost), 'newer snapshot')} and {count(len(tags), 'tag')}"
-    return _changed(call, table.path, f"rolled back to snapshot {target.id}, without {lose}", facts)
+    return call.changed(table.path, f"rolled back to snapshot {target.id}, without {lose}", facts)
 
 
 @command(
@@ -152,14 +150,7 @@ def consumers(call: Invocation) -> Answer:
         return Answer(rows, None if rows else "no consumers")
     if action == "clear":
         ids = verbs.clear(call["clear"], dry_run=call["dry_run"])
-        return _changed(call, f"consumers {', '.join(ids) or 'none'}", "deleted", {"deleted": ids})
+        return call.changed(f"consumers {', '.join(ids) or 'none'}", "deleted", {"deleted": ids})
     verbs.reset(call["reset"], to, dry_run=call["dry_run"])
     what = "deleted" if to is None else f"set to snapshot {to}"
-    return _changed(call, f"consumer {call['reset']!r}", what, {"consumer": call["reset"], "next_snapshot": to})
-
-
-def _changed(call: Invocation, subject: str, done: str, facts: Mapping[str, object]) -> Answer:
-    """Return the result of an action, or of its dry run."""
-    if call["dry_run"]:
-        return Answer({"dry_run": True, **facts}, f"{subject} would be {done}")
-    return Answer(facts, f"{subject} is {done}")
+    return call.changed(f"consumer {call['reset']!r}", what, {"consumer": call["reset"], "next_snapshot": to})

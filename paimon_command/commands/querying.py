@@ -124,9 +124,12 @@ def _probed(url: str, *, needs_tls: bool) -> str:
     minutes. Raises UsageError for another URL, InvalidInputError if nothing listens, or if the server lacks TLS.
     """
     parts = urlsplit(url)
-    if parts.scheme != "sc" or not parts.hostname:
+    try:
+        host, port = parts.hostname, parts.port or _PORT
+    except ValueError:  # a port that is no number
+        host, port = None, _PORT
+    if parts.scheme != "sc" or host is None:
         raise click.UsageError(f"--remote {url!r} is not a URL such as sc://localhost:15002")
-    host, port = parts.hostname, parts.port or _PORT
     try:
         with socket.create_connection((host, port), timeout=_SECONDS) as connection:
             if host in ("127.0.0.1", "::1"):

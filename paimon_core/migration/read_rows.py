@@ -11,14 +11,15 @@ import pyarrow.json as pajson
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.format import FORMATS
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.migration.describe_file import describe
 from paimon_core.migration.source import SourceFile, source_files
-from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.arrow import arrow_field, arrow_schema
+from paimon_core.types.datatype import AtomicType, DataField
 
 IMPORTED_FORMATS: Final = ("csv", "json", "parquet", "orc", "avro")
 """The formats of files whose rows are imported."""
@@ -70,7 +71,7 @@ def rows_of_files(
     io: FileIO,
     paths: Sequence[str],
     format: str | None = None,
-    columns: pa.Schema | None = None,
+    columns: Sequence[DataField] | None = None,
     form: TextForm | None = None,
 ) -> RowsOfFiles:
     """Return the rows of files, or of all files below directories.
@@ -82,11 +83,12 @@ def rows_of_files(
         paths: files or directories.
         format: one of `IMPORTED_FORMATS`; `None`: what the name of each file ends with.
         columns: the columns of the table, whose types the columns of the files get; `None`: the columns and types of
-            the files, which CSV and JSON files only suggest by their first rows.
+            the files; for CSV and JSON, the types that the first rows suggest.
         form: the form of CSV files; `None`: commas, and empty fields are NULL.
 
     Raises NotFoundError for a missing path, InvalidInputError for files without rows, of several or of other formats,
-    and for a column that ``columns`` lacks, CorruptedError for a damaged file.
+    and for a column that ``columns`` lacks, CorruptedError for a damaged file, UnsupportedError for a column whose type
+    is not imported from the format.
     """
     files = [file for path in paths for file in source_files(io, path)]
     if not files:
@@ -96,11 +98,34 @@ def rows_of_files(
         raise InvalidInputError(f"the files are of the formats {', '.join(sorted(formats))}: import one at a time")
     (name,) = formats
     form = form or TextForm()
+    refused = {field.name: reason for field in columns or () if (reason := _not_imported(field, name)) is not None}
+    typed = None if columns is None else arrow_schema([field for field in columns if field.name not in refused])
     schemas = []
     for file in files:
         with _naming(file.path):
-            schemas.append(_schema(io, file, name, form, columns))
-    return RowsOfFiles(io, files, name, form, _unified(schemas, files, columns))
+            schemas.append(_schema(io, file, name, form, typed))
+        for column in schemas[-1].names:
+            if column in refused:
+                raise UnsupportedError(
+                    f"column {column!r} of {file.path} {refused[column]}: INSERT the rows with Spark"
+                )
+    return RowsOfFiles(io, files, name, form, _unified(schemas, files, typed))
+
+
+def _not_imported(field: DataField, format: str) -> str | None:
+    """Return the reason why values of a column are not imported from a format; `None`: they are."""
+    if isinstance(field.type, AtomicType) and field.type.root in ("VARIANT", "BLOB"):
+        return f"has the type {field.type} in the table, which is not imported"
+    if format in ("csv", "json") and _has_binary(arrow_field(field).type):
+        return f"has the type {field.type} in the table, and {format.upper()} has no one form for bytes"
+    return None
+
+
+def _has_binary(kind: pa.DataType) -> bool:
+    """Return True if a type has bytes at any depth."""
+    if pa.types.is_map(kind):
+        return _has_binary(kind.key_type) or _has_binary(kind.item_type)
+    return _kind(kind) == "binary" or any(_has_binary(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _format_of(path: str) -> str:
@@ -118,7 +143,7 @@ def _naming(path: str) -> Iterator[None]:
     """Name the file in errors of Arrow."""
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise NotFoundError(f"{path} was deleted while it was being read") from error
@@ -214,10 +239,42 @@ def _conformed(batch: pa.RecordBatch, file: SourceFile, schema: pa.Schema) -> pa
             column = pa.repeat(pa.scalar(file.partition[field.name], pa.string()), batch.num_rows)
         else:
             column = pa.nulls(batch.num_rows, field.type)
-        try:
-            columns.append(column if column.type == field.type else column.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InvalidInputError(
-                f"column {field.name!r} of {file.path} is {column.type}, which cannot become {field.type}: {error}"
-            ) from error
+        columns.append(column if column.type == field.type else _cast(column, field, file))
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _cast(column: pa.Array, field: pa.Field, file: SourceFile) -> pa.Array:
+    """Return a column with the type of a field. Raises InvalidInputError for other kinds of types, and for values."""
+    reason = "these are different kinds of types"
+    is_of_directory = field.name in file.partition
+    if is_of_directory or _kind(column.type) == _kind(field.type) or pa.types.is_null(column.type):
+        try:
+            if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):  # a cast checks types, not values
+                column = column.cast(pa.decimal128(38, field.type.scale))
+            return column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            reason = str(error)
+    raise InvalidInputError(
+        f"column {field.name!r} of {file.path} is {column.type}, which cannot become {field.type}: {reason}"
+    )
+
+
+def _kind(kind: pa.DataType) -> str:
+    """Return the kind of a type: types of one kind are cast into each other without another meaning of the values."""
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz is None else "instant"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "binary"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list of {_kind(kind.value_type)}"
+    if pa.types.is_map(kind):
+        return f"map of {_kind(kind.key_type)} to {_kind(kind.item_type)}"
+    if pa.types.is_struct(kind):
+        return f"struct of {', '.join(f'{part.name} {_kind(part.type)}' for part in kind)}"
+    return str(kind)

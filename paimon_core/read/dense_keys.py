@@ -20,11 +20,11 @@ from paimon_core.types.row_kind import is_retract
 from paimon_core.types.selection import Mask
 
 _MOST_KEYS = 64 << 20
-"""The most possible keys, each of which takes one byte of memory."""
+"""The largest range of keys; each key takes one byte of memory."""
 _KEYS_PER_ROW = 16
-"""The most possible keys for each row; beyond that, a sort is as fast."""
+"""The largest range of keys for each row; beyond that, a sort is as fast."""
 _FEW_KEYS = 1 << 16
-"""As many possible keys are always dense enough."""
+"""A range of at most this number of keys is always dense enough."""
 
 
 def key_span(store: FileStore, files: Sequence[DataFileMeta], rows: int) -> range | None:

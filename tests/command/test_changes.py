@@ -1,8 +1,9 @@
 """Create, change, rename and drop databases and tables, and import rows of files."""
 
+import pyarrow as pa
 import pytest
 
-from paimon_core import FileSystemCatalog
+from paimon_core import FileSystemCatalog, Schema
 from tests.support.command import answer, run
 from tests.support.tables import files_below
 
@@ -16,7 +17,7 @@ def catalog(warehouse):
 
 def test_table_has_columns_keys_and_options(catalog):
     given = ("--primary-key", "id,v", "--partition-by", "v", "--set", "bucket=2", "--set", "team=web", "--comment", "c")
-    assert answer("create", "db.o", "-w", catalog.warehouse, *COLUMNS, *given) == {"dry_run": False, "created": True}
+    assert answer("create", "db.o", "-w", catalog.warehouse, *COLUMNS, *given) == {"created": True}
     schema = catalog.table("db.o").schema
     assert [str(f.type) for f in schema.fields] == ["BIGINT NOT NULL", "STRING NOT NULL", "ARRAY<STRING>"]
     assert (schema.primary_keys, schema.partition_keys, schema.comment) == (("id", "v"), ("v",), "c")
@@ -34,7 +35,7 @@ def test_changes_are_made_in_one_step(catalog):
     changes = ("--rename", "a=b", "--type", "b=DECIMAL(20, 0)", "--column-comment", "b=the key", "--add", "n INT")
     more = ("--set", "team=web", "--comment", "new")
     result = answer("alter", "db.t", "-w", catalog.warehouse, *changes, *more)
-    assert result == {"dry_run": False, "schema_id": 1}
+    assert result == {"schema_id": 1}
     schema = catalog.table("db.t").schema
     assert [(f.name, str(f.type), f.description) for f in schema.fields] == [
         ("b", "DECIMAL(20, 0)", "the key"),
@@ -47,7 +48,7 @@ def test_changes_are_made_in_one_step(catalog):
 
 
 def test_table_is_renamed(catalog):
-    assert answer("rename", "db.t", "empty.u", "-w", catalog.warehouse) == {"dry_run": False, "to": "empty.u"}
+    assert answer("rename", "db.t", "empty.u", "-w", catalog.warehouse) == {"to": "empty.u"}
     assert catalog.table("empty.u").to_arrow().num_rows == 1
     assert not catalog.table_exists("db.t")
 
@@ -95,6 +96,27 @@ def test_import_that_fails_leaves_no_table(catalog, tmp_path):
     result = run("import", "db.o", tmp_path / "a.csv", "-w", catalog.warehouse, "--create")
     assert (result.exit_code, "CSV conversion error to int64: invalid value 'x'" in result.output) == (1, True)
     assert not catalog.table_exists("db.o")
+    assert not any("o/" in name for name in files_below(catalog.warehouse))
+
+
+def test_import_does_not_touch_table_that_others_create_meanwhile(catalog, csv, monkeypatch):
+    """Another process creates the table, and writes a row, after the import has looked."""
+    stage = FileSystemCatalog.stage_table
+
+    def staged(*arguments, **how):
+        prepared = stage(*arguments, **how)
+        catalog.create_table("db.o", Schema(pa.schema([("a", pa.int64())]))).write(pa.table({"a": [1]}))
+        return prepared
+
+    monkeypatch.setattr(FileSystemCatalog, "stage_table", staged)
+    result = run("import", "db.o", csv, "-w", catalog.warehouse, "--create")
+    assert (result.exit_code, "was created by another process" in result.output) == (1, True), result.output
+    assert catalog.table("db.o").to_arrow().to_pylist() == [{"a": 1}]
+
+
+def test_names_with_spaces_and_backticks(catalog):
+    answer("create", "db.o", "-w", catalog.warehouse, "-c", "`a b``c`  DECIMAL(10, 2) NOT NULL", "-c", "ü STRING")
+    assert [f.name for f in catalog.table("db.o").schema.fields] == ["a b`c", "ü"]
 
 
 DRY = (
@@ -127,6 +149,11 @@ def test_dry_run_changes_nothing(catalog, csv, arguments):
         (["create", "db.o", *COLUMNS, "--set", "bukcet=1"], 1, "did you mean 'bucket'?"),
         (["create", "db.o", *COLUMNS, "--set", "bukcet=1", "--dry-run"], 1, "did you mean 'bucket'?"),
         (["create", "no.o", *COLUMNS], 1, "no database 'no'"),
+        (["create", "no.o", *COLUMNS, "--dry-run"], 1, "no database 'no'"),
+        (["create", "sys", "--dry-run"], 1, "'sys' cannot name a database: it is reserved"),
+        (["create", "a/b", "--dry-run"], 1, "a/b"),
+        (["import", "no.o", "{csv}", "--create", "--dry-run"], 1, "no database 'no'"),
+        (["import", "db.t", "{csv}", "s3://b/x.csv"], 2, "the files are in several stores"),
         (["create", "other", *COLUMNS], 2, "'other' is a database, which has no --column"),
         (["alter", "db.t"], 2, "nothing to change"),
         (["alter", "db.t", "--drop", "q"], 1, "q"),

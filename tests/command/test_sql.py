@@ -183,6 +183,7 @@ def test_prompt_names_missing_package(monkeypatch):
         (["--remote", "sc://h:1/;token=SECRET"], "--remote would show the token in the list of processes"),
         (["-w", "/tmp", "--conf", "spark.hadoop.fs.s3a.secret.key=SECRET"], "would show a secret"),
         (["--remote", "localhost:15002"], "is not a URL such as sc://localhost:15002"),
+        (["--remote", "sc://localhost:x"], "is not a URL such as sc://localhost:15002"),
         ([], "the warehouse is not set"),
         (["-f", "/no/such/file"], "does not exist"),
     ],

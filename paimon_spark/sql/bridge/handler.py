@@ -24,7 +24,7 @@ _SECONDS_OF_A_STATEMENT = 10.0
 """Spark may retry a failed call through another method. Errors of one class within this time count as one failure."""
 
 _results = threading.local()
-"""What the last call of each thread returned or raised: see `Handler`."""
+"""The last answer or error of each thread: see `Handler`."""
 
 
 class Handler:

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from datetime import datetime, timezone
+from decimal import Decimal
 
 import fastavro
 import pyarrow as pa
@@ -10,9 +12,12 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.migration.read_rows import IMPORTED_FORMATS, TextForm, rows_of_files
+from paimon_core.types.arrow import arrow_schema, fields_from_arrow
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
 
 ROWS = pa.table({"id": [1, 2, 3], "n": ["a", None, "c,\n"], "x": [1.5, None, -2.0]})
 AVRO = {
@@ -24,7 +29,9 @@ AVRO = {
         {"name": "x", "type": ["null", "double"]},
     ],
 }
-TYPES = pa.schema([pa.field("id", pa.int32(), False), ("n", pa.string()), ("x", pa.float32()), ("z", pa.int8())])
+TYPES = fields_from_arrow(
+    pa.schema([pa.field("id", pa.int32(), False), ("n", pa.string()), ("x", pa.float32()), ("z", pa.int8())])
+)
 
 
 def store(path, format):
@@ -54,7 +61,7 @@ def test_rows_of_each_format(tmp_path, format):
     assert rows.reader().read_all() == ROWS
     typed = read(tmp_path / f"a.{format}", columns=TYPES).reader().read_all()
     names = [*ROWS.schema.names, *(["z"] if format == "json" else [])]
-    assert typed.schema == pa.schema([TYPES.field(name).with_nullable(True) for name in names])
+    assert typed.schema == pa.schema([arrow_schema(TYPES).field(name).with_nullable(True) for name in names])
     assert typed.select(ROWS.schema.names).to_pylist() == ROWS.to_pylist()
 
 
@@ -78,7 +85,7 @@ def test_directories_add_columns(tmp_path):
         (tmp_path / f"day={day}" / "_SUCCESS").write_text("x")
     rows = read(tmp_path).reader().read_all()
     assert rows.column("day").to_pylist() == ["1"] * 3 + ["2"] * 3
-    typed = read(tmp_path, columns=pa.schema([*ROWS.schema, ("day", pa.int8())])).reader().read_all()
+    typed = read(tmp_path, columns=fields_from_arrow(pa.schema([*ROWS.schema, ("day", pa.int8())]))).reader().read_all()
     assert typed.column("day").to_pylist() == [1] * 3 + [2] * 3
 
 
@@ -113,10 +120,79 @@ def test_files_that_cannot_be_read(tmp_path, files, how, fault):
         read(*(tmp_path / name for name in files), **how).reader().read_all()
 
 
-def test_values_that_do_not_fit(tmp_path):
-    pq.write_table(pa.table({"id": [1 << 40]}), tmp_path / "a.parquet")
-    with pytest.raises(InvalidInputError, match=r"column 'id' of .*a\.parquet is int64, which cannot become int32"):
-        read(tmp_path / "a.parquet", columns=TYPES).reader().read_all()
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+INSTANT, WALL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [
+        (pa.array([1 << 40]), "INT"),
+        (pa.array([1.5]), "INT"),
+        (pa.array([1]), "STRING"),
+        (pa.array(["1"]), "INT"),
+        (pa.array([True]), "INT"),
+        (pa.array([0], INSTANT), "TIMESTAMP(6)"),
+        (pa.array([0], WALL), "TIMESTAMP_LTZ(6)"),
+        (pa.array([0], WALL), "DATE"),
+        (pa.array([[1]]), "ARRAY<STRING>"),
+    ],
+    ids=str,
+)
+def test_values_of_other_kinds_do_not_fit(tmp_path, stored, kind):
+    pq.write_table(pa.table({"c": stored}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInputError, match=r"column 'c' of .*a\.parquet is .*, which cannot become"):
+        read(tmp_path / "a.parquet", columns=[DataField(0, "c", parse_type(kind))]).reader().read_all()
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind", "value"),
+    [
+        (pa.array([7]), "SMALLINT", 7),
+        (pa.array([7]), "DECIMAL(5, 2)", Decimal("7.00")),
+        (pa.array([7.0]), "BIGINT", 7),
+        (pa.array(["x"]).dictionary_encode(), "STRING", "x"),
+        (pa.array(["x"], pa.large_string()), "STRING", "x"),
+        (pa.array([b"xy"], pa.binary(2)), "BYTES", b"xy"),
+        (
+            pa.array([0], pa.timestamp("ms", "Asia/Tokyo")),
+            "TIMESTAMP_LTZ(6)",
+            datetime(1970, 1, 1, tzinfo=timezone.utc),
+        ),
+        (pa.array([[7]]), "ARRAY<INT>", [7]),
+    ],
+    ids=str,
+)
+def test_values_of_the_same_kind_fit(tmp_path, stored, kind, value):
+    pq.write_table(pa.table({"c": stored}), tmp_path / "a.parquet")
+    rows = read(tmp_path / "a.parquet", columns=[DataField(0, "c", parse_type(kind))]).reader().read_all()
+    assert rows.column("c").to_pylist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.json", '{"c": {"a": 1}}', "VARIANT"),
+        ("a.json", '{"c": "00ff"}', "BYTES"),
+        ("a.json", '{"c": ["00ff"]}', "ARRAY<BYTES>"),
+        ("a.csv", "c\n00ff\n", "BYTES"),
+    ],
+)
+def test_columns_without_known_form_are_refused(tmp_path, name, text, kind):
+    (tmp_path / name).write_text(text)
+    columns = [DataField(0, "c", parse_type(kind)), DataField(1, "d", parse_type("INT"))]
+    with pytest.raises(UnsupportedError, match=r"column 'c' of .* has the type .* in the table"):
+        read(tmp_path / name, columns=columns)
+    other = tmp_path / f"other.{name[2:]}"
+    other.write_text(text.replace("c", "d", 1).replace('{"a": 1}', "1").replace('["00ff"]', "1").replace('"00ff"', "1"))
+    if name.endswith("json"):
+        assert read(other, columns=columns).reader().read_all().to_pylist() == [{"d": 1}]
+
+
+def test_nested_values_of_csv_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("c\n[1]\n")
+    with pytest.raises(InvalidInputError, match=r"a\.csv: "):
+        read(tmp_path / "a.csv", columns=[DataField(0, "c", parse_type("ARRAY<INT>"))]).reader().read_all()
 
 
 @pytest.fixture
@@ -134,7 +210,7 @@ def test_late_field_of_json_is_not_lost(late):
 
 
 def test_late_field_of_json_in_table_is_read(late):
-    columns = pa.schema([("id", pa.int64()), ("n", pa.string()), ("late", pa.int32())])
+    columns = fields_from_arrow(pa.schema([("id", pa.int64()), ("n", pa.string()), ("late", pa.int32())]))
     assert read(late, columns=columns).reader().read_all().column("late").to_pylist()[-1] == 5
 
 

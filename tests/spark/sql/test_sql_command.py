@@ -50,3 +50,18 @@ def test_limit_counts_rows_of_each_result(sql, capsys):
 def test_error_is_message_of_spark(sql):
     with pytest.raises(InvalidInputError, match=r"^\[TABLE_OR_VIEW_NOT_FOUND\] [^\n]*`nothing`"):
         SqlRunner(sql.spark).run("SELECT * FROM nothing")
+
+
+def test_statement_with_result_runs_once(sql, capsys):
+    """Its result is cut, cast and printed, and comes from a second query."""
+    sql("CREATE TABLE t (id INT, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    runner = SqlRunner(sql.spark, "csv", limit=10)
+    runner.run("DELETE FROM t WHERE id = 1")
+    runner.run("MERGE INTO t USING (SELECT 4 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    runner.run("CALL sys.create_tag(table => 't', tag => 'x')")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["num_affected_rows", "1"]
+    assert lines[3].startswith("1,")
+    assert lines[-1] == "true"
+    assert sql("SELECT count(*) FROM `t$snapshots`") == [(3,)]
