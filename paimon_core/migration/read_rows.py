@@ -86,9 +86,9 @@ def rows_of_files(
             the files; for CSV and JSON, the types that the first rows suggest.
         form: the form of CSV files; `None`: commas, and empty fields are NULL.
 
-    Raises NotFoundError for a missing path, InvalidInputError for files without rows, of several or of other formats,
-    and for a column that ``columns`` lacks, CorruptedError for a damaged file, UnsupportedError for a column whose type
-    is not imported from the format.
+    Raises InvalidInputError for files without rows, of several formats, or of other formats, and for a column that
+    ``columns`` lacks. Raises UnsupportedError for a column whose type is not imported from the format, NotFoundError for
+    a missing path, CorruptedError for a damaged file.
     """
     files = [file for path in paths for file in source_files(io, path)]
     if not files:
