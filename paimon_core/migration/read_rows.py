@@ -87,8 +87,8 @@ def rows_of_files(
         form: the form of CSV files; `None`: commas, and empty fields are NULL.
 
     Raises InvalidInputError for files without rows, of several formats, or of other formats, and for a column that
-    ``columns`` lacks. Raises UnsupportedError for a column whose type is not imported from the format, NotFoundError for
-    a missing path, CorruptedError for a damaged file.
+    ``columns`` lacks. Raises UnsupportedError for a column whose type is not imported from the format, CorruptedError
+    for a damaged file, NotFoundError for a missing path.
     """
     files = [file for path in paths for file in source_files(io, path)]
     if not files:
