@@ -208,7 +208,7 @@ REFUSED = {
     "CREATE TABLE n (a INT, g INT GENERATED ALWAYS AS (a + 1))": "generated columns",
     "CREATE TABLE n (_KEY_a INT)": "reserved",
     "CREATE TABLE `n$x` (a INT)": "branch or system table",
-    "CREATE DATABASE sys": "reserved",
+    "CREATE DATABASE sys": "already exists",
     "ALTER TABLE t SET TBLPROPERTIES ('merge-engine' = 'aggregation')": "'merge-engine' cannot be changed",
     "ALTER TABLE t SET TBLPROPERTIES ('bukcet' = '1')": "unknown option 'bukcet'",
     "ALTER TABLE t SET LOCATION '/x'": "'location' cannot be set",
