@@ -64,14 +64,13 @@ def storage_of(call: Invocation) -> dict[str, str]:
     return {**options, **call["option"]}
 
 
-def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str], *, default: bool) -> Any:
-    """Start a session, and install its catalogs.
+def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str]) -> Any:
+    """Start a session, and install its catalogs; the first is the default.
 
     Args:
         call: the call of the command, with `SESSION_OPTIONS`.
         catalogs: the warehouses of the catalogs, by name.
         storage: options of the storage.
-        default: make the first catalog the default.
 
     Raises InvalidInputError with the reason if Spark does not start.
     """
@@ -87,5 +86,5 @@ def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mappin
         reason = str(error).strip().partition("\n")[0]
         raise InvalidInputError(f"Spark does not start: {reason}") from error
     for number, (name, warehouse) in enumerate(catalogs.items()):
-        install.catalog(spark, name, warehouse=warehouse, default=default and number == 0, storage_options=storage)
+        install.catalog(spark, name, warehouse=warehouse, default=number == 0, storage_options=storage)
     return spark

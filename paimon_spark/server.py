@@ -19,7 +19,7 @@ from paimon_core.errors import AlreadyExistsError, InvalidInputError, Unsupporte
 from paimon_spark.internals import is_classic
 from paimon_spark.session_checks import check_session
 from paimon_spark.spark_servers import ConnectService, ThriftService, has_ended
-from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.format import install_format
 
 CONNECT_ADDRESS = "127.0.0.1:15002"
@@ -186,8 +186,7 @@ def serve(
         0
 
     Raises InvalidInputError for an address that other machines reach without authentication, AlreadyExistsError for an
-    address in use. Raises UnsupportedError for a session of Spark Connect, for a Spark without these servers, and for
-    Thrift if a Paimon catalog is the default.
+    address in use. Raises UnsupportedError for a session of Spark Connect, and for a Spark without these servers.
     """
     if not is_classic(spark):
         raise UnsupportedError("a server needs a classic session, but this is a Spark Connect session")
@@ -196,28 +195,12 @@ def serve(
     secret = token if token is not None else os.environ.get(_TOKEN_VARIABLE) or jvm.context_setting(_TOKEN)
     method = jvm.context_setting(f"spark.hadoop.{_THRIFT_AUTHENTICATION}")
     addresses, secrets = check_addresses(connect, thrift, secret, method, insecure)
-    if "thrift" in addresses:
-        _check_default_catalog(jvm)
     install_format(spark)
     if secret is not None:  # of the argument, or of a variable that the JVM may lack
         jvm.set_in_context(_TOKEN, secret)
     services = _services(jvm, addresses)
     jvm.call("ServerEnd", "announce")
     return Server(spark, addresses.get("connect"), addresses.get("thrift"), secrets, services)
-
-
-def _check_default_catalog(jvm: Jvm) -> None:
-    """Raise UnsupportedError if the default catalog of new sessions is ours.
-
-    The Thrift server runs USE while it opens a session, with a class loader of Hive that lacks the connector's
-    classes.
-    """
-    name = jvm.context_setting("spark.sql.defaultCatalog")
-    if name is not None and jvm.context_setting(f"spark.sql.catalog.{name}") == CATALOG_CLASS:
-        raise UnsupportedError(
-            f"the Thrift server cannot open sessions whose default catalog is {name}: install it with default=False, "
-            f"and let clients begin with USE {name}"
-        )
 
 
 def _services(jvm: Jvm, addresses: Mapping[str, Address]) -> tuple[ConnectService | ThriftService, ...]:

@@ -91,7 +91,7 @@ def _session(call: Invocation) -> Iterator[Any]:
     if call["remote"]:
         yield _remote_session(call)
         return
-    spark = start_session(call, check_session_options(call), storage_of(call), default=True)
+    spark = start_session(call, check_session_options(call), storage_of(call))
     try:
         yield spark
     finally:

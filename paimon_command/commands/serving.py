@@ -55,8 +55,7 @@ def _addressed(name: str, default: str, what: str) -> click.Option:
 def serve(call: Invocation) -> Answer | None:
     """Serve a warehouse to SQL clients, until Ctrl-C or SIGTERM: Spark Connect, JDBC and ODBC.
 
-    Without --connect and --thrift, it serves Spark Connect. Without --thrift, the catalog of --warehouse is the default
-    catalog of clients.
+    Without --connect and --thrift, it serves Spark Connect. The catalog of --warehouse is the default.
     """
     catalogs, storage = check_session_options(call), storage_of(call)
     connect = call["connect"] if call["connect"] or call["thrift"] else _CONNECT
@@ -71,9 +70,7 @@ def serve(call: Invocation) -> Answer | None:
         call["insecure"],
     )
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # clients receive the errors that it would log
-    # The Thrift server cannot open sessions with our default catalog: it looks up the catalog with a class loader of
-    # Hive, which does not know the connector's classes.
-    spark = start_session(call, catalogs, storage, default=call["thrift"] is None)
+    spark = start_session(call, catalogs, storage)
     try:
         server = server_module.serve(
             spark, connect=connect, thrift=call["thrift"], token=token, insecure=call["insecure"]

@@ -16,7 +16,7 @@ import paimon_spark
 from paimon_core import Table
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.server import Address, check_addresses
-from tests.spark.conftest import free_port, wait_for
+from tests.spark.conftest import free_port
 from tests.support.command import run
 
 CLIENT = Path(__file__).with_name("serve_client.py")
@@ -35,11 +35,11 @@ def connect_client(url, **variables):
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
 
 
-def terminal(url, token):
+def terminal(url, token, statement):
     """Run ``paimon-spark sql --remote``; return its exit code and what it printed."""
     command = [sys.executable, "-m", "paimon_command", "sql", "--remote", url, "--json"]
     done = subprocess.run(
-        [*command, "-e", "SELECT count(*) AS n FROM served.shop.orders"],
+        [*command, "-e", statement],
         env={**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token},
         capture_output=True,
         text=True,
@@ -146,19 +146,6 @@ def test_token_of_configuration_file_lets_other_machines_connect(tmp_path, monke
     assert len(started) == 1, result.output
 
 
-@pytest.mark.spark
-def test_default_catalog_is_refused_with_thrift(spark, tmp_path):
-    """Hive's class loader cannot load the catalog when a client opens a session."""
-    conf = spark.sparkContext._jsc.sc().conf()
-    paimon_spark.catalog(spark, "standard", warehouse=str(tmp_path), default=True)
-    try:
-        with pytest.raises(UnsupportedError, match="cannot open sessions whose default catalog is standard"):
-            paimon_spark.serve(spark, connect=None, thrift=f"127.0.0.1:{free_port()}")
-    finally:
-        conf.remove("spark.sql.defaultCatalog")
-        spark.conf.unset("spark.sql.defaultCatalog")
-
-
 EXPECTED = {
     "merged": [[2, 1, 0, 1]],
     "rows": [[1, "a"], [2, "x"], [3, "new"]],
@@ -194,8 +181,9 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
         lines, errors = beeline(thrift, *statements)
         assert lines == ["spark_catalog", "1", "1,A,7", "3,new,NULL", "9,q,5", "1,a", "2,b"], errors
         assert "TABLE_OR_VIEW_NOT_FOUND" in beeline(thrift, "SELECT * FROM served.shop.nothing")[1]
-        assert terminal(f"sc://{connect}", "sesame-42") == (0, '[\n{"n": 3}\n]\n')
-        assert terminal(f"sc://{connect}", "wrong") == (1, "")
+        counted = "SELECT count(*) AS n FROM served.shop.orders"
+        assert terminal(f"sc://{connect}", "sesame-42", counted) == (0, '[\n{"n": 3}\n]\n')
+        assert terminal(f"sc://{connect}", "wrong", counted) == (1, "")
         assert server.running() == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", server.connect.port)) != 0, "the server still listens"
@@ -216,12 +204,18 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
     ids=["terminated", "killed"],
 )
 def test_end_of_command_ends_jvm(tmp_path, number, status, message):
-    address = f"127.0.0.1:{free_port()}"
-    command = [sys.executable, "-m", "paimon_command", "serve", "-w", str(tmp_path), "--connect", address]
+    connect, thrift = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    command = [sys.executable, "-m", "paimon_command", "serve", "-w", str(tmp_path)]
+    command += ["--connect", connect, "--thrift", thrift]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         lines = iter(process.stdout.readline, "")
         assert any(line.startswith("Ctrl-C stops") for line in lines), "the server did not start"
-        wait_for(int(address.rpartition(":")[2]))
+        if number == signal.SIGTERM:
+            # The first client of a new server decides which class loader all later sessions have.
+            statements = ("SELECT current_catalog()", "CREATE DATABASE shop", "CREATE TABLE shop.t (a INT)")
+            found, errors = beeline(thrift, *statements)
+            assert found == ["paimon"], errors
+            assert terminal(f"sc://{connect}", "", "SHOW TABLES IN shop")[1].startswith('[\n{"namespace": "shop"')
         process.send_signal(number)
         assert message in "".join(lines)  # which ends when the JVM, which inherited the pipe, has ended
     assert process.returncode == status

@@ -20,6 +20,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_spark.sql.bridge.class_cache import ClassCache, cache_directory, class_key
 
 _DELEGATES = "  /*DELEGATES*/\n"
+_DEFINER = "paimon.python.ClassDefiner"
 _UTIL = "org.codehaus.commons.compiler.util.resource"
 
 
@@ -31,40 +32,66 @@ def java_class(view: Any, name: str) -> Any:
     return member
 
 
-def add_classes(view: Any, gateway: Any, loader: Any, version: str) -> None:
+def add_classes(view: Any, gateway: Any, loader: Any, fallback: Any, version: str) -> None:
     """Add the classes of the folder ``java`` to a class loader: from the cache, or else compiled.
 
-    The loader gets a copy of the cached classes, which no other process removes while the session runs.
+    Threads of the Thrift server have context class loaders that know the class path only, so the classes belong into
+    the loader of Spark itself.
 
     Args:
         view: the JVM, as py4j sees it.
         gateway: the gateway to the JVM.
-        loader: the class loader that gets the classes.
+        loader: the class loader that gets the classes, usually the one that loaded Spark.
+        fallback: a `MutableURLClassLoader`, which gets them in a JVM that was started without the access to
+            ``java.lang`` that Spark's launcher gives (``--add-opens``).
         version: the version of Spark, for the error.
 
-    Raises UnsupportedError if this version of Spark lacks an interface, or if no class can be added to the loader.
+    Raises UnsupportedError if this version of Spark lacks an interface, or if no class can be added.
     """
-    folder = Path(tempfile.mkdtemp(prefix="paimon-spark-classes-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     sources, directory = _sources(view), cache_directory(os.environ)
     cache = None if directory is None else ClassCache(directory)
     key = class_key(sources, _runtime(view))
     archive = None if cache is None else cache.load(key)
     try:
-        if archive is not None:
-            jar = folder / "classes.jar"
-            jar.write_bytes(archive)
-            loader.addURL(view.java.io.File(str(jar)).toURI().toURL())
-            return
-        _compile(view, gateway, loader, sources, folder)
-        loader.addURL(view.java.io.File(str(folder)).toURI().toURL())
+        classes = _compiled(view, gateway, loader, sources) if archive is None else archive
+        try:
+            _define(view, gateway, loader, classes)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "InaccessibleObjectException":
+                raise
+            _add_jar(view, fallback, classes)
     except Py4JJavaError as error:
         raise UnsupportedError(
             f"Spark {version} does not accept a Paimon catalog: {error.java_exception.getMessage()}; "
             "use spark.read.format('paimon') and PaimonTable.forPath"
         ) from error
-    if cache is not None:
-        cache.store(key, _archive(folder))
+    if cache is not None and archive is None:
+        cache.store(key, classes)
+
+
+def _define(view: Any, gateway: Any, loader: Any, classes: bytes) -> None:
+    """Define the classes of a jar in a loader: `ClassDefiner` through reflection, which then defines the others."""
+    lang = view.java.lang
+    types, arguments = gateway.new_array(lang.Class, 4), gateway.new_array(lang.Object, 4)
+    for i, name in enumerate(("java.lang.String", "[B")):
+        types[i] = lang.Class.forName(name)
+    types[2] = types[3] = lang.Integer.TYPE
+    method = lang.Class.forName("java.lang.ClassLoader").getDeclaredMethod("defineClass", types)
+    method.setAccessible(True)
+    with ZipFile(BytesIO(classes)) as jar:
+        code = jar.read(f"{_DEFINER.replace('.', '/')}.class")
+    arguments[0], arguments[1], arguments[2], arguments[3] = _DEFINER, code, 0, len(code)
+    method.invoke(loader, arguments)
+    java_class(view, _DEFINER).define(loader, classes)
+
+
+def _add_jar(view: Any, loader: Any, classes: bytes) -> None:
+    """Add a jar to a loader. The file, which no other process removes, is deleted when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="paimon-spark-classes-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    jar = folder / "classes.jar"
+    jar.write_bytes(classes)
+    loader.addURL(view.java.io.File(str(jar)).toURI().toURL())
 
 
 def _sources(view: Any) -> dict[str, str]:
@@ -81,16 +108,18 @@ def _runtime(view: Any) -> list[str]:
     return build + [str(view.java.lang.System.getProperty(f"java.vm.{name}")) for name in ("vendor", "version")]
 
 
-def _compile(view: Any, gateway: Any, loader: Any, sources: Mapping[str, str], folder: Path) -> None:
-    """Compile sources against the classes of a loader, and write the classes to a folder."""
+def _compiled(view: Any, gateway: Any, loader: Any, sources: Mapping[str, str]) -> bytes:
+    """Compile sources against the classes of a loader; return the classes as a jar."""
     janino, util = java_class(view, "org.codehaus.janino"), java_class(view, _UTIL)
     texts = gateway.new_array(java_class(view, f"{_UTIL}.Resource"), len(sources))
     for number, (name, text) in enumerate(sources.items()):
         texts[number] = util.StringResource(name, text)
     compiler = janino.Compiler()
     compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))
-    compiler.setClassFileCreator(util.DirectoryResourceCreator(view.java.io.File(str(folder))))
-    compiler.compile(texts)
+    with tempfile.TemporaryDirectory(prefix="paimon-spark-classes-") as folder:
+        compiler.setClassFileCreator(util.DirectoryResourceCreator(view.java.io.File(folder)))
+        compiler.compile(texts)
+        return _archive(Path(folder))
 
 
 def _archive(folder: Path) -> bytes:

@@ -6,6 +6,7 @@ Executors of a cluster never load them.
 
 import json
 from functools import cached_property
+from threading import Lock
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -23,6 +24,7 @@ CATALOG_CLASS = f"{PACKAGE}.Catalog"
 class Jvm:
     """The JVM of a classic session."""
 
+    _adding: ClassVar[Lock] = Lock()
     _checked: ClassVar[WeakSet[Any]] = WeakSet()
     """The gateways whose JVM has the compiled classes and all Spark names that they use."""
 
@@ -76,14 +78,20 @@ class Jvm:
         ensure_callback_server_started(self.gateway)  # type: ignore[no-untyped-call]
         self.gateway.python_parameters.propagate_java_exceptions = True
         if self.gateway not in self._checked:
-            loader = self.java.java.lang.Thread.currentThread().getContextClassLoader()
-            try:
-                loader.loadClass(CATALOG_CLASS)
-            except Py4JJavaError:
-                add_classes(self.java, self.gateway, loader, self.spark.version)
+            self._add_classes()
             self.type(PACKAGE).Connections.use(gateway_server(self._context))
             self.check()
         return self.type(PACKAGE)
+
+    def _add_classes(self) -> None:
+        lang = self.java.java.lang
+        context = lang.Thread.currentThread().getContextClassLoader()
+        with self._adding:  # a loader accepts a class once
+            try:
+                context.loadClass(CATALOG_CLASS)
+            except Py4JJavaError:
+                loader = lang.Class.forName("org.apache.spark.SparkContext").getClassLoader()
+                add_classes(self.java, self.gateway, loader, context, self.spark.version)
 
     def check(self) -> None:
         """Raise UnsupportedError if this version of Spark lacks a name that Python or the compiled classes use.

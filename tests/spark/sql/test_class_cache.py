@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from paimon_spark.sql.bridge import compiler
 from paimon_spark.sql.bridge.class_cache import VARIABLE, ClassCache, cache_directory, class_key
 from paimon_spark.sql.bridge.compiler import _delegates, add_classes
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS
@@ -225,22 +226,43 @@ def test_environment_chooses_directory(environment, platform, directory):
     assert cache_directory(environment, platform) == (None if directory is None else Path(directory))
 
 
+def defined(loader):
+    """Return the methods of the catalog's class, which this very loader must have defined."""
+    loaded = loader.loadClass(CATALOG_CLASS)
+    assert loaded.getClassLoader().equals(loader)
+    return tuple(sorted(str(method.getName()) for method in loaded.getDeclaredMethods()))
+
+
+def inaccessible(view):
+    """Return a function that fails as in a JVM that gives no access to ``java.lang``."""
+
+    def define(*arguments):
+        field = view.java.lang.Class.forName("jdk.internal.misc.Unsafe").getDeclaredFields()[0]
+        field.setAccessible(True)
+
+    return define
+
+
 @pytest.mark.spark
 @pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session")
 def test_second_session_loads_classes_that_first_compiled(spark, tmp_path, monkeypatch):
     """Each class loader has no class of the connector, like the class loader of a new session."""
     view, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
-    parent = view.java.lang.Thread.currentThread().getContextClassLoader().getParent()
+    parent = view.java.lang.ClassLoader.getPlatformClassLoader()
+    paths = str(view.java.lang.System.getProperty("java.class.path")).split(os.pathsep)
+    urls = gateway.new_array(view.java.net.URL, len(paths))
+    for i, path in enumerate(paths):
+        urls[i] = view.java.io.File(path).toURI().toURL()
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    places, names = [], set()
-    for _ in range(2):
-        loader = view.org.apache.spark.util.MutableURLClassLoader(gateway.new_array(view.java.net.URL, 0), parent)
-        add_classes(view, gateway, loader, spark.version)
-        loaded = loader.loadClass(CATALOG_CLASS)
-        places.append(str(loaded.getProtectionDomain().getCodeSource().getLocation()))
-        names.add(tuple(sorted(str(method.getName()) for method in loaded.getDeclaredMethods())))
-    assert places[0].endswith("/")
-    assert places[1].endswith("/classes.jar")
+    loaders = [view.org.apache.spark.util.MutableURLClassLoader(urls, parent) for _ in range(3)]
+    names = set()
+    for loader in loaders[:2]:
+        add_classes(view, gateway, loader, None, spark.version)
+        names.add(defined(loader))
+        monkeypatch.setattr(compiler, "_compiled", None)  # the second session has the classes of the first
+    monkeypatch.setattr(compiler, "_define", inaccessible(view))
+    add_classes(view, gateway, loaders[0], loaders[2], spark.version)
+    names.add(defined(loaders[2]))
     assert len(names) == 1
     assert len(list((tmp_path / "java-classes").iterdir())) == 1
     methods = _delegates(view).splitlines()
