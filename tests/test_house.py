@@ -12,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from paimon_command.commands.serving import serve
 from tests.support.markdown import PAGES, compiled, named, python_blocks
 
 if sys.version_info >= (3, 11):
@@ -25,16 +26,19 @@ ROOT = Path(__file__).parent.parent
 def test_compose_file_describes_cluster_readme_promises():
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = compose["services"]
-    assert set(services) == {"master", "worker-1", "worker-2", "connect", "minio", "bucket", "notebook"}
+    assert set(services) == {"master", "worker-1", "worker-2", "serve", "minio", "bucket", "notebook"}
     for name, service in services.items():
         assert "image" in service, name
         assert set(service.get("depends_on", [])) <= set(services), name
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             assert not source.startswith("./spark-conf") or (ROOT / source).exists(), volume
-    assert services["connect"]["environment"]["AWS_ENDPOINT_URL"] == "http://minio:9000"
-    for name in ("worker-1", "worker-2", "connect", "notebook"):
+    assert services["serve"]["environment"]["AWS_ENDPOINT_URL"] == "http://minio:9000"
+    for name in ("worker-1", "worker-2", "serve", "notebook"):
         assert "/dist/" in services[name]["command"], f"{name} does not install the wheel"
+    arguments = services["serve"]["command"].partition("paimon-spark serve")[2].rstrip('"').split()
+    options = {option for parameter in serve.params for option in parameter.opts}
+    assert {word for word in arguments if word.startswith("--")} <= options
 
 
 def requirements(lines):
@@ -160,7 +164,8 @@ def test_code_that_pages_name_exists(page):
     text = page.read_text()
     folders = "paimon_core|paimon_spark|tests|benchmarks|demo|docs"
     for path in re.findall(rf"`([\w-]+/[\w./-]*\.(?:py|txt|java)|(?:{folders})/[\w./-]*)`", text):
-        assert source_of(path, page), path
+        shown = f"`{path}`:\n\n```" in text  # a file that the reader writes
+        assert shown or source_of(path, page), path
     for listed, path in re.findall(r"((?:`\w+`[,\s]+(?:(?:and|or)\s+)?)+)(?:in\s+|of\s+|\()`([\w/]+\.py)`", text):
         for name in re.findall(r"`(\w+)`", listed):
             assert re.search(rf"\b{name}\b", source_of(path, page).read_text()), f"{name} in {path}"

@@ -40,7 +40,7 @@ from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
-from paimon_spark.sql.ddl.alter import schema_changes
+from paimon_spark.sql.ddl.alter import schema_changes, without_nullable_keys
 from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, DatabaseHandler, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.format import install_format
@@ -235,6 +235,8 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         try:
             if isinstance(table, SystemTable):
                 raise read_only(table.location)
+            if self.jvm.is_called_by("DatasetManager$", "materializeTable"):  # of a declarative pipeline
+                changes = without_nullable_keys(changes, table.schema)
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
         except (PaimonError, OSError) as error:
             # Spark would wrap IllegalArgumentException in an error that PySpark cannot convert

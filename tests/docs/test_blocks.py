@@ -19,6 +19,8 @@ RUN = {
     ("docs/reference/system-tables.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/guides/cluster.md", "sh"): "tests/docs/test_shell.py",
     ("docs/guides/connect.md", "sh"): "tests/docs/test_shell.py",
+    **{("docs/guides/dbt.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "jinja")},
+    **{("docs/guides/pipelines.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "python fragment")},
 }
 """Blocks that are not Python and run in a test of their own."""
 NO_CODE = {"", "text", "json"}

@@ -41,7 +41,7 @@ def add_classes(view: Any, gateway: Any, loader: Any, fallback: Any, version: st
     Args:
         view: the JVM, as py4j sees it.
         gateway: the gateway to the JVM.
-        loader: the class loader that gets the classes, usually the one that loaded Spark.
+        loader: the class loader that gets the classes, usually Spark's own.
         fallback: a `MutableURLClassLoader`, which gets them in a JVM that was started without the access to
             ``java.lang`` that Spark's launcher gives (``--add-opens``).
         version: the version of Spark, for the error.

@@ -60,6 +60,21 @@ def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableS
     return [converted for change, kind in zip(changes, kinds, strict=True) for converted in alter.change(kind, change)]
 
 
+def without_nullable_keys(changes: Any, schema: TableSchema) -> list[Any]:
+    """Return Spark's changes, except changes that make a primary key column nullable.
+
+    A declarative pipeline gives a table the schema of its query in each run, and queries rarely know that a column has
+    no NULL. The write still refuses NULL in the key.
+    """
+    return [
+        change
+        for change in changes
+        if change.getClass().getSimpleName() != "UpdateColumnNullability"
+        or not change.nullable()
+        or change.fieldNames()[0] not in schema.primary_keys
+    ]
+
+
 @dataclass(frozen=True)
 class _Alter:
     session: SparkSession
