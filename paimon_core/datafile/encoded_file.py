@@ -6,7 +6,9 @@ engine's own writer would have stored.
 """
 
 import io
+import math
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,7 +30,7 @@ from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.options.bucket import BUCKET
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED, FILE_BLOCK_SIZE
 from paimon_core.options.merge import ROWKIND_FIELD
-from paimon_core.row.binary_row import EMPTY_ROW
+from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
@@ -81,8 +83,17 @@ class EncodedColumn:
 
 @dataclass(frozen=True, slots=True)
 class EncodedFile:
-    """A file that an encoder has written: its name, its size in bytes, its rows, and the statistics of its columns."""
+    """A file that an encoder has written.
 
+    Args:
+        bucket: the bucket of the file.
+        name: its name.
+        size: its size in bytes.
+        rows: its number of rows.
+        columns: the statistics of its columns.
+    """
+
+    bucket: BucketRef
     name: str
     size: int
     rows: int
@@ -125,12 +136,12 @@ class EncoderPlan:
     def of(store: FileStore) -> "EncoderPlan | None":
         """Return the plan for new files of a table; `None`: only this engine can write its files.
 
-        An encoder writes append tables without buckets and partitions on a local disk. Only this engine writes formats
-        other than Parquet, file indexes, blobs, several files for the same rows, row groups of a fixed size, rows with
-        kinds, default values, and some types.
+        An encoder writes append tables without buckets on a local disk. Only this engine writes formats other than
+        Parquet, file indexes, blobs, several files for the same rows, row groups of a fixed size, rows with kinds,
+        default values, and some types.
         """
         options, fields = store.options, store.schema.fields
-        if store.schema.primary_keys or store.schema.partition_keys or options.value(BUCKET) != _NO_BUCKETS:
+        if store.schema.primary_keys or options.value(BUCKET) != _NO_BUCKETS:
             return None
         if type(store.io) is not FileIO or scheme_of(store.root) != "file" or options.value(DATA_EVOLUTION_ENABLED):
             return None
@@ -143,15 +154,27 @@ class EncoderPlan:
             return None
         return EncoderPlan(store, spec)
 
-    @property
-    def bucket(self) -> BucketRef:
-        """The bucket of the files."""
-        return BucketRef(EMPTY_ROW, 0)
+    def bucket(self, values: Sequence[bytes | None] = ()) -> BucketRef:
+        """Return the bucket of the files of a partition.
+
+        `values`: the values of the partition columns in Parquet's plain encoding. Raises UnicodeDecodeError for a text
+        that is not UTF-8.
+        """
+        fields = self.store.schema.partition_fields
+        internal = [
+            None if value is None else _partition_value(field.type, value)
+            for field, value in zip(fields, values, strict=True)
+        ]
+        return BucketRef(serialize(internal, self.store.schema.partition_arrow), 0)
 
     @property
-    def directory(self) -> str:
-        """The directory of the files, as a path of the operating system."""
-        return local_path(self.store.bucket_path(self.bucket))
+    def root(self) -> str:
+        """The directory of the table, as a path of the operating system."""
+        return local_path(self.store.root)
+
+    def directory(self, bucket: BucketRef) -> str:
+        """Return the directory of the files of a bucket, as a path of the operating system."""
+        return local_path(self.store.bucket_path(bucket))
 
     @property
     def codec(self) -> str:
@@ -182,22 +205,29 @@ class EncoderPlan:
             leaf += _leaf_count(field.type)
         return plans
 
-    def message(self, files: Sequence[EncodedFile], seconds: float) -> CommitMessage:
-        """Return the commit message of one task.
+    def messages(self, files: Sequence[EncodedFile], seconds: float) -> tuple[CommitMessage, ...]:
+        """Return the commit messages of one task, one for each of its buckets; the first one has the seconds.
 
         Args:
-            files: the files of the task, in the order of its rows.
+            files: the files of the task; the files of a bucket are in the order of its rows.
             seconds: the duration of the task.
 
         The sequence numbers begin at 0, as in all tasks that write to a table without buckets.
         """
-        described = []
-        rows = 0
+        described: dict[BucketRef, list[DataFileMeta]] = {}
+        rows: Counter[BucketRef] = Counter()
         for file in files:
-            described.append(self._metadata(file, rows))
-            rows += file.rows
-        return CommitMessage(
-            *self.bucket, _NO_BUCKETS, new_files=tuple(described), rows_received=rows, write_seconds=seconds
+            described.setdefault(file.bucket, []).append(self._metadata(file, rows[file.bucket]))
+            rows[file.bucket] += file.rows
+        return tuple(
+            CommitMessage(
+                *bucket,
+                _NO_BUCKETS,
+                new_files=tuple(new_files),
+                rows_received=rows[bucket],
+                write_seconds=0.0 if number else seconds,
+            )
+            for number, (bucket, new_files) in enumerate(described.items())
         )
 
     def _metadata(self, file: EncodedFile, first_sequence: int) -> DataFileMeta:
@@ -291,6 +321,15 @@ def _bounds(t: DataType, column: EncodedColumn) -> ColumnBounds:
     if column.low is None or column.high is None or not isinstance(t, AtomicType):
         return ColumnBounds(None, None, column.null_count)
     return ColumnBounds(_value(t, column.low), _value(t, column.high), column.null_count)
+
+
+def _partition_value(t: DataType, stored: bytes) -> Any:
+    """Return the internal value of a stored value of a partition column. Every NaN has one form."""
+    assert isinstance(t, AtomicType), f"a partition column is {t}"
+    if t.root in BINARY_ROOTS:
+        return stored
+    value = _value(t, stored)
+    return math.nan if value != value else value
 
 
 def _value(t: AtomicType, stored: bytes) -> Any:

@@ -242,6 +242,16 @@ class FilesEndpoint(Protocol):
         """Return the paths of the files that may have rows for which all filters are true, as JSON."""
 
 
+class DirectoriesEndpoint(Protocol):
+    """The methods that ``NativePartitions.java`` calls."""
+
+    def directory(self, values: str) -> str:
+        """Return the directory of the files of a partition; empty: only the engine can write it.
+
+        `values`: the values of the partition columns in Parquet's plain encoding, a JSON array of Base64 and null.
+        """
+
+
 class StatementsEndpoint(Protocol):
     """The methods that ``PaimonParser.java`` calls, directly or through ``PaimonCommand.java``."""
 
@@ -291,6 +301,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "FormatTable": (FormatEndpoint,),
     "FormatWrite": (FormatWriteEndpoint,),
     "MatchingFiles": (FilesEndpoint,),
+    "NativePartitions": (DirectoriesEndpoint,),
     "PaimonCalls": (FunctionEndpoint,),
     "PaimonMergeSchemaRule": (MergeSchemaEndpoint,),
     "PaimonParser": (StatementsEndpoint,),

@@ -1,8 +1,8 @@
 """Writes of append tables by Spark's own Parquet encoder, without Python workers.
 
-A task of ``NativeWriteTask.java`` encodes its rows into files of the table. The driver computes their metadata and
-commits. If the table or the rows need the engine's writer, `native_results` returns `None`, and Python workers write
-the rows.
+A task of ``NativeWriteTask.java`` encodes its rows into files of the table. The driver names the directories of
+partitions, computes the metadata of the files, and commits. If the table or the rows need the engine's writer,
+`native_results` returns `None`, and Python workers write the rows.
 """
 
 import json
@@ -10,15 +10,16 @@ import logging
 import re
 import uuid
 from base64 import b64decode
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from paimon_core import Table
+from paimon_core import BucketRef, Table
 from paimon_core.engine import EncodedColumn, EncodedFile, EncoderPlan, TaskWrite, check_writable, column_positions
 from paimon_core.errors import PaimonError, UnsupportedError
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
@@ -28,6 +29,8 @@ from paimon_spark.event_time import EventTime
 from paimon_spark.internals import java_rows, renamed, select_texts
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.options import WriteRequest
+from paimon_spark.sql.bridge.endpoints import DirectoriesEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.session_options import NATIVE_WRITES, native_writes
 from paimon_spark.types import spark_type
@@ -42,6 +45,28 @@ _INTEGERS = (spark.ByteType(), spark.ShortType(), spark.IntegerType(), spark.Lon
 """The integer types, from the narrowest to the widest."""
 _PAGE_BYTES, _DICTIONARY_BYTES = 64 << 10, 512 << 10  # as in the files of the engine's encoder
 _GROUP_BYTES, _GROUP_ROWS = 16 << 20, 1 << 20  # encoded: about 32 MiB of Arrow memory
+OPEN_FILES = 32
+"""The most partitions of a task whose rows are encoded as they arrive. Rows of other partitions are sorted first."""
+
+
+@dataclass
+class _Directories(DirectoriesEndpoint):
+    """The directories of the partitions of one job, for ``NativePartitions.java``. Tasks call it at the same time."""
+
+    plan: EncoderPlan
+    buckets: dict[str, BucketRef] = field(default_factory=dict)
+    """The buckets of the partitions so far, by the text of their values."""
+
+    def directory(self, values: str) -> str:
+        """Return the directory of a partition, in which Java can create files; empty: only the engine can write it."""
+        try:
+            bucket = self.plan.bucket([None if value is None else b64decode(value) for value in json.loads(values)])
+            directory = self.plan.directory(bucket)
+            directory.encode()
+        except (UnicodeError, PaimonError):  # the engine's writer raises the error
+            return ""
+        self.buckets[values] = bucket
+        return directory
 
 
 def native_results(frame: DataFrame, table: Table, request: WriteRequest) -> list[TaskWrites] | None:
@@ -64,16 +89,17 @@ def native_results(frame: DataFrame, table: Table, request: WriteRequest) -> lis
     if plan is None or rows is None:
         return None
     names = JobNames(uuid.uuid4().hex[:16])
+    directories = _Directories(plan)
     try:
         check_interrupted()
-        results = _run(Jvm(session), rows, plan, names)
+        results = _run(Jvm(session), rows, directories, names)
         check_interrupted()
     except BaseException:
-        _delete_files(plan, names)
+        _delete_files(directories, names)
         raise
     if results is not None:
         return results
-    _delete_files(plan, names)
+    _delete_files(directories, names)
     return None
 
 
@@ -149,10 +175,13 @@ def _is_stored_as(t: spark.DataType, stored: DataType, path: str) -> bool:
     return t == spark_type(stored, path)
 
 
-def _run(jvm: Jvm, rows: DataFrame, plan: EncoderPlan, names: JobNames) -> list[TaskWrites] | None:
+def _run(jvm: Jvm, rows: DataFrame, directories: _Directories, names: JobNames) -> list[TaskWrites] | None:
     """Run the tasks, and return their results; `None`: a task has refused a row, or could not write its file."""
+    plan = directories.plan
+    described = json.dumps(_described(plan, names))
     try:
-        text = jvm.call("NativeWrite", "run", java_rows(rows), json.dumps(_described(plan, names)), plan.footer)
+        handler = handler_of(jvm, directories) if plan.store.schema.partition_keys else None
+        text = jvm.call("NativeWrite", "run", java_rows(rows), described, plan.footer, handler)
     except UnsupportedError as error:  # the JVM accepts no classes
         _log.info("Python workers write %s: %s", plan.store.root, error)
         return None
@@ -161,9 +190,10 @@ def _run(jvm: Jvm, rows: DataFrame, plan: EncoderPlan, names: JobNames) -> list[
     if refused is not None:
         _log.info("Python workers write %s: %s", plan.store.root, refused)
         return None
-    tasks = (([_encoded_file(file) for file in result["files"]], result["seconds"]) for result in results)
+    buckets = directories.buckets if plan.store.schema.partition_keys else {None: plan.bucket()}
+    tasks = (([_encoded_file(file, buckets) for file in result["files"]], result["seconds"]) for result in results)
     try:
-        return [TaskWrites(TaskWrite((plan.message(files, seconds),))) for files, seconds in tasks if files]
+        return [TaskWrites(TaskWrite(plan.messages(files, seconds))) for files, seconds in tasks if files]
     except UnicodeDecodeError as error:  # a text that is not UTF-8, which Spark makes from bytes
         _log.info("Python workers write %s: %s", plan.store.root, error)
         return None
@@ -171,10 +201,13 @@ def _run(jvm: Jvm, rows: DataFrame, plan: EncoderPlan, names: JobNames) -> list[
 
 def _described(plan: EncoderPlan, names: JobNames) -> dict[str, Any]:
     """Return the plan for ``NativeWriteTask.java``."""
-    spec = plan.spec
+    spec, schema = plan.spec, plan.store.schema
     job = names.job
     return {
-        "directory": plan.directory,
+        "root": plan.root,
+        "directory": "" if schema.partition_keys else plan.directory(plan.bucket()),
+        "partition": [schema.names.index(key) for key in schema.partition_keys],
+        "open": OPEN_FILES,
         "prefix": f"{spec.prefix}{job[:8]}-{job[8:12]}-{job[12:]}-",
         "suffix": f"-0{plan.extension}",
         "codec": _CODECS[plan.codec],
@@ -190,12 +223,14 @@ def _described(plan: EncoderPlan, names: JobNames) -> dict[str, Any]:
     }
 
 
-def _encoded_file(file: dict[str, Any]) -> EncodedFile:
+def _encoded_file(file: dict[str, Any], buckets: Mapping[Any, BucketRef]) -> EncodedFile:
     columns = tuple(EncodedColumn(nulls, *map(b64decode, bounds)) for nulls, *bounds in file["columns"])
-    return EncodedFile(file["name"], file["size"], file["rows"], columns)
+    return EncodedFile(buckets[file["partition"]], file["name"], file["size"], file["rows"], columns)
 
 
-def _delete_files(plan: EncoderPlan, names: JobNames) -> None:
+def _delete_files(directories: _Directories, names: JobNames) -> None:
     """Delete the files of a job that is not committed."""
+    plan = directories.plan
+    buckets = set(directories.buckets.values()) if plan.store.schema.partition_keys else {plan.bucket()}
     with suppress(OSError, PaimonError):  # report the first error
-        delete_job_files(plan.store, {plan.bucket}, names)
+        delete_job_files(plan.store, buckets, names)

@@ -44,8 +44,9 @@ public class NativeWrite extends AbstractFunction0 {
    * @param rows the rows, with the columns of the table
    * @param plan the plan of the files, as JSON
    * @param footer the footer of a file with the columns of the table
+   * @param handler names the directory of each partition
    */
-  public static String run(Dataset rows, String plan, byte[] footer) throws IOException {
+  public static String run(Dataset rows, String plan, byte[] footer, Object handler) throws IOException {
     SparkSession session = rows.sparkSession();
     SQLConf conf = session.sessionState().conf().clone();
     for (int i = 0; i < FIXED.length; i++) {
@@ -62,9 +63,15 @@ public class NativeWrite extends AbstractFunction0 {
     // the encoders of all running tasks share a quarter of the memory of the JVM
     long share = Runtime.getRuntime().maxMemory() / 4 / Math.max(1, session.sparkContext().defaultParallelism());
     SerializableConfiguration configuration = new SerializableConfiguration(job.getConfiguration());
-    NativeWriteTask task = new NativeWriteTask(configuration, plan, footer, share);
+    NativeWriteTask task = new NativeWriteTask(configuration, plan, footer, rows.schema(), share);
     NativeWrite write = new NativeWrite(session.sparkContext(), rows.queryExecution(), task);
-    return (String) SQLExecution.withNewExecutionId(rows.queryExecution(), Option.apply("paimon write"), write);
+    String prefix = text(plan, "prefix");
+    NativePartitions.begin(prefix, handler);
+    try {
+      return (String) SQLExecution.withNewExecutionId(rows.queryExecution(), Option.apply("paimon write"), write);
+    } finally {
+      NativePartitions.end(prefix);
+    }
   }
 
   private static String text(String plan, String name) {

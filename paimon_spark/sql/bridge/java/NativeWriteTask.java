@@ -6,6 +6,7 @@ import java.io.Serializable;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -33,6 +34,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction2;
@@ -118,6 +120,9 @@ class NativeFile {
   final long[] nulls;
   final boolean[] nan;
   long rows = 0;
+  /** The rows, and their bytes, since the last check of the size of the file. */
+  long uncheckedRows = 0;
+  long uncheckedBytes = 0;
 
   NativeFile(Path path, ParquetWriter encoder, int columns) {
     this.path = path;
@@ -130,6 +135,9 @@ class NativeFile {
 /**
  * A task that writes its rows to files of a table, and returns their descriptions as JSON.
  *
+ * The first partitions of a task have an encoder each. Rows of later ones are sorted by partition, and written by one
+ * encoder after the other when all rows have arrived.
+ *
  * The result has "files" and the "seconds" of the task, or "refused" with a reason if the table cannot hold a row or a
  * file cannot be written. A task that refuses or fails deletes its files. Only the results of the attempts that Spark
  * accepts reach the driver, so each row is committed once.
@@ -140,10 +148,13 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
 
   private static final long CHECKED_BYTES = 4 << 20;
   private static final long LEAST_GROUP_BYTES = 1 << 20;
+  /** The memory of an open encoder for each stored column, in addition to its rows. */
+  private static final long COLUMN_BYTES = 128 << 10;
 
   private final SerializableConfiguration configuration;
   private final String plan;
   private final byte[] footer;
+  private final StructType rowType;
   private final long memory;
   private transient Map parsed;
   private transient MessageType columns;
@@ -151,16 +162,22 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private transient int[] checked;
   private transient ArrayList files;
   private transient ArrayList described;
-  private transient NativeFile open;
+  private transient ArrayList direct;
+  private transient ArrayList unfinished;
+  private transient long targetBytes;
+  private transient long targetRows;
 
   /**
    * @param configuration the settings of the encoder
    * @param plan the plan of the files, as JSON
    * @param footer the footer of a file with the columns of the table
-   * @param memory the most bytes of an encoded row group, at least 1 MB
+   * @param rowType the columns of the rows
+   * @param memory the most bytes of the encoded row groups of all open files, at least 1 MB
    */
-  NativeWriteTask(SerializableConfiguration configuration, String plan, byte[] footer, long memory) {
+  NativeWriteTask(
+      SerializableConfiguration configuration, String plan, byte[] footer, StructType rowType, long memory) {
     this.memory = Math.max(LEAST_GROUP_BYTES, memory);
+    this.rowType = rowType;
     this.configuration = configuration;
     this.plan = plan;
     this.footer = footer;
@@ -207,37 +224,47 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     checked = Arrays.copyOf(found, number);
     files = new ArrayList();
     this.described = new ArrayList();
-    open = null;
+    direct = new ArrayList();
+    unfinished = new ArrayList();
+    targetBytes = ((Number) parsed.get("size")).longValue();
+    targetRows = ((Number) parsed.get("rows")).longValue();
   }
 
   /** Write all rows. Return the reason if the table cannot hold one of them, or a file cannot be written, else null. */
   private String write(TaskContext context, Iterator rows) {
-    long size = ((Number) parsed.get("size")).longValue();
-    long most = ((Number) parsed.get("rows")).longValue();
-    long uncheckedRows = 0;
-    long uncheckedBytes = 0;
+    List positions = (List) parsed.get("partition");
+    NativeRouter router = null;
+    NativeTarget table = null;
+    if (positions.isEmpty()) {
+      table = new NativeTarget(null, (String) parsed.get("directory"), 0);
+      table.groupBytes = memory;
+      table.direct = true;
+      direct.add(table);
+    } else {
+      NativePartitions directories = NativePartitions.of((String) parsed.get("prefix"));
+      if (directories == null) {
+        return "the task runs outside of the driver";
+      }
+      router = new NativeRouter(directories, rowType, positions);
+    }
+    NativeSorter sorter = new NativeSorter(context, rowType);
+    long sortedRows = 0;
     while (rows.hasNext()) {
       InternalRow row = (InternalRow) rows.next();
       try {
-        if (open == null) {
-          open = newFile();
+        NativeTarget target = router == null ? table : router.target(row);
+        if (target == null) {
+          return "only the engine writes the partition of a row";
         }
-        String refused = checked.length == 0 ? null : check(row);
-        if (refused != null) {
-          return refused;
-        }
-        open.encoder.write(row);
-        open.rows++;
-        uncheckedRows++;
-        if (row instanceof UnsafeRow) {
-          uncheckedBytes += ((UnsafeRow) row).getSizeInBytes();
-        }
-        if (uncheckedRows >= CHECKED_ROWS || uncheckedBytes >= CHECKED_BYTES || open.rows >= most) {
-          uncheckedRows = 0;
-          uncheckedBytes = 0;
-          context.killTaskIfInterrupted();
-          if (open.rows >= most || open.encoder.getDataSize() >= size) {
-            finish(context);
+        if (target.direct || opens(target)) {
+          String refused = write(context, target, row);
+          if (refused != null) {
+            return refused;
+          }
+        } else {
+          sorter.add(row, target);
+          if (++sortedRows % CHECKED_ROWS == 0) {
+            context.killTaskIfInterrupted();
           }
         }
       } catch (IOException error) {
@@ -245,17 +272,82 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
       }
     }
     try {
-      if (open != null) {
-        finish(context);
+      for (int i = 0; i < direct.size(); i++) {
+        finish(context, (NativeTarget) direct.get(i));
       }
-      return null;
+      return writeSorted(context, router, sorter.sorted());
     } catch (IOException error) {
       return String.valueOf(error);
     }
   }
 
+  /** Open a partition for rows as they arrive, unless too many are open; row groups of later ones are smaller. */
+  private boolean opens(NativeTarget target) {
+    long room = Math.max(4 * LEAST_GROUP_BYTES, columns.getPaths().size() * COLUMN_BYTES);
+    long most = Math.min(((Number) parsed.get("open")).longValue(), Math.max(1, memory / room));
+    if (target.number >= most) {
+      return false;
+    }
+    target.groupBytes = Math.max(LEAST_GROUP_BYTES, memory / (4 * (target.number + 1)));
+    target.direct = true;
+    direct.add(target);
+    return true;
+  }
+
+  /** Write rows that are sorted by partition, with one open file. Return as write does. */
+  private String writeSorted(TaskContext context, NativeRouter router, Iterator rows) throws IOException {
+    NativeTarget last = null;
+    while (rows != null && rows.hasNext()) {
+      InternalRow row = (InternalRow) rows.next();
+      NativeTarget target = router.target(row);
+      if (target != last) {
+        if (last != null) {
+          finish(context, last);
+        }
+        target.groupBytes = memory;
+        last = target;
+      }
+      String refused = write(context, target, row);
+      if (refused != null) {
+        return refused;
+      }
+    }
+    if (last != null) {
+      finish(context, last);
+    }
+    return null;
+  }
+
+  /** Write a row. Return the reason if the table cannot hold it, else null. */
+  private String write(TaskContext context, NativeTarget target, InternalRow row) throws IOException {
+    if (target.open == null) {
+      target.open = newFile(target);
+    }
+    NativeFile open = target.open;
+    String refused = checked.length == 0 ? null : check(row, open);
+    if (refused != null) {
+      return refused;
+    }
+    open.encoder.write(row);
+    open.rows++;
+    open.uncheckedRows++;
+    if (row instanceof UnsafeRow) {
+      open.uncheckedBytes += ((UnsafeRow) row).getSizeInBytes();
+    }
+    boolean full = open.rows >= targetRows;
+    if (full || open.uncheckedRows >= CHECKED_ROWS || open.uncheckedBytes >= CHECKED_BYTES) {
+      open.uncheckedRows = 0;
+      open.uncheckedBytes = 0;
+      context.killTaskIfInterrupted();
+      if (full || open.encoder.getDataSize() >= targetBytes) {
+        finish(context, target);
+      }
+    }
+    return null;
+  }
+
   /** Count NULLs and find NaN. Return the reason if the table cannot hold the row, else null. */
-  private String check(InternalRow row) {
+  private String check(InternalRow row, NativeFile open) {
     for (int i = 0; i < checked.length; i++) {
       int n = checked[i];
       NativeColumn column = all[n];
@@ -284,13 +376,11 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     return null;
   }
 
-  private NativeFile newFile() throws IOException {
+  private NativeFile newFile(NativeTarget target) throws IOException {
     Path directory;
     try {
-      directory = Paths.get((String) parsed.get("directory"));
-      Files.createDirectory(directory);
-    } catch (FileAlreadyExistsException exists) {
-      directory = Paths.get((String) parsed.get("directory"));
+      directory = Paths.get(target.directory);
+      createDirectory(directory, Paths.get((String) parsed.get("root")));
     } catch (InvalidPathException error) {
       throw new IOException(error);  // Java lacks the characters of the path in this locale
     }
@@ -299,7 +389,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     NativeEncoder builder = new NativeEncoder(new LocalOutputFile(path), columns);
     builder.withConf(configuration.value());
     builder.withCompressionCodec(CompressionCodecName.valueOf((String) parsed.get("codec")));
-    builder.withRowGroupSize(Math.min(memory, ((Number) parsed.get("group")).longValue()));
+    builder.withRowGroupSize(Math.min(target.groupBytes, ((Number) parsed.get("group")).longValue()));
     builder.withRowGroupRowCountLimit(((Number) parsed.get("group_rows")).intValue());
     builder.withPageSize(((Number) parsed.get("page")).intValue());
     builder.withDictionaryPageSize(((Number) parsed.get("dictionary")).intValue());
@@ -309,15 +399,38 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
       builder.withDictionaryEncoding((String) plain.get(i), false);
     }
     files.add(path);
-    return new NativeFile(path, builder.build(), all.length);
+    NativeFile file = new NativeFile(path, builder.build(), all.length);
+    unfinished.add(file);
+    return file;
   }
 
-  /** Close the open file, and describe it. */
-  private void finish(TaskContext context) throws IOException {
-    NativeFile file = open;
-    open = null;
+  /** Create a directory, but not its ancestors from the root on: the table may have been dropped. */
+  private static void createDirectory(Path directory, Path root) throws IOException {
+    try {
+      Files.createDirectory(directory);
+    } catch (FileAlreadyExistsException exists) {
+      return;
+    } catch (NoSuchFileException missing) {
+      Path parent = directory.getParent();
+      if (parent == null || parent.equals(root)) {
+        throw missing;
+      }
+      createDirectory(parent, root);
+      createDirectory(directory, root);
+    }
+  }
+
+  /** Close the open file of a partition, if it has one, and describe it. */
+  private void finish(TaskContext context, NativeTarget target) throws IOException {
+    NativeFile file = target.open;
+    if (file == null) {
+      return;
+    }
+    target.open = null;
+    unfinished.remove(file);
     file.encoder.close();
     LinkedHashMap description = new LinkedHashMap();
+    description.put("partition", target.values);
     description.put("name", file.path.getFileName().toString());
     description.put("size", Long.valueOf(Files.size(file.path)));
     description.put("rows", Long.valueOf(file.rows));
@@ -378,11 +491,9 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
 
   /** Delete all files of the task. */
   private void discard() {
-    NativeFile unfinished = open;
-    open = null;
-    if (unfinished != null) {
+    for (int i = 0; unfinished != null && i < unfinished.size(); i++) {
       try {
-        unfinished.encoder.close();
+        ((NativeFile) unfinished.get(i)).encoder.close();
       } catch (Throwable ignored) {
         // the file is deleted
       }

@@ -1,0 +1,252 @@
+package paimon.python;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.execution.UnsafeExternalRowSorter;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.collection.unsafe.sort.PrefixComparators;
+import org.apache.spark.util.collection.unsafe.sort.RecordComparator;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The directories of the partitions of one job. Python names each directory once, because only the engine knows how a
+ * value is spelled. Tasks find the object by the prefix of the job's files, since they run in the JVM of the driver.
+ */
+class NativePartitions {
+  private static final ConcurrentHashMap JOBS = new ConcurrentHashMap();
+
+  private final Object handler;
+  private final ConcurrentHashMap directories = new ConcurrentHashMap();
+
+  private NativePartitions(Object handler) {
+    this.handler = handler;
+  }
+
+  static void begin(String job, Object handler) {
+    JOBS.put(job, new NativePartitions(handler));
+  }
+
+  static void end(String job) {
+    JOBS.remove(job);
+  }
+
+  /** Return the object of a job; null outside of the driver's JVM. */
+  static NativePartitions of(String job) {
+    return (NativePartitions) JOBS.get(job);
+  }
+
+  /** Return the directory of a partition; empty if only the engine can write it. */
+  String directory(String values) {
+    String known = (String) directories.get(values);
+    if (known == null) {
+      known = (String) Bridge.call(handler, "directory", new Object[] {values});
+      directories.put(values, known);
+    }
+    return known;
+  }
+}
+
+/** A partition of a task, or the whole table: the directory of its files and the open file. */
+class NativeTarget {
+  /** The values of the partition as a JSON array of texts in Base64, and null; null: the table has no partitions. */
+  final String values;
+  final String directory;
+  /** The number of the partition in its task, in order of arrival. */
+  final long number;
+  /** True if rows go to the file as they arrive; false: they are sorted by partition first. */
+  boolean direct = false;
+  /** The most bytes of a row group of its files. */
+  long groupBytes;
+  NativeFile open = null;
+
+  NativeTarget(String values, String directory, long number) {
+    this.values = values;
+    this.directory = directory;
+    this.number = number;
+  }
+}
+
+/** Finds the partition of each row of a task. Partitions are compared by their bytes, as in the engine. */
+class NativeRouter {
+  private static final long MOST = 1L << 22;
+
+  private final NativePartitions directories;
+  private final DataType[] types;
+  private final UnsafeProjection projection;
+  private final HashMap targets = new HashMap();
+  private UnsafeRow lastKey = null;
+  private NativeTarget last = null;
+
+  NativeRouter(NativePartitions directories, StructType columns, List positions) {
+    this.directories = directories;
+    types = new DataType[positions.size()];
+    ArrayList references = new ArrayList();
+    for (int i = 0; i < types.length; i++) {
+      int position = ((Number) positions.get(i)).intValue();
+      types[i] = columns.apply(position).dataType();
+      references.add(new BoundReference(position, types[i], true));
+    }
+    projection = UnsafeProjection.create((Seq) CollectionConverters.asScala(references).toSeq());
+  }
+
+  /** Return the partition of a row; null if only the engine can write it. */
+  NativeTarget target(InternalRow row) {
+    UnsafeRow key = projection.apply(row);
+    if (lastKey != null && lastKey.equals(key)) {
+      return last;
+    }
+    NativeTarget found = (NativeTarget) targets.get(key);
+    if (found == null) {
+      String values = values(key);
+      String directory = targets.size() < MOST ? directories.directory(values) : "";
+      if (directory.isEmpty()) {
+        return null;
+      }
+      found = new NativeTarget(values, directory, targets.size());
+      lastKey = key.copy();
+      targets.put(lastKey, found);
+    } else {
+      lastKey = key.copy();
+    }
+    last = found;
+    return found;
+  }
+
+  /** Return the values of a partition, in Parquet's plain encoding. */
+  private String values(UnsafeRow key) {
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < types.length; i++) {
+      found.add(key.isNullAt(i) ? null : Base64.getEncoder().encodeToString(value(key, i, types[i])));
+    }
+    return Trees.json(found);
+  }
+
+  private static byte[] value(UnsafeRow key, int i, DataType type) {
+    if (type instanceof StringType) {
+      return key.getUTF8String(i).getBytes();
+    }
+    if (type instanceof BinaryType) {
+      return key.getBinary(i);
+    }
+    if (type instanceof BooleanType) {
+      return new byte[] {(byte) (key.getBoolean(i) ? 1 : 0)};
+    }
+    if (type instanceof ByteType) {
+      return little(4, key.getByte(i));
+    }
+    if (type instanceof ShortType) {
+      return little(4, key.getShort(i));
+    }
+    if (type instanceof IntegerType || type instanceof DateType) {
+      return little(4, key.getInt(i));
+    }
+    if (type instanceof FloatType) {
+      return little(4, Float.floatToIntBits(key.getFloat(i)));
+    }
+    if (type instanceof DoubleType) {
+      return little(8, Double.doubleToLongBits(key.getDouble(i)));
+    }
+    if (type instanceof DecimalType) {
+      DecimalType decimal = (DecimalType) type;
+      if (decimal.precision() > 18) {
+        return key.getDecimal(i, decimal.precision(), decimal.scale()).toJavaBigDecimal().unscaledValue().toByteArray();
+      }
+      return little(8, key.getDecimal(i, decimal.precision(), decimal.scale()).toUnscaledLong());
+    }
+    return little(8, key.getLong(i));
+  }
+
+  private static byte[] little(int bytes, long value) {
+    ByteBuffer buffer = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    if (bytes == 4) {
+      buffer.putInt((int) value);
+    } else {
+      buffer.putLong(value);
+    }
+    return buffer.array();
+  }
+}
+
+/**
+ * Rows of many partitions, which are sorted by partition and spilled to local disk if memory is short. The rows of a
+ * partition keep their order: the number of the partition and the number of the row are one sort key.
+ */
+class NativeSorter extends UnsafeExternalRowSorter.PrefixComputer implements Supplier {
+  private static final int ROW_BITS = 40;
+
+  private final TaskContext context;
+  private final StructType columns;
+  private final UnsafeExternalRowSorter.PrefixComputer.Prefix prefix =
+      new UnsafeExternalRowSorter.PrefixComputer.Prefix();
+  private UnsafeProjection projection = null;
+  private UnsafeExternalRowSorter rows = null;
+  private long number = 0;
+
+  NativeSorter(TaskContext context, StructType columns) {
+    this.context = context;
+    this.columns = columns;
+  }
+
+  void add(InternalRow row, NativeTarget target) throws IOException {
+    if (rows == null) {
+      long page = context.taskMemoryManager().pageSizeBytes();
+      rows =
+          UnsafeExternalRowSorter.createWithRecordComparator(columns, this, PrefixComparators.LONG, this, page, true);
+    }
+    prefix.value = (target.number << ROW_BITS) | number;
+    number++;
+    if (row instanceof UnsafeRow) {
+      rows.insertRow((UnsafeRow) row);
+      return;
+    }
+    if (projection == null) {
+      projection = UnsafeProjection.create(columns);
+    }
+    rows.insertRow(projection.apply(row));
+  }
+
+  /** Return the rows in the order of their partitions; null: there are none. */
+  Iterator sorted() throws IOException {
+    return rows == null ? null : rows.sort();
+  }
+
+  public UnsafeExternalRowSorter.PrefixComputer.Prefix computePrefix(InternalRow row) {
+    return prefix;
+  }
+
+  public Object get() {
+    return new SameOrder();
+  }
+}
+
+/** No two sort keys are equal, so the rows themselves are never compared. */
+class SameOrder extends RecordComparator {
+  public int compare(Object left, long leftOffset, int leftLength, Object right, long rightOffset, int rightLength) {
+    return 0;
+  }
+}
