@@ -7,7 +7,7 @@ files.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -71,7 +71,7 @@ def write_table(
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
-    few = few_rows(frame) if is_classic(frame.sparkSession) and _by_driver(frame, table, request) else None
+    few = few_rows(frame) if is_classic(frame.sparkSession) and may_use_driver(frame.columns, table, request) else None
     if few is not None:
         writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
         return _write_rows(few, writer, runner_for(frame, table))
@@ -83,15 +83,15 @@ def write_table(
     return _write_frame(shuffled, writer, table)
 
 
-def _by_driver(frame: DataFrame, table: Table, request: WriteRequest) -> bool:
-    """Return True if this process may write few rows.
+def may_use_driver(columns: Sequence[str], table: Table, request: WriteRequest) -> bool:
+    """Return True if this process may write few rows, which have these columns.
 
     The driver does not write a table whose new rows need an index of all its keys, rows that `clustered` assigned to
     tasks, or an idempotent commit: only tasks know the streaming query of a batch.
     """
     if request.version is not None or bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC:
         return False
-    return find_shuffle(frame.columns, table.schema.names) is None
+    return find_shuffle(columns, table.schema.names) is None
 
 
 def _distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:

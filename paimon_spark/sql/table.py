@@ -183,6 +183,10 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
         self._writes().check(mode, trees, options)
 
+    def explain_write(self, columns: str, options: str) -> str:
+        """Return the writer of the rows of a statement, for EXPLAIN. The columns and the options are JSON."""
+        return self._writes().explain(StructType.fromJson(json.loads(columns)), options)
+
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a DataFrame in one commit."""
         self._merge_columns()

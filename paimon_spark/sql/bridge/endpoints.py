@@ -180,6 +180,9 @@ class FormatWriteEndpoint(Protocol):
 class WriteEndpoint(Protocol):
     """The methods that ``PaimonWrite.java`` calls. The mode is append, overwrite or dynamic."""
 
+    def explain_write(self, columns: str, options: str) -> str:
+        """Return the writer of the rows of a statement, for EXPLAIN. The columns and the options are JSON."""
+
     def check_write(self, mode: str, trees: str, options: str) -> None:
         """Raise the error of `insert` for invalid options or an invalid condition on the rows to replace."""
 
@@ -303,6 +306,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "MatchingFiles": (FilesEndpoint,),
     "NativePartitions": (DirectoriesEndpoint,),
     "PaimonCalls": (FunctionEndpoint,),
+    "PaimonCommand": (WriteEndpoint,),
     "PaimonMergeSchemaRule": (MergeSchemaEndpoint,),
     "PaimonParser": (StatementsEndpoint,),
     "PaimonProcedure": (ProcedureEndpoint, MissingProcedureEndpoint),

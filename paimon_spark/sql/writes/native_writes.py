@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
+from pyspark.sql.types import StructType
 
 from paimon_core import BucketRef, Table
 from paimon_core.engine import EncodedColumn, EncodedFile, EncoderPlan, TaskWrite, check_writable, column_positions
@@ -81,10 +82,7 @@ def native_results(frame: DataFrame, table: Table, request: WriteRequest) -> lis
     the errors of the Spark query.
     """
     session = frame.sparkSession
-    allowed = native_writes(session.conf.get(NATIVE_WRITES, None))
-    if not allowed or not _LOCAL.fullmatch(session.sparkContext.master or ""):
-        return None
-    plan = _encoder_plan(table, request)
+    plan = _encoder_plan(session, table, request)
     rows = None if plan is None else _rows_of_table(frame, table)
     if plan is None or rows is None:
         return None
@@ -103,8 +101,17 @@ def native_results(frame: DataFrame, table: Table, request: WriteRequest) -> lis
     return None
 
 
-def _encoder_plan(table: Table, request: WriteRequest) -> EncoderPlan | None:
-    """Return the plan of the files; `None`: the table or the options need the engine's writer."""
+def is_encodable(session: SparkSession, table: Table, request: WriteRequest, columns: StructType) -> bool:
+    """Return True if `native_results` passes rows with these columns to Spark's encoder."""
+    plan = _encoder_plan(session, table, request)
+    return plan is not None and _texts_of_table(columns, table) is not None
+
+
+def _encoder_plan(session: SparkSession, table: Table, request: WriteRequest) -> EncoderPlan | None:
+    """Return the plan of the files; `None`: the session, the table or the options need the engine's writer."""
+    allowed = native_writes(session.conf.get(NATIVE_WRITES, None))
+    if not allowed or not _LOCAL.fullmatch(session.sparkContext.master or ""):
+        return None
     if request.version is not None or request.row_kind_column is not None:
         return None
     try:
@@ -121,28 +128,41 @@ def _rows_of_table(frame: DataFrame, table: Table) -> DataFrame | None:
 
     Missing columns are NULL. Narrower integers become integers of the table's type.
     """
-    positions = column_positions(frame.columns, table.schema)
-    fields, columns = table.schema.fields, frame.schema.fields
-    if EventTime.of(frame.schema) is not None:
-        return None
-    names = [f"c{n}" for n in range(len(columns))]
-    texts: list[str | None] = []
-    for field, position in zip(fields, positions, strict=True):
-        text = None if position is None else _stored_text(names[position], columns[position].dataType, field)
-        if text is None and (position is not None or not field.type.nullable):
-            return None
-        texts.append(text)
-    if texts == names:
-        return frame
+    texts = _texts_of_table(frame.schema, table)
+    names = _numbered(frame.schema)
+    if texts is None or texts == names:
+        return None if texts is None else frame
     numbered = renamed(frame, names)
-    if None not in positions:
+    if None not in texts:
         return select_texts(numbered, [text for text in texts if text is not None])
     return numbered.select(
         *(
             F.lit(None).cast(spark_type(field.type, field.name)).alias(f"m{n}") if text is None else F.expr(text)
-            for n, (field, text) in enumerate(zip(fields, texts, strict=True))
+            for n, (field, text) in enumerate(zip(table.schema.fields, texts, strict=True))
         )
     )
+
+
+def _numbered(columns: StructType) -> list[str]:
+    """Return names without dots for the columns of a DataFrame."""
+    return [f"c{n}" for n in range(len(columns))]
+
+
+def _texts_of_table(columns: StructType, table: Table) -> list[str | None] | None:
+    """Return the SQL texts of the columns of a table; `None`: a column has another type.
+
+    The text of a missing column is `None`. Texts name the columns of the DataFrame as `_numbered` does.
+    """
+    if EventTime.of(columns) is not None:
+        return None
+    names = _numbered(columns)
+    texts: list[str | None] = []
+    for field, position in zip(table.schema.fields, column_positions(columns.names, table.schema), strict=True):
+        text = None if position is None else _stored_text(names[position], columns.fields[position].dataType, field)
+        if text is None and (position is not None or not field.type.nullable):
+            return None
+        texts.append(text)
+    return texts
 
 
 def _stored_text(name: str, t: spark.DataType, field: DataField) -> str | None:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from paimon_core import Table
 from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_spark.frame_write import write_table
+from paimon_spark.frame_write import FEW_ROWS, may_use_driver, write_table
 from paimon_spark.internals import analyzed
 from paimon_spark.missing_columns import check_missing_columns
 from paimon_spark.option_names import canonical
@@ -23,9 +23,9 @@ from paimon_spark.sql.bridge.conversions import frame_of, java_map
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
-from paimon_spark.sql.writes.native_writes import native_results
+from paimon_spark.sql.writes.native_writes import is_encodable, native_results
 from paimon_spark.sql.writes.replace import replace_rows
-from paimon_spark.writer import table_to_write
+from paimon_spark.writer import prepared_table, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
 
@@ -59,6 +59,20 @@ class TableWrites:
             options: the options of the write, as JSON.
         """
         check_missing_columns(self.table, self._request(options), columns)
+
+    def explain(self, columns: StructType, options: str) -> str:
+        """Return the writer of rows with these columns, for EXPLAIN.
+
+        Args:
+            columns: the columns of the rows.
+            options: the options of the statement, as JSON.
+        """
+        request = self._request(options)
+        table = prepared_table(self.table, request, columns)
+        encodable = is_encodable(self.jvm.active_session(), table, request, columns)
+        writer = "Spark's Parquet encoder" if encodable else "Python workers"
+        few = f"; the driver writes up to {FEW_ROWS} rows" if may_use_driver(columns.names, table, request) else ""
+        return f"{'.'.join(self.name)}: {writer}{few}"
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a Java Dataset in one commit.

@@ -24,6 +24,11 @@ public class OverwritePlan {
     return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, plan.query());
   }
 
+  /** Return the columns of the rows as JSON. */
+  public String columns() {
+    return plan.query().schema().json();
+  }
+
   /** Return the options of the statement, of `t WITH (...)` or of the writer, as JSON. */
   public String options() {
     HashMap given = new HashMap(target.options().asCaseSensitiveMap());

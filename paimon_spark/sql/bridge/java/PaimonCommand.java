@@ -61,6 +61,15 @@ public class PaimonCommand extends ResetCommand {
     return CollectionConverters.asScala(rows).toSeq();
   }
 
+  /** Return the writer of the rows of a dynamic overwrite, for EXPLAIN; null for other statements. */
+  String explained() {
+    if (!(argument instanceof OverwritePlan)) {
+      return null;
+    }
+    OverwritePlan write = (OverwritePlan) argument;
+    return (String) Bridge.call(handler, "explain_write", new Object[] {write.columns(), write.options()});
+  }
+
   public Seq output() {
     return attributes;
   }

@@ -107,6 +107,12 @@ class PaimonWrite implements V1Write, InsertableRelation {
     return "paimon " + mode;
   }
 
+  /** Return the writer of the rows, for EXPLAIN. */
+  String explained() {
+    return (String)
+        Bridge.call(handler, "explain_write", new Object[] {info.schema().json(), Trees.of(info.options())});
+  }
+
   public void insert(Dataset rows, boolean overwrite) {
     Bridge.call(handler, "insert", new Object[] {rows, mode, trees, Trees.of(info.options())});
   }
