@@ -125,6 +125,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _compaction(arena, running)
         yield from _reads(arena, running)
         yield path_write(arena, running["ours"])
+        yield path_write(arena, running["ours"], dates=24)
         yield from path_reads(arena, running["ours"])
         yield from vector_reads(arena, running["ours"])
         yield from merge_reads(arena, running["ours"])
@@ -205,14 +206,25 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             yield _race(arena, row, running, dict.fromkeys(running, command), bare=count)
 
 
-def path_write(arena: Arena, worker: Worker) -> Row:
-    """Append rows to a table by its path, and write the same rows with Spark's own Parquet writer."""
-    table = arena.table("spark_path_write", "int", keyed=False)
+def path_write(arena: Arena, worker: Worker, dates: int = 0) -> Row:
+    """Append rows to a table by its path, and write the same rows with Spark's own Parquet writer.
+
+    `dates`: the number of partitions, which are dates in January; 0: the table has no partitions.
+    """
     data = rows.make(PATH_FACTOR * arena.count, "int", 1)
-    source = str(arena.warehouse / "spark-path-input.parquet")
+    keys = ["dt"] if dates else []
+    if dates:
+        days = pa.array([f"2026-01-{day:02d}" for day in range(1, dates + 1)])
+        data = data.append_column("dt", days.take(pa.array(data["d"].to_numpy() % dates)))
+    name = f"spark_path_write_{dates}"
+    catalog = FileSystemCatalog(str(arena.warehouse))
+    catalog.create_database("default", ignore_if_exists=True)
+    catalog.create_table(f"default.{name}", Schema(data.schema, partition_keys=keys, options={"write-only": "true"}))
+    source = str(arena.warehouse / f"spark-path-input-{dates}.parquet")
     pq.write_table(data, source)
-    command = {"do": "write", "table": Path(table.path).name, "input": source}
-    row = Row("Spark: format('paimon') by path, append", data.num_rows, goals={"parquet": 1.1})
+    command = {"do": "write", "table": name, "input": source, "partition": keys}
+    suffix = f" to {dates} partitions" if dates else ""
+    row = Row(f"Spark: format('paimon') by path, append{suffix}", data.num_rows, goals={"parquet": 1.1})
     contestants = {
         "ours": partial(worker.timing, **command),
         "parquet": partial(worker.timing, **command, plain=f"{arena.warehouse}/spark-path-output"),

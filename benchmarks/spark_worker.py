@@ -80,7 +80,7 @@ class Side:
         if self.java:
             frame.write.insertInto(f"paimon.default.{command['table']}")
         elif "plain" in command:
-            plain = frame.write.mode("overwrite").option("compression", "zstd")
+            plain = frame.write.mode("overwrite").option("compression", "zstd").partitionBy(command["partition"])
             plain.option("parquet.compression.codec.zstd.level", "1").parquet(command["plain"])
         else:
             target = frame.write.format("bare" if "bare" in command else "paimon")

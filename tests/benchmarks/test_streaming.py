@@ -84,8 +84,9 @@ def test_benchmark_of_runs_reads_the_merged_rows(contest):
 
 
 @pytest.mark.more
-def test_path_write_benchmark_writes_rows_of_parquet(contest):
-    row = range_rows.path_write(contest[0], contest[1]["ours"])
+@pytest.mark.parametrize("dates", [0, 3])
+def test_path_write_benchmark_writes_rows_of_parquet(contest, dates):
+    row = range_rows.path_write(contest[0], contest[1]["ours"], dates)
     assert row.timings["ours"][0].rows == row.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
 
 

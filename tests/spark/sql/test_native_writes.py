@@ -101,7 +101,7 @@ def create(path, *columns, **options):
 
 
 def parquet_files(path):
-    return sorted(Path(path).glob("bucket-0/*.parquet"))
+    return sorted(Path(path).rglob("*.parquet"))
 
 
 def encoders(path):
@@ -365,30 +365,35 @@ KILLED = """
 
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     paimon_spark.register(spark)
-    spark.range(10).write.format("paimon").mode("append").save(sys.argv[1])
-    print("ready", flush=True)
-    spark.range(0, 10 ** 12, 1, 2).write.format("paimon").mode("append").save(sys.argv[1])
+    for number in (10, 10 ** 12):
+        rows = spark.range(0, number, 1, 2).selectExpr("id", "STRING(id % 3) AS p")
+        print("ready" if number > 10 else "", flush=True)
+        rows.write.format("paimon").mode("append").save(sys.argv[1])
 """
 
 
 @pytest.mark.more
-def test_killed_driver_leaves_orphans_that_removal_finds(tmp_path, spark):
+@pytest.mark.parametrize("keys", [[], ["p"]])
+def test_killed_driver_leaves_orphans_that_removal_finds(tmp_path, spark, keys):
     path = tmp_path / "t"
+    fields = [DataField(0, "id", parse_type("BIGINT")), DataField(1, "p", parse_type("STRING"))]
+    Table.create(str(path), Schema(fields, partition_keys=keys))
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(KILLED))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(script), str(path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        process.stdout.readline()
+        while process.stdout.readline() == b"\n":
+            pass
         end = time.monotonic() + 60
-        while len(parquet_files(path)) < 3 and time.monotonic() < end:
+        while len(parquet_files(path)) < (6 if keys else 3) and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
     table = Table.open(str(path))
     assert sorted(table.to_arrow()["id"].to_pylist()) == list(range(10))
     time.sleep(1.1)  # files of the newest second are kept
     table.maintenance.remove_orphan_files(int(time.time() * 1000))
-    assert len(parquet_files(path)) == 1
+    assert len(parquet_files(path)) == (3 if keys else 1)
     save(rows(spark, 10, 20, "id"), path)
     assert sorted(Table.open(str(path)).to_arrow()["id"].to_pylist()) == list(range(20))
 
