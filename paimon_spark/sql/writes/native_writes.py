@@ -12,7 +12,7 @@ import uuid
 from base64 import b64decode
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,13 +50,15 @@ OPEN_FILES = 32
 """The most partitions of a task whose rows are encoded as they arrive. Rows of other partitions are sorted first."""
 
 
-@dataclass
 class _Directories(DirectoriesEndpoint):
-    """The directories of the partitions of one job, for ``NativePartitions.java``. Tasks call it at the same time."""
+    """The directories of the partitions of one job, for ``NativePartitions.java``. Tasks call it at the same time.
 
-    plan: EncoderPlan
-    buckets: dict[str, BucketRef] = field(default_factory=dict)
-    """The buckets of the partitions so far, by the text of their values."""
+    `buckets`: the buckets of the partitions so far, by the text of their values.
+    """
+
+    def __init__(self, plan: EncoderPlan) -> None:
+        self.plan = plan
+        self.buckets: dict[str, BucketRef] = {}
 
     def directory(self, values: str) -> str:
         """Return the directory of a partition, in which Java can create files; empty: only the engine can write it."""

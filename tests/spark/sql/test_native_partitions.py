@@ -136,7 +136,7 @@ def test_refused_and_failing_rows_leave_no_files(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(native_writes, "OPEN_FILES", 2)
     create(tmp_path / "t", ("id", "BIGINT NOT NULL"), ("p", "INT"), ("v", "VARCHAR(3)"))
     wrong = rows(spark, 0, 50, "id", "INT(id % 7) AS p", "IF(id = 48, 'long', 'x') AS v")
-    with pytest.raises(Exception, match="column 'v', row .*: 'long' cannot be stored as VARCHAR\\(3\\)"):
+    with pytest.raises(Exception, match=r"column 'v', row .*: 'long' cannot be stored as VARCHAR\(3\)"):
         save(wrong, tmp_path / "t")
     broken = rows(spark, 0, 50_000, "id", "INT(id % 7) AS p", "IF(id = 49000, raise_error('broken'), 'x') AS v")
     with pytest.raises(Exception, match="broken"):
