@@ -47,7 +47,11 @@ _INTEGERS = (spark.ByteType(), spark.ShortType(), spark.IntegerType(), spark.Lon
 _PAGE_BYTES, _DICTIONARY_BYTES = 64 << 10, 512 << 10  # as in the files of the engine's encoder
 _GROUP_BYTES, _GROUP_ROWS = 16 << 20, 1 << 20  # encoded: about 32 MiB of Arrow memory
 OPEN_FILES = 32
-"""The most partitions of a task whose rows are encoded as they arrive. Rows of other partitions are sorted first."""
+"""The most partitions of a task whose rows are encoded as they arrive, if they arrive in long runs of one partition.
+
+Rows of other partitions are sorted first. In a task with mixed rows of 24 partitions, a file for each of them takes a
+fifth more CPU time than the sort.
+"""
 
 
 class _Directories(DirectoriesEndpoint):

@@ -80,6 +80,8 @@ class NativeTarget {
   final long number;
   /** True if rows go to the file as they arrive; false: they are sorted by partition first. */
   boolean direct = false;
+  /** False if rows are waiting to be sorted. */
+  boolean isNew = true;
   /** The most bytes of a row group of its files. */
   long groupBytes;
   NativeFile open = null;
@@ -94,6 +96,8 @@ class NativeTarget {
 /** Finds the partition of each row of a task. Partitions are compared by their bytes, as in the engine. */
 class NativeRouter {
   private static final long MOST = 1L << 22;
+  /** The least average number of rows of a partition in a row, for which a sort does not pay. */
+  private static final long LEAST_RUN = 64;
 
   private final NativePartitions directories;
   private final DataType[] types;
@@ -101,6 +105,8 @@ class NativeRouter {
   private final HashMap targets = new HashMap();
   private UnsafeRow lastKey = null;
   private NativeTarget last = null;
+  private long rows = 0;
+  private long runs = 0;
 
   NativeRouter(NativePartitions directories, StructType columns, List positions) {
     this.directories = directories;
@@ -117,9 +123,11 @@ class NativeRouter {
   /** Return the partition of a row; null if only the engine can write it. */
   NativeTarget target(InternalRow row) {
     UnsafeRow key = projection.apply(row);
+    rows++;
     if (lastKey != null && lastKey.equals(key)) {
       return last;
     }
+    runs++;
     NativeTarget found = (NativeTarget) targets.get(key);
     if (found == null) {
       String values = values(key);
@@ -135,6 +143,11 @@ class NativeRouter {
     }
     last = found;
     return found;
+  }
+
+  /** Return true if the rows so far arrived in long runs of one partition. */
+  boolean isGrouped() {
+    return runs <= 1 || rows >= LEAST_RUN * runs;
   }
 
   /** Return the values of a partition, in Parquet's plain encoding. */

@@ -135,8 +135,9 @@ class NativeFile {
 /**
  * A task that writes its rows to files of a table, and returns their descriptions as JSON.
  *
- * The first partitions of a task have an encoder each. Rows of later ones are sorted by partition, and written by one
- * encoder after the other when all rows have arrived.
+ * Partitions whose rows arrive in long runs have an encoder each, up to a number of them. Rows of the others are sorted
+ * by partition, and written by one encoder after the other when all rows have arrived: to switch between encoders costs
+ * more than the sort.
  *
  * The result has "files" and the "seconds" of the task, or "refused" with a reason if the table cannot hold a row or a
  * file cannot be written. A task that refuses or fails deletes its files. Only the results of the attempts that Spark
@@ -256,12 +257,13 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
         if (target == null) {
           return "only the engine writes the partition of a row";
         }
-        if (target.direct || opens(target)) {
+        if (target.direct || (target.isNew && router.isGrouped() && opens(target))) {
           String refused = write(context, target, row);
           if (refused != null) {
             return refused;
           }
         } else {
+          target.isNew = false;
           sorter.add(row, target);
           if (++sortedRows % CHECKED_ROWS == 0) {
             context.killTaskIfInterrupted();
@@ -285,10 +287,10 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private boolean opens(NativeTarget target) {
     long room = Math.max(4 * LEAST_GROUP_BYTES, columns.getPaths().size() * COLUMN_BYTES);
     long most = Math.min(((Number) parsed.get("open")).longValue(), Math.max(1, memory / room));
-    if (target.number >= most) {
+    if (direct.size() >= most) {
       return false;
     }
-    target.groupBytes = Math.max(LEAST_GROUP_BYTES, memory / (4 * (target.number + 1)));
+    target.groupBytes = Math.max(LEAST_GROUP_BYTES, memory / (4 * (direct.size() + 1)));
     target.direct = true;
     direct.add(target);
     return true;
