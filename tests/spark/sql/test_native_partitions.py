@@ -113,7 +113,7 @@ def test_equal_values_are_one_partition(spark, tmp_path, python_workers, kind): 
 
 @pytest.mark.parametrize("partition", ["id * 7919 % 10", "id div 250"])
 def test_rows_keep_their_order_in_each_partition(spark, tmp_path, monkeypatch, partition):
-    """Rows are sorted by partition, except those of the first four if the rows arrive in long runs."""
+    """Rows are sorted by partition, except in the first four partitions if the rows arrive in long runs."""
     monkeypatch.setattr(native_writes, "OPEN_FILES", 4)
     create(tmp_path / "t", ("id", "BIGINT"), ("p", "INT"), **{"target-file-row-num": "100"})
     save(rows(spark, 0, 2500, "id", f"INT({partition}) AS p", tasks=1), tmp_path / "t")

@@ -85,6 +85,8 @@ class NativeTarget {
   /** The most bytes of a row group of its files. */
   long groupBytes;
   NativeFile open = null;
+  /** The values of the partition, as the tasks find it; null: the table has no partitions. */
+  UnsafeRow key = null;
 
   NativeTarget(String values, String directory, long number) {
     this.values = values;
@@ -103,7 +105,6 @@ class NativeRouter {
   private final DataType[] types;
   private final UnsafeProjection projection;
   private final HashMap targets = new HashMap();
-  private UnsafeRow lastKey = null;
   private NativeTarget last = null;
   private long rows = 0;
   private long runs = 0;
@@ -124,7 +125,7 @@ class NativeRouter {
   NativeTarget target(InternalRow row) {
     UnsafeRow key = projection.apply(row);
     rows++;
-    if (lastKey != null && lastKey.equals(key)) {
+    if (last != null && last.key.equals(key)) {
       return last;
     }
     runs++;
@@ -136,10 +137,8 @@ class NativeRouter {
         return null;
       }
       found = new NativeTarget(values, directory, targets.size());
-      lastKey = key.copy();
-      targets.put(lastKey, found);
-    } else {
-      lastKey = key.copy();
+      found.key = key.copy();
+      targets.put(found.key, found);
     }
     last = found;
     return found;
