@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from paimon_core.row.bucket import buckets as bucket_numbers
     from paimon_core.scan.base_run import base_run
     from paimon_core.scan.batch_limits import NO_LIMITS, Limits
-    from paimon_core.scan.entries import live_entries
+    from paimon_core.scan.entries import live_entries, live_partitions
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.interval import DIFF, Interval, interval_of
     from paimon_core.scan.metadata_aggregate import Function as AggregateFunction
@@ -201,6 +201,7 @@ __all__ += [
     "key_condition",
     "live_entries",
     "live_mask",
+    "live_partitions",
     "load_vectors",
     "mask_bytes",
     "merge_masks",
@@ -456,7 +457,7 @@ _NAMES = {
     "paimon_core.read.newer_rows": "newer_rows",
     "paimon_core.row.bucket": "buckets=bucket_numbers",
     "paimon_core.scan.base_run": "base_run",
-    "paimon_core.scan.entries": "live_entries",
+    "paimon_core.scan.entries": "live_entries live_partitions",
     "paimon_core.scan.fallback": "branch_splits reads_branches",
     "paimon_core.scan.interval": "DIFF Interval interval_of",
     "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction LiveRows aggregate=aggregate_metadata",

@@ -15,7 +15,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.inspect.system_tables.groups import partition_sums
 from paimon_core.inspect.system_tables.kind import SOME_TEXT, Fixed, Part, Request, SystemTableKind, batch_of, columns
 from paimon_core.inspect.system_tables.table_registry import unknown_table
-from paimon_core.inspect.system_tables.value_text import named, shown_options
+from paimon_core.inspect.system_tables.value_text import named_all, shown_options
 from paimon_core.options.bucket import PARTITION_LEGACY_NAME
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
@@ -120,7 +120,7 @@ def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator
             continue
         legacy = store.options.value(PARTITION_LEGACY_NAME)
         sums = partition_sums(Request(store, snapshot, frozenset()))
-        names = [named(store, partition, legacy=legacy) for partition in sums["partition"].to_pylist()]
+        names = named_all(store, sums["partition"].to_pylist(), legacy=legacy)
         rows = sums.num_rows
         yield batch_of(
             _PARTITIONS,

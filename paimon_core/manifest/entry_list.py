@@ -29,6 +29,10 @@ class EntryList:
         """Return the bucket of each entry."""
         return [entry.bucket for entry in self.entries]
 
+    def total_buckets(self) -> list[int]:
+        """Return the number of buckets that each entry stores."""
+        return [entry.total_buckets for entry in self.entries]
+
     def bounds(self, *, largest: bool) -> list[bytes]:
         """Return the smallest or the largest values of each file as a serialised row."""
         return list(map(attrgetter("max_values" if largest else "min_values"), self.values("value_stats")))

@@ -141,6 +141,10 @@ class EntryColumns:
         """Return the bucket of each entry."""
         return self.numbers(("_BUCKET",))
 
+    def total_buckets(self) -> np.ndarray:
+        """Return the number of buckets that each entry stores."""
+        return self.numbers(("_TOTAL_BUCKETS",))
+
     def bounds(self, *, largest: bool) -> list[bytes]:
         """Return the smallest or the largest values of each file as a serialised row."""
         return self.contents(("_FILE", "_VALUE_STATS", "_MAX_VALUES" if largest else "_MIN_VALUES"))

@@ -105,3 +105,19 @@ def decode_rows(rows: Sequence[bytes], schema: pa.Schema, columns: Sequence[int]
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     arrays = [decode_column(positions, i, field.type) for i, field in zip(picked, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def internal_values(rows: Sequence[bytes], schema: pa.Schema) -> list[list[Any]]:
+    """Return the values of each column of many serialised rows, as `deserialize` returns them for one row.
+
+    Raises as `decode_rows`.
+    """
+    return [_internal(column).to_pylist() for column in decode_rows(rows, schema).columns]
+
+
+def _internal(column: pa.Array) -> pa.Array:
+    """Return days, times and timestamps as the numbers that Arrow stores."""
+    kind = column.type
+    if pt.is_date32(kind) or pt.is_time32(kind):
+        return column.view(pa.int32())
+    return column.view(pa.int64()) if pt.is_time64(kind) or pt.is_timestamp(kind) else column

@@ -139,6 +139,14 @@ def live_columns_in_parts(
     return _live(store, snapshot, attributes, partition, buckets, levels, "value_stats" in attributes)
 
 
+def live_partitions(store: FileStore, snapshot: Snapshot) -> set[bytes]:
+    """Return the serialised partitions that have live files. Memory: the partitions, and the files of one part."""
+    partitions: set[bytes] = set()
+    for part in live_columns_in_parts(store, snapshot, ()):
+        partitions.update([entry.partition for entry in part] if isinstance(part, list) else part.partitions())
+    return partitions
+
+
 def _live(
     store: FileStore,
     snapshot: Snapshot,

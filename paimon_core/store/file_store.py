@@ -1,7 +1,7 @@
 """A table as one picklable value: its storage, path, schema, options and branch."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -21,7 +21,7 @@ from paimon_core.options.file import (
 )
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
-from paimon_core.row.binary_row import deserialize
+from paimon_core.row.binary_row import deserialize, internal_values
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, rules_of
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
@@ -41,6 +41,7 @@ from paimon_core.store.layout import (
     index_directory,
     manifest_directory,
     partition_path,
+    partition_paths,
 )
 from paimon_core.store.storage_options import check_storage_options
 from paimon_core.store.traits import TableTraits
@@ -222,6 +223,12 @@ class FileStore:
         """Return the internal values of a serialised partition, in partition order."""
         return deserialize(partition, self.schema.partition_arrow) if self.schema.partition_keys else ()
 
+    def partition_rows(self, partitions: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Return the `partition_values` of serialised partitions, which are decoded together."""
+        if not self.schema.partition_keys:
+            return [()] * len(partitions)
+        return list(zip(*internal_values(partitions, self.schema.partition_arrow), strict=True))
+
     def partition_path(self, partition: bytes) -> str:
         """Return ``k1=v1/k2=v2`` of a serialised partition."""
         return partition_path(self.partition_values(partition), self.schema.partition_fields, self.options)
@@ -229,6 +236,15 @@ class FileStore:
     def bucket_path(self, bucket: BucketRef) -> str:
         """Return the directory of a bucket."""
         return bucket_directory(self.root, self.partition_path(bucket.partition), bucket.bucket, self.options)
+
+    def bucket_paths(self, buckets: Sequence[BucketRef]) -> list[str]:
+        """Return the directories of buckets, whose partitions are decoded together."""
+        rows = self.partition_rows([bucket.partition for bucket in buckets])
+        paths = partition_paths(rows, self.schema.partition_fields, self.options)
+        return [
+            bucket_directory(self.root, path, bucket.bucket, self.options)
+            for bucket, path in zip(buckets, paths, strict=True)
+        ]
 
     def file_path(self, bucket: BucketRef, meta: DataFileMeta) -> str:
         """Return the path of a data file: its external path if it has one, else a path in its bucket's directory.

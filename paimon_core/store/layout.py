@@ -5,7 +5,7 @@ exactly, so that a table written by several engines has one directory per partit
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -37,12 +37,19 @@ def escape(text: str) -> str:
 
 def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: Options) -> str:
     """Return ``k1=v1/k2=v2`` for internal values of the partition columns; empty for an unpartitioned table."""
+    return next(partition_paths([values], fields, options))
+
+
+def partition_paths(rows: Iterable[Sequence[Any]], fields: Sequence[DataField], options: Options) -> Iterator[str]:
+    """Yield the `partition_path` of each row of internal values."""
     default, legacy = options.value(PARTITION_DEFAULT_NAME), options.value(PARTITION_LEGACY_NAME)
-    parts = []
-    for value, field in zip(values, fields, strict=True):
-        text = None if value is None else partition_text(value, field, legacy=legacy)
-        parts.append(f"{escape(field.name)}={escape(default if text is None or is_blank(text) else text)}")
-    return "/".join(parts)
+    columns = [(f"{escape(field.name)}=", field) for field in fields]
+    for values in rows:
+        parts = []
+        for value, (name, field) in zip(values, columns, strict=True):
+            text = None if value is None else partition_text(value, field, legacy=legacy)
+            parts.append(name + escape(default if text is None or is_blank(text) else text))
+        yield "/".join(parts)
 
 
 def is_blank(text: str) -> bool:

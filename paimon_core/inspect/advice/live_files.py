@@ -1,8 +1,9 @@
 """The live files of a snapshot as columns of numbers, read once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 
@@ -14,17 +15,28 @@ from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry_list import EntryList
+from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.options.file_index import indexed
 from paimon_core.row.binary_row import decode_rows
-from paimon_core.scan.entries import live_in_parts
+from paimon_core.scan.entries import live_columns_in_parts, live_in_parts
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.types.selection import Mask, Positions
 
 UNKNOWN = -1
-_SIZES = ("level", "rows", "size", "sequence", "created")
-_NUMBERS = ("bucket", "total", *_SIZES, "deletes", "deleted", "first_row", "blob")
+_ATTRIBUTES = {
+    "level": "level",
+    "rows": "row_count",
+    "size": "file_size",
+    "sequence": "min_sequence_number",
+    "created": "creation_time",
+    "deletes": "delete_row_count",
+    "first_row": "first_row_id",
+}
+"""The columns of `Files` that are attributes of files."""
+_NUMBERS = ("bucket", "total", *_ATTRIBUTES, "deleted", "blob")
 _FLAGS = ("compacted", "lacks_index")
 
 
@@ -69,33 +81,31 @@ class Files:
 def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     """Return the live files of a snapshot; no files if the snapshot is `None`.
 
-    Memory: about 200 bytes and two keys for each file, and the entries of one manifest.
+    Memory: about 200 bytes and two keys for each file, and the files of one part of a manifest.
     """
     deleted = _deleted_rows(store, snapshot)
-    lacks_index = _lacking(store)
+    lacks_index, blob_kind = _lacking(store), _blob_kinds(store)
     numbers: list[np.ndarray] = [np.zeros((len(_NUMBERS), 0), np.int64)]
     flags: list[np.ndarray] = [np.zeros((len(_FLAGS), 0), np.bool_)]
     low: list[bytes] = []
     high: list[bytes] = []
-    bucket_numbers: dict[BucketRef, int] = {}
-    blob_kind = _blob_kinds(store)
-    postponed: list[DataFileMeta] = []
+    bucket_numbers: dict[tuple[bytes, int], int] = {}
+    postponed = np.zeros((2, 0), np.int64)
     names: set[str] = set()
-    if snapshot is not None:
-        for entries in live_in_parts(store, snapshot, with_stats=False):
-            names.update(entry.file.file_name for entry in entries)
-            postponed += [entry.file for entry in entries if entry.bucket == POSTPONE_BUCKET]
-            entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
-            files = [entry.file for entry in entries]
-            numbers.append(_numbers(entries, bucket_numbers, deleted, blob_kind))
-            sources = [file.file_source == FileSource.COMPACT for file in files]
-            flags.append(np.array([sources, [lacks_index(file) for file in files]], np.bool_))
-            if store.traits.keyed:
-                low += [file.min_key for file in files]
-                high += [file.max_key for file in files]
+    for part in _parts(store, snapshot, entries=lacks_index is not None or blob_kind is not None):
+        names.update(EntryList(part).values("file_name") if isinstance(part, list) else part.values("file_name"))
+        files, waiting = _divided(part)
+        postponed = np.concatenate([postponed, waiting], axis=1)
+        numbers.append(_numbers(files, bucket_numbers, deleted, blob_kind))
+        sources = [source == FileSource.COMPACT for source in files.values("file_source")]
+        lacking = [] if lacks_index is None else [lacks_index(file) for file in _metas(files)]
+        flags.append(np.array([sources, lacking or [False] * len(files)], np.bool_))
+        if store.traits.keyed:
+            low += files.values("min_key")
+            high += files.values("max_key")
     columns = dict(zip(_NUMBERS, np.concatenate(numbers, axis=1), strict=True))
     marks = dict(zip(_FLAGS, np.concatenate(flags, axis=1), strict=True))
-    order, buckets = _ordered(store, list(bucket_numbers))
+    order, buckets = _ordered(store, [BucketRef(*bucket) for bucket in bucket_numbers])
     columns["bucket"] = order[columns["bucket"]]
     ranked = _ranks(store, low, high, len(columns["bucket"]))
     return Files(
@@ -104,45 +114,77 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
         high=ranked[1],
         **columns,
         **marks,
-        postponed_files=len(postponed),
-        postponed_rows=sum(file.row_count for file in postponed),
-        postponed_bytes=sum(file.file_size for file in postponed),
+        postponed_files=postponed.shape[1],
+        postponed_rows=int(postponed[0].sum()),
+        postponed_bytes=int(postponed[1].sum()),
         names=frozenset(names),
     )
 
 
+def _parts(
+    store: FileStore, snapshot: Snapshot | None, *, entries: bool
+) -> Iterator[EntryColumns | list[ManifestEntry]]:
+    """Yield the live files, as columns where that is possible. `entries`: True if the metadata of files is needed."""
+    if snapshot is None:
+        return iter(())
+    if entries:
+        return live_in_parts(store, snapshot, with_stats=False)
+    keys = ("min_key", "max_key") if store.traits.keyed else ()
+    return live_columns_in_parts(store, snapshot, (*_ATTRIBUTES.values(), "file_source", *keys))
+
+
+def _divided(part: EntryColumns | list[ManifestEntry]) -> tuple[EntryColumns | EntryList, np.ndarray]:
+    """Return the files outside postponed buckets, and the rows and bytes of the other files."""
+    files = EntryList(part) if isinstance(part, list) else part
+    waits = np.asarray(files.buckets(), np.int64) == POSTPONE_BUCKET
+    if not waits.any():
+        return files, np.zeros((2, 0), np.int64)
+    sizes = [np.asarray(files.values(name), np.int64)[waits] for name in ("row_count", "file_size")]
+    if isinstance(files, EntryList):
+        files = EntryList(list(compress(files.entries, ~waits)))
+    else:
+        files.take(np.flatnonzero(~waits))
+    return files, np.stack(sizes)
+
+
+def _metas(files: EntryColumns | EntryList) -> list[DataFileMeta]:
+    assert isinstance(files, EntryList)
+    return [entry.file for entry in files.entries]
+
+
 def _numbers(
-    entries: Sequence[ManifestEntry],
-    bucket_numbers: dict[BucketRef, int],
+    files: EntryColumns | EntryList,
+    bucket_numbers: dict[tuple[bytes, int], int],
     deleted: Mapping[str, int],
-    blob_kind: Callable[[DataFileMeta], int],
+    blob_kind: Callable[[DataFileMeta], int] | None,
 ) -> np.ndarray:
-    """Return the columns `_NUMBERS`; new buckets are added to ``known``."""
-    files = [entry.file for entry in entries]
-    columns = (
-        [bucket_numbers.setdefault(entry.bucket_ref, len(bucket_numbers)) for entry in entries],
-        [entry.total_buckets for entry in entries],
-        [file.level for file in files],
-        [file.row_count for file in files],
-        [file.file_size for file in files],
-        [file.min_sequence_number for file in files],
-        [UNKNOWN if file.creation_time is None else file.creation_time for file in files],
-        [UNKNOWN if file.delete_row_count is None else file.delete_row_count for file in files],
-        [min(deleted.get(file.file_name, 0), file.row_count) for file in files],
-        [UNKNOWN if file.first_row_id is None else file.first_row_id for file in files],
-        [blob_kind(file) for file in files],
-    )
-    return np.array(columns, np.int64)
+    """Return the columns `_NUMBERS`; new buckets are added to ``bucket_numbers``."""
+    columns = {name: _known(files.values(attribute)) for name, attribute in _ATTRIBUTES.items()}
+    places = zip(files.partitions(), np.asarray(files.buckets(), np.int64).tolist(), strict=True)
+    columns["bucket"] = np.array([bucket_numbers.setdefault(at, len(bucket_numbers)) for at in places], np.int64)
+    columns["total"] = np.asarray(files.total_buckets(), np.int64)
+    none = np.zeros(len(files), np.int64)
+    marked = np.array([deleted.get(name, 0) for name in files.values("file_name")], np.int64) if deleted else none
+    columns["deleted"] = np.minimum(marked, columns["rows"])
+    columns["blob"] = none if blob_kind is None else np.array([blob_kind(file) for file in _metas(files)], np.int64)
+    return np.stack([columns[name] for name in _NUMBERS])
 
 
-def _blob_kinds(store: FileStore) -> Callable[[DataFileMeta], int]:
-    """Return a function that maps a file to the number of its kind of blobs; 0: a data file."""
+def _known(values: Sequence[int | None] | np.ndarray) -> np.ndarray:
+    """Return numbers, with `UNKNOWN` for `None`."""
+    if isinstance(values, np.ndarray):
+        return values.astype(np.int64, copy=False)
+    return np.array([UNKNOWN if value is None else value for value in values], np.int64)
+
+
+def _blob_kinds(store: FileStore) -> Callable[[DataFileMeta], int] | None:
+    """Return a function that maps a file to the number of its kind of blobs, 0: a data file; `None`: all are 0."""
     kinds: dict[tuple[tuple[str, ...] | None, int], int] = {}
 
     def kind(file: DataFileMeta) -> int:
         return 1 + kinds.setdefault((file.write_cols, file.schema_id), len(kinds)) if is_blob(file) else 0
 
-    return kind if store.traits.data_evolution else lambda file: 0
+    return kind if store.traits.data_evolution else None
 
 
 def _deleted_rows(store: FileStore, snapshot: Snapshot | None) -> dict[str, int]:
@@ -151,8 +193,11 @@ def _deleted_rows(store: FileStore, snapshot: Snapshot | None) -> dict[str, int]
     return {r.data_file: 1 << 62 if r.cardinality is None else r.cardinality for r in ranges}
 
 
-def _lacking(store: FileStore) -> Callable[[DataFileMeta], bool]:
-    """Return a predicate: True for a file without an index although the options require one for its columns."""
+def _lacking(store: FileStore) -> Callable[[DataFileMeta], bool] | None:
+    """Return a predicate: True for a file without an index although the options require one for its columns.
+
+    `None`: the options require no index.
+    """
 
     @lru_cache
     def needs_index(schema_id: int) -> bool:
@@ -163,11 +208,11 @@ def _lacking(store: FileStore) -> Callable[[DataFileMeta], bool]:
     keyed = store.traits.keyed
 
     def lacks(file: DataFileMeta) -> bool:
-        if not indexed_table or file.embedded_index is not None or index_names(file):
+        if file.embedded_index is not None or index_names(file):
             return False
         return not (keyed and not file.level) and needs_index(file.schema_id)
 
-    return lacks
+    return lacks if indexed_table else None
 
 
 def _ordered(store: FileStore, buckets: Sequence[BucketRef]) -> tuple[Positions, tuple[BucketRef, ...]]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from paimon_core.inspect.system_tables.value_text import named
+from paimon_core.inspect.system_tables.value_text import named_all
 from paimon_core.lsm.intervals import ranks
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ManifestEntry
@@ -140,4 +140,4 @@ def partition_order(store: FileStore, files: FileColumns) -> Positions:
 
 def partition_name(store: FileStore, partition: bytes) -> str:
     """Return a partition as ``k1=v1/k2=v2``; an empty text for a table without partitions."""
-    return named(store, partition)
+    return named_all(store, [partition])[0]

@@ -20,7 +20,9 @@ from paimon_core.inspect.system_tables.kind import (
     batch_of,
     columns,
 )
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry_list import EntryList
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import BOOLEAN, STRING, with_nullable
 
@@ -49,21 +51,22 @@ def _read(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     for entries in files_of(request):
         indexed = [e for e in entries if e.bucket >= 0 and (e.file.embedded_index is not None or index_names(e.file))]
         indexes = [index for of_file in parallel_map(partial(_indexes, store), indexed) for index in of_file]
-        files = [index[0].file for index in indexes]
+        of_indexes = [index[0] for index in indexes]
+        files, paths = [entry.file for entry in of_indexes], locations.paths(EntryList(of_indexes))
         yield batch_of(
             _FILE_INDEXES,
             request.columns,
             {
-                "partition": [locations.partition(entry.partition) for entry, *_ in indexes],
-                "bucket": [entry.bucket for entry, *_ in indexes],
-                "file_path": [locations.path(entry) for entry, *_ in indexes],
+                "partition": locations.partitions(EntryList(of_indexes)),
+                "bucket": [entry.bucket for entry in of_indexes],
+                "file_path": paths,
                 "file_size_in_bytes": [file.file_size for file in files],
                 "record_count": [file.row_count for file in files],
                 "schema_id": [file.schema_id for file in files],
                 "column_name": [column for _, column, _, _, _ in indexes],
                 "index_type": [kind for _, _, kind, _, _ in indexes],
                 "storage_type": ["FILE" if file.embedded_index is None else "EMBEDDED" for file in files],
-                "index_file_path": [_index_path(locations, entry) for entry, *_ in indexes],
+                "index_file_path": list(map(_index_path, files, paths)),
                 "index_size_in_bytes": [size for _, _, _, size, _ in indexes],
                 "index_container_size_in_bytes": [container for *_, container in indexes],
                 "is_empty": [not size for _, _, _, size, _ in indexes],
@@ -76,11 +79,11 @@ def _indexes(store: FileStore, entry: ManifestEntry) -> list[_Index]:
     return [(entry, column, kind, sizes[column][kind], container) for column in sizes for kind in sizes[column]]
 
 
-def _index_path(locations: Locations, entry: ManifestEntry) -> str | None:
-    """Return the path of the index file; `None` if the index is embedded in the metadata."""
-    if entry.file.embedded_index is not None:
+def _index_path(file: DataFileMeta, path: str) -> str | None:
+    """Return the path of the index file of the file at `path`; `None` if the index is embedded in the metadata."""
+    if file.embedded_index is not None:
         return None
-    return join(locations.path(entry).rpartition("/")[0], index_names(entry.file)[0])
+    return join(path.rpartition("/")[0], index_names(file)[0])
 
 
 FILE_INDEXES = SystemTableKind("file_indexes", Fixed(_FILE_INDEXES), _read, travels=True)

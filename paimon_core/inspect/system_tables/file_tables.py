@@ -1,6 +1,6 @@
 """The system tables of data files: ``files`` and ``file_key_ranges``."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice, repeat
@@ -25,7 +25,7 @@ from paimon_core.inspect.system_tables.kind import (
     columns,
 )
 from paimon_core.inspect.system_tables.value_text import (
-    braced,
+    braced_all,
     braced_columns,
     braced_predicate,
     bracketed,
@@ -106,6 +106,13 @@ def files_of(request: Request, *, with_stats: bool = False) -> Iterator[list[Man
     return live_in_parts(request.store, request.snapshot, with_stats=with_stats, **_filters(request))
 
 
+def columns_of(request: Request, attributes: Collection[str]) -> Iterator[EntryColumns | list[ManifestEntry]]:
+    """Yield the files of `files_of`, as columns where that is possible; see `live_columns_in_parts`."""
+    if request.snapshot is None:
+        return iter(())
+    return live_columns_in_parts(request.store, request.snapshot, attributes, **_filters(request))
+
+
 def _filters(request: Request) -> dict[str, Any]:
     return {
         "partition": braced_predicate(request.store, request.pinned("partition")),
@@ -116,11 +123,9 @@ def _filters(request: Request) -> dict[str, Any]:
 
 def _read(fields: Sequence[DataField], request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each live file, except files of postponed buckets, whose rows reads do not show."""
-    if request.snapshot is None:
-        return
     attributes = {attribute for name in request.columns for attribute in _ATTRIBUTES[name]}
     locations = Locations(request.store)
-    for files in live_columns_in_parts(request.store, request.snapshot, attributes, **_filters(request)):
+    for files in columns_of(request, attributes):
         for group in _groups(files):
             yield batch_of(fields, request.columns, _columns(request.store, group, locations))
 
@@ -141,37 +146,29 @@ class Locations:
     _partitions: dict[bytes, str] = field(default_factory=dict)
     _directories: dict[tuple[bytes, int], str] = field(default_factory=dict)
 
-    def partition(self, partition: bytes) -> str:
-        """Return the text of a partition."""
-        text = self._partitions.get(partition)
-        if text is None:
-            text = self._partitions[partition] = braced(self.store, partition)
-        return text
-
-    def path(self, entry: ManifestEntry) -> str:
-        """Return the path of the entry's file, in the notation of the table's own path."""
-        return entry.file.external_path or f"{self.directory(entry.bucket_ref)}/{entry.file.file_name}"
-
-    def directory(self, bucket: tuple[bytes, int]) -> str:
-        """Return the directory of a bucket."""
-        directory = self._directories.get(bucket)
-        if directory is None:
-            directory = self._directories[bucket] = self.store.bucket_path(BucketRef(*bucket))
-        return directory
-
     def partitions(self, files: EntryColumns | EntryList) -> list[str]:
         """Return the text of the partition of each file."""
-        return [text for p, count in _runs(files.partitions()) for text in repeat(self.partition(p), count)]
+        runs = list(_runs(files.partitions()))
+        new = list({partition for partition, _ in runs} - self._partitions.keys())
+        self._partitions.update(zip(new, braced_all(self.store, new), strict=True))
+        return [text for partition, count in runs for text in repeat(self._partitions[partition], count)]
 
     def paths(self, files: EntryColumns | EntryList) -> list[str]:
         """Return the path of each file, in the notation of the table's own path."""
-        if isinstance(files, EntryList):
-            return list(map(self.path, files.entries))
+        runs = list(_runs(zip(files.partitions(), _listed(files.buckets()), strict=True)))
+        self._add_directories([bucket for bucket, _ in runs])
         names, paths = iter(files.values("file_name")), []
-        for bucket, count in _runs(zip(files.partitions(), files.buckets().tolist(), strict=True)):
-            directory = self.directory(bucket)
+        for bucket, count in runs:
+            directory = self._directories[bucket]
             paths += [f"{directory}/{name}" for name in islice(names, count)]
+        if isinstance(files, EntryList):  # columns have no external paths
+            return [entry.file.external_path or path for entry, path in zip(files.entries, paths, strict=True)]
         return paths
+
+    def _add_directories(self, buckets: Iterable[tuple[bytes, int]]) -> None:
+        new = list(set(buckets) - self._directories.keys())
+        for bucket, directory in zip(new, self.store.bucket_paths([BucketRef(*b) for b in new]), strict=True):
+            self._directories[bucket] = directory
 
 
 def _runs(values: Iterable[T]) -> Iterator[tuple[T, int]]:

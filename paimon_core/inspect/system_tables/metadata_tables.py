@@ -16,7 +16,7 @@ from paimon_core.inspect.system_tables.kind import (
     batch_of,
     columns,
 )
-from paimon_core.inspect.system_tables.value_text import braced
+from paimon_core.inspect.system_tables.value_text import braced_all
 from paimon_core.manifest.index_entry import GlobalIndex, IndexManifestEntry
 from paimon_core.operations.analyze import TableStatistics, read_statistics
 from paimon_core.scan.entries import manifest_metas
@@ -81,8 +81,8 @@ def _read_manifests(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
                     *("min_row_id", "max_row_id"),
                 )
             },
-            "min_partition_stats": lambda: [braced(store, meta.partition_stats.min_values) for meta in metas],
-            "max_partition_stats": lambda: [braced(store, meta.partition_stats.max_values) for meta in metas],
+            "min_partition_stats": lambda: braced_all(store, [meta.partition_stats.min_values for meta in metas]),
+            "max_partition_stats": lambda: braced_all(store, [meta.partition_stats.max_values for meta in metas]),
         },
     )
 
@@ -98,7 +98,7 @@ def _read_table_indexes(request: Request, part: Part) -> Iterator[pa.RecordBatch
         _TABLE_INDEXES,
         request.columns,
         {
-            "partition": [braced(store, entry.partition) for entry in entries],
+            "partition": braced_all(store, [entry.partition for entry in entries]),
             **{
                 name: [getattr(entry, name) for entry in entries]
                 for name in ("bucket", "index_type", "file_name", "file_size", "row_count")

@@ -13,7 +13,7 @@ from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
 from paimon_core.predicate.expr import Leaf, Or, Predicate, conjunction, disjunction
 from paimon_core.predicate.rewrite import bind
-from paimon_core.row.binary_row import deserialize
+from paimon_core.row.binary_row import internal_values
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import is_blank, partition_text
 from paimon_core.types.cast import cast_array
@@ -56,27 +56,43 @@ def iso_duration(age: timedelta) -> str:
 # ---- partitions
 
 
-def partition_values(store: FileStore, partition: bytes, *, legacy: bool = False) -> list[str | None]:
-    """Return the values of a serialised partition, or of its bounds, as texts; ``legacy``: see `partition_text`."""
+def partition_texts(
+    store: FileStore, partitions: Sequence[bytes], *, legacy: bool = False
+) -> list[tuple[str | None, ...]]:
+    """Return the values of serialised partitions, or of their bounds, as texts; ``legacy``: see `partition_text`."""
     fields = store.schema.partition_fields
-    values = deserialize(partition, store.schema.partition_arrow) if fields else ()
-    return [None if v is None else partition_text(v, f, legacy=legacy) for v, f in zip(values, fields, strict=True)]
+    if not fields:
+        return [()] * len(partitions)
+    columns = [
+        [None if value is None else partition_text(value, field, legacy=legacy) for value in values]
+        for field, values in zip(fields, internal_values(partitions, store.schema.partition_arrow), strict=True)
+    ]
+    return list(zip(*columns, strict=True))
 
 
-def braced(store: FileStore, partition: bytes) -> str:
-    """Return a partition as ``{v1, v2}``; ``{}`` for an unpartitioned table."""
-    return "{" + ", ".join(_NULL if text is None else text for text in partition_values(store, partition)) + "}"
+def braced_all(store: FileStore, partitions: Sequence[bytes]) -> list[str]:
+    """Return each partition as ``{v1, v2}``; ``{}`` for an unpartitioned table."""
+    rows = partition_texts(store, partitions)
+    return ["{" + ", ".join([_NULL if text is None else text for text in texts]) + "}" for texts in rows]
 
 
-def named(store: FileStore, partition: bytes, *, legacy: bool = False) -> str:
-    """Return a partition as ``k1=v1/k2=v2``, with blank values as NULL; empty for an unpartitioned table."""
-    default = store.options.value(PARTITION_DEFAULT_NAME)
-    texts = zip(store.schema.partition_keys, partition_values(store, partition, legacy=legacy), strict=True)
-    return "/".join(f"{key}={default if text is None or is_blank(text) else text}" for key, text in texts)
+def named_all(store: FileStore, partitions: Sequence[bytes], *, legacy: bool = False) -> list[str]:
+    """Return each partition as ``k1=v1/k2=v2``, with blank values as NULL; empty for an unpartitioned table."""
+    default, keys = store.options.value(PARTITION_DEFAULT_NAME), store.schema.partition_keys
+    rows = partition_texts(store, partitions, legacy=legacy)
+    return [
+        "/".join(
+            [
+                f"{key}={default if text is None or is_blank(text) else text}"
+                for key, text in zip(keys, texts, strict=True)
+            ]
+        )
+        for texts in rows
+    ]
 
 
 def braced_predicate(store: FileStore, texts: Sequence[str] | None) -> Predicate | None:
-    """Return a bound predicate that is true for each partition whose `braced` text is one of these.
+    """Return a bound predicate that is true for each partition whose text from `braced_all` is one of these.
 
     It may be true for other partitions, too. `None`: every partition may have one of the texts.
     """
@@ -91,7 +107,7 @@ def braced_predicate(store: FileStore, texts: Sequence[str] | None) -> Predicate
 
 
 def named_predicate(store: FileStore, texts: Sequence[str] | None) -> Predicate | None:
-    """Return a bound predicate that is true for each partition whose `named` text is one of these.
+    """Return a bound predicate that is true for each partition whose text from `named_all` is one of these.
 
     It may be true for other partitions, too. `None`: every partition may have one of the texts.
     """

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from paimon_core import Table
-from paimon_core.engine import live_entries
+from paimon_core.engine import live_entries, live_partitions
 from paimon_core.errors import UnsupportedError
 
 Texts = Sequence[str | None]
@@ -76,14 +76,18 @@ def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[b
         return []
     schema = table.schema.partition_arrow
     requested = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
-    serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
-    rows = [(table.store.partition_values(partition), partition) for partition in serialised]
-    matches = []
-    for row, partition in sorted(rows, key=lambda pair: [_order(value) for value in pair[0]]):
-        texts = [_text(value, field.type) for value, field in zip(row, schema, strict=True)]
-        if requested.items() <= dict(zip(schema.names, texts, strict=True)).items():
-            matches.append((partition, texts))
-    return matches
+    partitions = list(live_partitions(table.store, snapshot))
+    rows = table.store.partition_rows(partitions)
+    columns = [
+        [_text(value, field.type) for value in column]
+        for column, field in zip(zip(*rows, strict=True), schema, strict=bool(rows))
+    ]
+    tests = [
+        (column, requested[name]) for column, name in zip(columns, schema.names, strict=bool(rows)) if name in requested
+    ]
+    chosen = [n for n in range(len(rows)) if all(column[n] == text for column, text in tests)]
+    chosen.sort(key=lambda n: [_order(value) for value in rows[n]])
+    return [(partitions[n], [column[n] for column in columns]) for n in chosen]
 
 
 def _order(value: Any) -> tuple[Any, ...]:

@@ -1,18 +1,24 @@
 """System tables of files return the same rows from columns of entries as from entries."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from paimon_core import Schema, SystemTable, Table
+from paimon_core.inspect.advice.live_files import read_files
+from paimon_core.inspect.system_tables import groups
+from paimon_core.inspect.system_tables.groups import grouped
 from paimon_core.manifest import decode, manifests
 from paimon_core.manifest.entry import ADD, DELETE
 from paimon_core.manifest.stats import SimpleStats
 from paimon_core.scan import entries
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import AddColumn
+from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.types.datatype import BIGINT
+from tests.support.manifests import entry
 
 COLUMNS = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
 _COUNT = 36
@@ -35,6 +41,7 @@ CHANGES = {
     "no key": lambda file, i: replace(file, min_key=bytes(12), max_key=bytes(12)),
     "other names": lambda file, i: replace(file, file_name=f"{i}.csv.gz", level=i % 4),
 }
+GROUPED = ("equal files", "unknown values", "other names")
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +77,12 @@ def _with_files(table, live, change):
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [*(("files", change) for change in CHANGES.values()), ("file_key_ranges", CHANGES["no key"])],
-    ids=[*CHANGES, "key ranges"],
+    [
+        *(("files", change) for change in CHANGES.values()),
+        ("file_key_ranges", CHANGES["no key"]),
+        *((name, CHANGES[change]) for name in ("partitions", "buckets") for change in GROUPED),
+    ],
+    ids=[*CHANGES, "key ranges", *(f"{name}, {change}" for name in ("partitions", "buckets") for change in GROUPED)],
 )
 def test_columns_of_entries_return_rows_of_entries(written, monkeypatch, name, change):
     table, live_files = written
@@ -81,7 +92,9 @@ def test_columns_of_entries_return_rows_of_entries(written, monkeypatch, name, c
     monkeypatch.setattr(decode, "_BLOCKS_AT_ONCE", 2)
     monkeypatch.setattr(decode, "_MIN_BLOCKS", 1)
     rows = SystemTable.open(f"{table.path}${name}")
-    reads = [{}, {"filter": "bucket = 1 and level = 0"}, *({"columns": [f.name]} for f in rows.schema.fields)]
+    filters = {"partitions": "partition = 'p=a'", "buckets": "bucket = 1 and partition = '{a}'"}
+    filters = [filters.get(name, "bucket = 1 and level = 0")]
+    reads = [{}, *({"filter": f} for f in filters), *({"columns": [f.name]} for f in rows.schema.fields)]
     expected = [_sorted(rows.to_arrow(**read)) for read in reads]
     monkeypatch.setattr(manifests, "MAX_ENTRIES", 0)
     parts = []
@@ -90,6 +103,35 @@ def test_columns_of_entries_return_rows_of_entries(written, monkeypatch, name, c
     different = [read for read, rows_ in zip(reads, expected, strict=True) if _sorted(rows.to_arrow(**read)) != rows_]
     assert not different
     assert entries.EntryColumns in parts
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGES if name != "no key"])
+def test_advice_counts_same_files_from_columns(written, monkeypatch, name):
+    table, live_files = written
+    monkeypatch.setattr(manifests, "_BLOCK_RECORDS", 4)
+    monkeypatch.setattr(decode, "_BLOCKS_AT_ONCE", 2)
+    monkeypatch.setattr(decode, "_MIN_BLOCKS", 1)
+    snapshot = _with_files(table, [*live_files, replace(live_files[0], bucket=POSTPONE_BUCKET)], CHANGES[name])
+    expected = read_files(table.store, snapshot)
+    monkeypatch.setattr(manifests, "MAX_ENTRIES", 0)
+    found = read_files(table.store, snapshot)
+    assert (found.postponed_files, found.buckets, found.names) == (_COUNT, expected.buckets, expected.names)
+    numbers = [f.name for f in fields(found) if f.name not in ("buckets", "names")]
+    assert [n for n in numbers if not np.array_equal(getattr(found, n), getattr(expected, n))] == []
+
+
+def test_sums_of_many_parts_equal_sums_of_one(monkeypatch):
+    """Sums are added up in between, when there are more of them than groups."""
+    entries_ = [replace(entry(), partition=bytes([i % 3]), bucket=i % 5) for i in range(60)]
+    entries_ = [
+        replace(e, file=replace(e.file, row_count=i, creation_time=i % 7 or None)) for i, e in enumerate(entries_)
+    ]
+    whole = [grouped([entries_], by_bucket=by_bucket) for by_bucket in (False, True)]
+    monkeypatch.setattr(groups, "_PENDING", 4)
+    parts = [entries_[i : i + 2] for i in range(0, 60, 2)]
+    assert [grouped(parts, by_bucket=by_bucket) for by_bucket in (False, True)] == whole
+    assert whole[0]["rows"].to_pylist() == [sum(range(i, 60, 3)) for i in range(3)]
+    assert whole[1].num_rows == 15
 
 
 def _sorted(table):
