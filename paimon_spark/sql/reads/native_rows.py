@@ -162,7 +162,13 @@ def native_frame(
     columns, session = java_struct(jvm, spark_schema(fields)), java_session(jvm.spark)
     masked = json.dumps(masked_text(file_masks)) if file_masks else None
     rows = jvm.connector_class("NativeRows").of(
-        session, json.dumps(files.sizes), columns, java_map(jvm, options), handler_of(jvm, handler), masked
+        session,
+        json.dumps(files.sizes),
+        files.is_local,
+        columns,
+        java_map(jvm, options),
+        handler_of(jvm, handler),
+        masked,
     )
     return frame_of(jvm, rows)
 

@@ -1,6 +1,7 @@
 """Tasks and settings of Spark's own scan of many small local files."""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,13 @@ def test_settings_and_nested_columns_keep_tasks_of_spark(many):
         assert tasks(many, "SELECT id FROM t") == FILES
     with settings(many, minPartitionNum=FILES):
         assert tasks(many, "SELECT id FROM t") == FILES
+
+
+def test_changes_read_local_files_without_checksums(sql):
+    sql("CREATE TABLE changed (k BIGINT, v STRING) TBLPROPERTIES ('deletion-vectors.enabled' = 'true')")
+    sql("INSERT INTO changed SELECT id, 'a' FROM range(200)")
+    for (path,) in sql("SELECT file_path FROM `changed$files`"):
+        file = Path(path)
+        file.with_name(f".{file.name}.crc").write_bytes(b"crc\0\0\0\2\0of another file")
+    sql("DELETE FROM changed WHERE k % 100 = 7")
+    assert sql("SELECT count(*) FROM changed") == [(198,)]

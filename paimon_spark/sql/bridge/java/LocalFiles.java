@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
@@ -21,6 +22,8 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
+import scala.collection.immutable.Seq;
 
 /**
  * Spark's scan of local Parquet files, with more small files in a task than Spark chooses.
@@ -136,10 +139,8 @@ class LocalFiles implements Scan, Batch {
   }
 }
 
-/** A builder of Spark's scan of local Parquet files, with the settings that differ from Hadoop's defaults. */
+/** A builder of Spark's scan of local Parquet files, with `LocalSettings`. */
 class LocalScanBuilder extends ParquetScanBuilder {
-  private static final String DEFAULTS = "-default.xml";
-  private static final String FILE_SYSTEM = "fs.file.impl";
   private Configuration settings;
 
   LocalScanBuilder(
@@ -147,19 +148,50 @@ class LocalScanBuilder extends ParquetScanBuilder {
     super(session, index, columns, columns, options);
   }
 
-  /**
-   * The settings of the scan. The reader copies all of them for each file, so more than a thousand defaults would take
-   * longer than a small file. Readers of local files know the defaults.
-   *
-   * Hadoop's usual file system looks for a file of checksums beside each file, which writers of tables do not create.
-   */
   public synchronized Configuration hadoopConf() {
     if (settings == null) {
-      settings = withoutDefaults(super.hadoopConf());
-      if (settings.get(FILE_SYSTEM) == null) {
-        settings.set(FILE_SYSTEM, "org.apache.hadoop.fs.RawLocalFileSystem");
-        settings.set(FILE_SYSTEM + ".disable.cache", "true");  // other readers keep theirs
-      }
+      settings = LocalSettings.of(super.hadoopConf());
+    }
+    return settings;
+  }
+}
+
+/** Spark's format of local Parquet files, with `LocalSettings`, for plans that are not scans of `LocalScanBuilder`. */
+class LocalParquet extends ParquetFileFormat {
+  /** Return Spark's own reader: it contains the format that created it, and executors have only Spark's classes. */
+  public Function1 buildReaderWithPartitionValues(
+      SparkSession session,
+      StructType columns,
+      StructType partitions,
+      StructType required,
+      Seq filters,
+      scala.collection.immutable.Map options,
+      Configuration conf) {
+    return new ParquetFileFormat()
+        .buildReaderWithPartitionValues(
+            session, columns, partitions, required, filters, options, LocalSettings.of(conf));
+  }
+}
+
+/**
+ * The settings of readers of local files that differ from Hadoop's defaults.
+ *
+ * A reader copies all its settings for each file, so more than a thousand defaults would take longer than a small file.
+ * Readers of local files know the defaults.
+ *
+ * Hadoop's usual file system looks for a file of checksums beside each file, which writers of tables do not create.
+ */
+class LocalSettings {
+  private static final String DEFAULTS = "-default.xml";
+  private static final String FILE_SYSTEM = "fs.file.impl";
+
+  private LocalSettings() {}
+
+  static Configuration of(Configuration all) {
+    Configuration settings = withoutDefaults(all);
+    if (settings.get(FILE_SYSTEM) == null) {
+      settings.set(FILE_SYSTEM, "org.apache.hadoop.fs.RawLocalFileSystem");
+      settings.set(FILE_SYSTEM + ".disable.cache", "true");  // other readers keep theirs
     }
     return settings;
   }

@@ -47,11 +47,18 @@ public class NativeRows {
    * @param options options of Spark's data source
    * @param handler its method "matching" takes the trees of filters and returns the paths of the files that may have such
    *     rows; its methods "masks" and "read_masks" are those of PositionMask
+   * @param local true if all files are on local disks
    * @param masked a JSON object: the names of the columns "position" and "file" to add, and "indexes", the index of each
    *     file's mask by path; null: no file has deleted rows
    */
   public static Dataset of(
-      SparkSession session, String files, StructType columns, Map options, Object handler, String masked) {
+      SparkSession session,
+      String files,
+      boolean local,
+      StructType columns,
+      Map options,
+      Object handler,
+      String masked) {
     Map described = masked == null ? null : (Map) Trees.parsed(masked);
     String position = described == null ? null : (String) described.get("position");
     StructType stored = described == null ? columns : columns.add(position, LongType$.MODULE$, true);
@@ -67,7 +74,7 @@ public class NativeRows {
             index.partitionSpec().partitionColumns(),
             stored,
             Option.empty(),
-            new ParquetFileFormat(),
+            local ? new LocalParquet() : new ParquetFileFormat(),
             NativeFiles.scalaMap(options),
             session);
     org.apache.spark.sql.classic.SparkSession classic = (org.apache.spark.sql.classic.SparkSession) session;

@@ -14,6 +14,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.immutable.AbstractSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -74,7 +77,69 @@ class PaimonLocalRule extends Rule {
     for (int i = 0; i < fields.length; i++) {
       fields[i] = empty.productElement(i);
     }
-    fields[1] = CollectionConverters.asScala(Arrays.asList(rows)).toSeq();
+    fields[1] = new LocalRows(rows);
     return (LogicalPlan) empty.makeCopy(fields);
+  }
+}
+
+/**
+ * Rows of a local relation, whose `map` computes the rows when they are first needed.
+ *
+ * Spark's rules look for expressions in every field of a node, also in its rows: they map the rows to themselves, and
+ * drop the result. For a hundred thousand rows, this takes longer than the query.
+ */
+class LocalRows extends AbstractSeq {
+  private Object[] rows;
+  private LocalRows source;
+  private Function1 function;
+  private final int length;
+
+  LocalRows(InternalRow[] rows) {
+    this.rows = rows;
+    length = rows.length;
+  }
+
+  private LocalRows(LocalRows source, Function1 function) {
+    this.source = source;
+    this.function = function;
+    length = source.length;
+  }
+
+  public Object map(Function1 function) {
+    return new LocalRows(this, function);
+  }
+
+  public Object apply(int number) {
+    return values()[number];
+  }
+
+  public Object apply(Object number) {
+    return values()[((Integer) number).intValue()];
+  }
+
+  public int length() {
+    return length;
+  }
+
+  public int knownSize() {
+    return length;
+  }
+
+  public Iterator iterator() {
+    return CollectionConverters.asScala(Arrays.asList(values()).iterator());
+  }
+
+  private synchronized Object[] values() {
+    if (rows == null) {
+      Object[] given = source.values();
+      Object[] mapped = new Object[length];
+      for (int i = 0; i < length; i++) {
+        mapped[i] = function.apply(given[i]);
+      }
+      rows = mapped;
+      source = null;
+      function = null;
+    }
+    return rows;
   }
 }
