@@ -38,6 +38,8 @@ MOST_SPARK_TASKS = 4096
 _TASKS_PER_SLOT = 4  # small tasks share a Spark task beyond this number, because it costs 50 ms of CPU time to start
 _SPARK_TASK_BYTES = 16 << 20  # tasks of this size in total do not share a Spark task
 _FEW_PARTS = 8  # up to this many parts, driver threads are faster than a Spark job
+DRIVER_BYTES = 8 << 20
+"""The most bytes of files that the driver rewrites itself after or during a statement, instead of a Spark job."""
 
 _GROUP_ROW = StructType([StructField("group", LongType(), False), StructField("tasks", BinaryType(), False)])
 _RESULT_ROW = StructType(
@@ -61,10 +63,17 @@ class TaskResult:
 
 
 class SparkRunner:
-    """A runner of tasks on the executors of a session; `name` is the job's name in the Spark UI."""
+    """A runner of tasks on the executors of a session.
 
-    def __init__(self, spark: SparkSession, name: str) -> None:
-        self._spark, self._name = spark, name
+    Args:
+        spark: the session.
+        name: the name of the job in the Spark UI.
+        driver_bytes: this process runs up to 8 tasks of at most this many bytes of files in total, if the session is
+            classic, because they take less time than a Spark job.
+    """
+
+    def __init__(self, spark: SparkSession, name: str, *, driver_bytes: int = 0) -> None:
+        self._spark, self._name, self._driver_bytes = spark, name, driver_bytes
         self._cores: int | None = None
 
     @property
@@ -82,6 +91,9 @@ class SparkRunner:
         After an error the files of all attempts that have ended are deleted. An attempt that Spark has not stopped yet
         may leave files that no snapshot names.
         """
+        if self._is_small(tasks):
+            check_interrupted()
+            return LOCAL.run_all(store, tasks, run, progress)
         names = JobNames(uuid.uuid4().hex[:16])
         try:
             done = self.results(replace(store, new_name=names), tasks, run, progress)
@@ -93,6 +105,11 @@ class SparkRunner:
                 delete_job_files(store, {task.bucket_ref for task in tasks}, names)
             raise
         return [result.message for result in done if result.message is not None]
+
+    def _is_small(self, tasks: Sequence[CompactionTask]) -> bool:
+        if len(tasks) > _FEW_PARTS or sum(task.size for task in tasks) > self._driver_bytes:
+            return False
+        return bool(self._driver_bytes) and is_classic(self._spark)
 
     def map(
         self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]

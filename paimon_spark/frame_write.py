@@ -22,7 +22,7 @@ from paimon_core import Snapshot, Table
 from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
-from paimon_spark.distribute import SparkRunner
+from paimon_spark.distribute import DRIVER_BYTES, SparkRunner
 from paimon_spark.internals import collected, is_classic, local_bytes, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
 from paimon_spark.options import WriteRequest
@@ -42,7 +42,7 @@ NativeResults = Callable[[DataFrame, Table, WriteRequest], list[TaskWrites] | No
 
 def runner_for(frame: DataFrame, table: Table) -> SparkRunner:
     """Return a runner for the compactions that follow a write of `frame` to `table`."""
-    return SparkRunner(frame.sparkSession, hide_secrets(f"compact {table.path}"))
+    return SparkRunner(frame.sparkSession, hide_secrets(f"compact {table.path}"), driver_bytes=DRIVER_BYTES)
 
 
 def write_table(

@@ -35,7 +35,7 @@ from paimon_core.errors import (
 )
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_spark.bucket_shuffle import shuffle_for
-from paimon_spark.distribute import SparkRunner
+from paimon_spark.distribute import DRIVER_BYTES, SparkRunner
 from paimon_spark.frame_write import Results, run_tasks
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.row_level.column_updates import ColumnTask, by_range
@@ -198,7 +198,7 @@ def _gathered(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def _runner(target: Target, job: str) -> SparkRunner:
-    return SparkRunner(target.spark, hide_secrets(f"{job} {target.table.path}"))
+    return SparkRunner(target.spark, hide_secrets(f"{job} {target.table.path}"), driver_bytes=DRIVER_BYTES)
 
 
 @contextmanager

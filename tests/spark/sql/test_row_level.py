@@ -15,10 +15,12 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.table import Table
 from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
+from paimon_spark.distribute import SparkRunner
 from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql.bridge.endpoints import FilesEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.reads import native_rows, newer_rows
 from paimon_spark.sql.reads.native import NativeFiles
 from paimon_spark.sql.reads.native_rows import FilesHandler, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
@@ -276,7 +278,15 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
     values = ", ".join(value for _, value in TYPES.values())
     nulls = ", ".join(["NULL"] * len(TYPES))
-    results = []
+    results, leaves = [], []
+
+    def with_newer_rows(*arguments):
+        frame = newer_rows.with_newer_rows(*arguments)
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        leaves.extend(plan.collectLeaves().apply(n) for n in range(plan.collectLeaves().length()))
+        return frame
+
+    monkeypatch.setattr(native_rows, "with_newer_rows", with_newer_rows)
     for native in (True, False):
         table = f"k{native}"
         sql(f"""CREATE TABLE {table} (id BIGINT, `p.%+ä` STRING, `k``1` BINARY, {columns}) PARTITIONED BY (`p.%+ä`)
@@ -301,6 +311,22 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_
         results.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
     assert results[0] == results[1]
     assert len(results[0]) == 60 + 3 - 1 - 14 + 31 - 1
+    local = [leaf for leaf in leaves if leaf.nodeName() == "LocalRelation"]
+    assert bool(local) == (most_newer > 0)
+    assert {leaf.data().getClass().getSimpleName() for leaf in local} <= {"LocalRows"}  # no rule computes all rows
+
+
+def test_driver_rewrites_small_files(sql, monkeypatch):
+    jobs, results = [], SparkRunner.results
+    monkeypatch.setattr(SparkRunner, "results", lambda *arguments: jobs.append(1) or results(*arguments))
+    sql("CREATE TABLE t (k BIGINT)")
+    sql("INSERT INTO t SELECT id FROM range(10)")
+    assert sql("DELETE FROM t WHERE k = 3") == [(1,)]
+    assert not jobs
+    monkeypatch.setattr(row_level_write, "DRIVER_BYTES", 1)
+    assert sql("DELETE FROM t WHERE k = 4") == [(1,)]
+    assert jobs
+    assert sql("SELECT sum(k) FROM t") == [(45 - 3 - 4,)]
 
 
 @pytest.mark.more
