@@ -23,6 +23,7 @@ DEFAULT_ROWS = 400_000
 CHANGED_FACTOR = 5  # rows of a table whose rows are changed, in runs
 SHARE = 100  # one row in SHARE is changed
 FILES = 5_000  # of the partition that is counted
+COMMITS = 100  # before a read
 CHANGES = {
     "DELETE": "DELETE FROM {table} WHERE k % {share} = {turn}",
     "UPDATE": "UPDATE {table} SET a = a - 1 WHERE k % {share} = {turn}",
@@ -60,6 +61,7 @@ def statements(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from changes(arena, running)
         yield many_files(arena, running)
         yield small_commit(arena, running)
+        yield after_commits(arena, running)
         running["bare"] = SparkSide("ours", arena.warehouse)
         yield parsing(arena, running["ours"], running["bare"])
 
@@ -191,6 +193,16 @@ def small_commit(arena: Arena, running: dict[str, Any]) -> Row:
         return lambda: worker.timing(do="sql", text=text, database="default")
 
     return race(row, _both(running, insert), arena.rounds, patience=120)
+
+
+def after_commits(arena: Arena, running: dict[str, Any], commits: int = COMMITS) -> Row:
+    """Return what a sum takes after many small commits."""
+    table = arena.table("after_commits", "int", keyed=False)
+    for seed in range(commits):
+        table.write(rows.make(100, "int", seed))
+    command = {"do": "sql", "text": "SELECT sum(a) FROM after_commits", "database": "default"}
+    row = Row(f"SQL: sum after {commits} commits of 100 rows", 100 * commits)
+    return race(row, _both(running, lambda worker, _: lambda: worker.timing(**command)), arena.rounds, patience=120)
 
 
 def parsing(arena: Arena, ours: Any, bare: Any) -> Row:

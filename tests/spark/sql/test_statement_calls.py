@@ -1,0 +1,53 @@
+"""The calls of Python and of the store that small statements need. The test counts calls, because times vary."""
+
+from collections import Counter
+
+import pytest
+
+from paimon_core.fileio.fileio import FileIO
+from paimon_spark.sql.bridge.handler import Handler
+
+STATEMENTS = {
+    "INSERT INTO t VALUES (1, 'v'), (2, 'v')": (3, 27, 1),
+    "INSERT INTO t SELECT id, 'v' FROM range(100)": (3, 27, 1),
+    "SELECT sum(k) FROM t": (6, 20, 1),
+    "SELECT count(*) FROM t": (2, 12, 1),
+    "DELETE FROM t WHERE k = 3": (4, 57, 5),
+}
+"""The most calls of Python, of the store, and reads of one file of metadata, by statement."""
+NAMES = ("read", "open", "write", "create", "create_exclusive", "sync", "exists", "list", "delete")
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The calls of Python (``asked``), and those of the store with their paths (``stored``)."""
+    asked, stored = [], []
+
+    def counting(name, method):
+        def call(self, path, *arguments, **more):
+            stored.append((name, str(path)))
+            return method(self, path, *arguments, **more)
+
+        return call
+
+    answer = Handler.call
+    monkeypatch.setattr(Handler, "call", lambda self, name, *more: asked.append(name) or answer(self, name, *more))
+    for name in NAMES:
+        monkeypatch.setattr(FileIO, name, counting(name, getattr(FileIO, name)))
+    return asked, stored
+
+
+def test_small_statements_need_few_calls(sql, counted):
+    sql("CREATE TABLE t (k BIGINT, v STRING) TBLPROPERTIES ('bucket' = '-1', 'write-only' = 'true')")
+    for _ in range(2):
+        sql("INSERT INTO t VALUES (0, 'v')")
+    asked, stored = counted
+    found = {}
+    for statement in STATEMENTS:
+        asked.clear()
+        stored.clear()
+        sql(statement)
+        reads = Counter(path for name, path in stored if name == "read" and "/manifest/" in path)
+        found[statement] = len(asked), len(stored), max(reads.values())
+    more = {text: n for text, n in found.items() if any(a > b for a, b in zip(n, STATEMENTS[text], strict=True))}
+    assert not more, found
