@@ -50,7 +50,7 @@ _BUCKETS = columns(
 )
 _ATTRIBUTES = ("row_count", "file_size", "creation_time")
 _PENDING = 1 << 16  # rows of sums that are added up together; more, if there are more groups
-_UNKNOWN = -(1 << 63)  # the creation time of a file that has none
+_UNKNOWN = -(1 << 63)  # the creation time of a file that stores no time
 
 
 def grouped(parts: Iterable[EntryColumns | list[ManifestEntry]], *, by_bucket: bool) -> pa.Table:

@@ -1,10 +1,12 @@
-"""Tasks and settings of Spark's own scan of many small local files."""
+"""Reads of small local files by Spark's own scan, and their rewrites by the driver."""
 
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from paimon_spark.distribute import SparkRunner
+from paimon_spark.row_level import write as row_level_write
 from paimon_spark.sql.reads import driver_rows
 
 FILES = 40
@@ -61,3 +63,16 @@ def test_changes_read_local_files_without_checksums(sql):
         file.with_name(f".{file.name}.crc").write_bytes(b"crc\0\0\0\2\0of another file")
     sql("DELETE FROM changed WHERE k % 100 = 7")
     assert sql("SELECT count(*) FROM changed") == [(198,)]
+
+
+def test_driver_rewrites_small_files(sql, monkeypatch):
+    jobs, results = [], SparkRunner.results
+    monkeypatch.setattr(SparkRunner, "results", lambda *arguments: jobs.append(1) or results(*arguments))
+    sql("CREATE TABLE t (k BIGINT)")
+    sql("INSERT INTO t SELECT id FROM range(10)")
+    assert sql("DELETE FROM t WHERE k = 3") == [(1,)]
+    assert not jobs
+    monkeypatch.setattr(row_level_write, "DRIVER_BYTES", 1)
+    assert sql("DELETE FROM t WHERE k = 4") == [(1,)]
+    assert jobs
+    assert sql("SELECT sum(k) FROM t") == [(45 - 3 - 4,)]

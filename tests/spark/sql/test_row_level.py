@@ -15,7 +15,6 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.table import Table
 from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
-from paimon_spark.distribute import SparkRunner
 from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql.bridge.endpoints import FilesEndpoint
@@ -314,19 +313,6 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_
     local = [leaf for leaf in leaves if leaf.nodeName() == "LocalRelation"]
     assert bool(local) == (most_newer > 0)
     assert {leaf.data().getClass().getSimpleName() for leaf in local} <= {"LocalRows"}  # no rule computes all rows
-
-
-def test_driver_rewrites_small_files(sql, monkeypatch):
-    jobs, results = [], SparkRunner.results
-    monkeypatch.setattr(SparkRunner, "results", lambda *arguments: jobs.append(1) or results(*arguments))
-    sql("CREATE TABLE t (k BIGINT)")
-    sql("INSERT INTO t SELECT id FROM range(10)")
-    assert sql("DELETE FROM t WHERE k = 3") == [(1,)]
-    assert not jobs
-    monkeypatch.setattr(row_level_write, "DRIVER_BYTES", 1)
-    assert sql("DELETE FROM t WHERE k = 4") == [(1,)]
-    assert jobs
-    assert sql("SELECT sum(k) FROM t") == [(45 - 3 - 4,)]
 
 
 @pytest.mark.more

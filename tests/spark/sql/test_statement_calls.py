@@ -20,7 +20,7 @@ NAMES = ("read", "open", "write", "create", "create_exclusive", "sync", "exists"
 
 @pytest.fixture
 def counted(monkeypatch):
-    """The calls of Python (``asked``), and those of the store with their paths (``stored``)."""
+    """The calls of Python (``asked``), and the calls of the store with their paths (``stored``)."""
     asked, stored = [], []
 
     def counting(name, method):
