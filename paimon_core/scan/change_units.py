@@ -74,7 +74,7 @@ def changed_units(
     has_changelog = store.traits.changelog_producer != "none"
     if not has_changelog and snapshot.commit_kind != CommitKind.APPEND:
         return []
-    entries = _entries(store, snapshot, changelog=has_changelog)
+    entries = snapshot_entries(store, snapshot, changelog=has_changelog)
     if any(e.kind != ADD for e in entries):
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {store.root} has kind APPEND but deletes files: its changes cannot be read"
@@ -112,7 +112,7 @@ def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snap
     options, keyed = store.options, store.traits.keyed
     if not options.value(STREAMING_READ_OVERWRITE if keyed else STREAMING_READ_APPEND_OVERWRITE):
         return []
-    entries = _entries(store, snapshot, changelog=False)
+    entries = snapshot_entries(store, snapshot, changelog=False)
     units = _added(store, snapshot, [e for e in entries if e.kind == ADD])
     removed = group_by_bucket(e for e in entries if keyed and e.kind == DELETE)
     if not removed:
@@ -151,7 +151,7 @@ def _needed(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot 
     return previous
 
 
-def _entries(store: FileStore, snapshot: Snapshot, *, changelog: bool) -> list[ManifestEntry]:
+def snapshot_entries(store: FileStore, snapshot: Snapshot, *, changelog: bool) -> list[ManifestEntry]:
     """Return the entries of the snapshot's changelog, or of its delta."""
     name, size = (
         (snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size)

@@ -8,7 +8,7 @@ from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.deletion.vector_files import StoredVector
 from paimon_core.errors import UnsupportedError
 from paimon_core.lsm.intervals import sections
-from paimon_core.manifest.bucket import BucketLocation
+from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.predicate.expr import Predicate
@@ -49,14 +49,25 @@ class DiffSplit:
 
 
 def compared_buckets(
-    store: FileStore, before: Snapshot | None, after: Snapshot | None, partition: Predicate | None = None
+    store: FileStore,
+    before: Snapshot | None,
+    after: Snapshot | None,
+    partition: Predicate | None = None,
+    buckets: Collection[BucketRef] | None = None,
 ) -> list[DiffSplit]:
     """Return the splits that compare two snapshots of a table with a primary key; `None`: a table without rows.
 
-    The rows are the rows that batch reads of the snapshots show. ``partition``: a bound predicate on partition columns,
-    which selects partitions; `None`: all. If keys cannot have moved between buckets, each bucket is compared by itself.
+    The rows are the rows that batch reads of the snapshots show. If keys cannot have moved between buckets, each bucket
+    is compared by itself.
+
+    Args:
+        store: the table.
+        before: the older snapshot.
+        after: the newer snapshot.
+        partition: a bound predicate on partition columns, which selects partitions; `None`: all.
+        buckets: the buckets in which the snapshots may differ; `None`: all.
     """
-    sides = [_side(store, snapshot, partition) for snapshot in (before, after)]
+    sides = [visible_buckets(store, snapshot, partition, buckets) for snapshot in (before, after)]
     counts: dict[bytes, set[int]] = {}
     for bucket in itertools.chain(*sides):
         counts.setdefault(bucket.partition, set()).add(bucket.total_buckets)
@@ -82,7 +93,7 @@ def added_files(
             f"snapshots of {store.root} cannot be compared, because the columns of a row are in several files: compare "
             "the rows of both snapshots with EXCEPT ALL"
         )
-    old, new = (_side(store, snapshot, partition) for snapshot in (before, after))
+    old, new = (visible_buckets(store, snapshot, partition) for snapshot in (before, after))
     old_vectors = {name: vector for side in old.values() for name, vector in side.vectors.items()}
     new_vectors = {name: vector for side in new.values() for name, vector in side.vectors.items()}
     names = [{e.file.file_name for bucket in side.values() for e in bucket.entries} for side in (old, new)]
@@ -100,7 +111,7 @@ def added_files(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bucket:
+class VisibleBucket:
     """The visible files of one bucket at one snapshot, and their deletion vectors by name."""
 
     snapshot_id: int
@@ -108,24 +119,30 @@ class _Bucket:
     vectors: Mapping[str, StoredVector]
 
 
-_Side = Mapping[BucketLocation, _Bucket]
+_Side = Mapping[BucketLocation, VisibleBucket]
 
 
-def _side(store: FileStore, snapshot: Snapshot | None, partition: Predicate | None) -> _Side:
-    """Return the buckets of a snapshot, with the files that batch reads show."""
+def visible_buckets(
+    store: FileStore,
+    snapshot: Snapshot | None,
+    partition: Predicate | None = None,
+    buckets: Collection[BucketRef] | None = None,
+) -> Mapping[BucketLocation, VisibleBucket]:
+    """Return the buckets of a snapshot, with the files that batch reads show; the arguments of `compared_buckets`."""
     if snapshot is None:
         return {}
     with raise_if_expired(store, snapshot):
-        entries_of_snapshot = live_entries(store, snapshot, partition=partition, with_stats=False).live
+        live = live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=False).live
         vectors = stored_vectors(store, vector_entries(store, snapshot))
-    buckets: dict[BucketLocation, list[ManifestEntry]] = {}
-    for entry in TableScan(store, snapshot).visible(entries_of_snapshot):
-        buckets.setdefault(entry.location, []).append(entry)
+    by_bucket: dict[BucketLocation, list[ManifestEntry]] = {}
+    for entry in TableScan(store, snapshot).visible(live):
+        if buckets is None or BucketRef(entry.partition, entry.bucket) in buckets:
+            by_bucket.setdefault(entry.location, []).append(entry)
     return {
-        location: _Bucket(
+        location: VisibleBucket(
             snapshot.id, entries, {n: vectors[n] for n in (e.file.file_name for e in entries) if n in vectors}
         )
-        for location, entries in buckets.items()
+        for location, entries in by_bucket.items()
     }
 
 
@@ -157,7 +174,7 @@ def _compared(
 
 
 def _split(
-    location: BucketLocation, bucket: _Bucket, dropped: Mapping[BucketLocation, set[str]]
+    location: BucketLocation, bucket: VisibleBucket, dropped: Mapping[BucketLocation, set[str]]
 ) -> Iterable[DataSplit]:
     """Return the split of a bucket without the dropped files; empty if no file is left."""
     names = dropped.get(location, set())
@@ -166,7 +183,7 @@ def _split(
     return [DataSplit(bucket.snapshot_id, *location, files, False, vectors)] if files else []
 
 
-def _same_on_both_sides(store: FileStore, before: _Bucket, after: _Bucket) -> set[str]:
+def _same_on_both_sides(store: FileStore, before: VisibleBucket, after: VisibleBucket) -> set[str]:
     """Return the names of the files in sections that have the same files, levels and deletion vectors on both sides."""
     old, new = ({(e.file.file_name, e.file.level): e.file for e in bucket.entries} for bucket in (before, after))
     same: set[str] = set()
