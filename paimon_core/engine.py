@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         procedure,
     )
     from paimon_core.procedures.procedure_registry import PROCEDURES, find_procedure
+    from paimon_core.read.change_feed import FeedRead
     from paimon_core.read.changed_rows import ChangeRead
     from paimon_core.read.few_matches import MatchLimits, few_matches
     from paimon_core.read.merge_masks import key_condition, merge_masks, merged_sections, section_digest
@@ -99,8 +100,18 @@ if TYPE_CHECKING:
     from paimon_core.row.bucket import buckets as bucket_numbers
     from paimon_core.scan.base_run import base_run
     from paimon_core.scan.batch_limits import NO_LIMITS, Limits
+    from paimon_core.scan.change_feed import (
+        FEED_FIELDS,
+        ChangeFeed,
+        FeedRange,
+        FeedSplit,
+        check_feed,
+        time_range,
+        version_range,
+    )
     from paimon_core.scan.entries import live_entries, live_partitions
     from paimon_core.scan.fallback import branch_splits, reads_branches
+    from paimon_core.scan.feed_stream import FeedStream
     from paimon_core.scan.interval import DIFF, Interval, interval_of
     from paimon_core.scan.metadata_aggregate import Function as AggregateFunction
     from paimon_core.scan.metadata_aggregate import LiveRows
@@ -224,18 +235,27 @@ __all__ += [
 __all__ += [
     "ALL_ROWS",
     "DIFF",
+    "FEED_FIELDS",
     "NO_LIMITS",
     "BatchSplit",
+    "ChangeFeed",
     "ChangeRead",
     "Consumers",
+    "FeedRange",
+    "FeedRead",
+    "FeedSplit",
+    "FeedStream",
     "Interval",
     "LagCounter",
     "Limits",
     "StreamPosition",
     "StreamScan",
+    "check_feed",
     "interval_of",
+    "time_range",
+    "version_range",
 ]
-"""Changes and streams: reads of changes between two snapshots, streams and their positions, limits and lag."""
+"""Changes and streams: changes between two snapshots, change feeds, streams and their positions, limits and lag."""
 
 __all__ += [
     "EXPIRED",
@@ -450,6 +470,7 @@ _NAMES = {
         "DONE Call Parameter Procedure Rows TableNotFoundError checked_values procedure"
     ),
     "paimon_core.procedures.procedure_registry": "PROCEDURES find_procedure",
+    "paimon_core.read.change_feed": "FeedRead",
     "paimon_core.read.changed_rows": "ChangeRead",
     "paimon_core.read.few_matches": "MatchLimits few_matches",
     "paimon_core.read.merge_masks": "key_condition merge_masks merged_sections section_digest",
@@ -458,7 +479,9 @@ _NAMES = {
     "paimon_core.row.bucket": "buckets=bucket_numbers",
     "paimon_core.scan.base_run": "base_run",
     "paimon_core.scan.entries": "live_entries live_partitions",
+    "paimon_core.scan.change_feed": ("FEED_FIELDS ChangeFeed FeedRange FeedSplit check_feed time_range version_range"),
     "paimon_core.scan.fallback": "branch_splits reads_branches",
+    "paimon_core.scan.feed_stream": "FeedStream",
     "paimon_core.scan.interval": "DIFF Interval interval_of",
     "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction LiveRows aggregate=aggregate_metadata",
     "paimon_core.scan.position": "ALL=ALL_ROWS Position=StreamPosition",

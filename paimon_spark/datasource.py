@@ -19,6 +19,7 @@ from paimon_core import SystemTable
 from paimon_core.engine import And, Filter, Predicate, project
 from paimon_core.lazy import deferred
 from paimon_core.types.system_fields import ROW_KIND
+from paimon_spark.feed_request import pop_request
 from paimon_spark.options import (
     ReadRequest,
     batch_request,
@@ -36,12 +37,15 @@ from paimon_spark.types import spark_schema
 
 if TYPE_CHECKING:
     from paimon_core.engine import listed_field, parse_predicate
+    from paimon_spark.change_feed import ChangeFeedReader, ChangeFeedStreamReader
     from paimon_spark.reader import batch_reader, open_any, open_table, schema_at
     from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
     from paimon_spark.stream_writer import PaimonStreamWriter
     from paimon_spark.system_reader import SystemTableReader
     from paimon_spark.writer import PaimonWriter, table_to_write
 else:
+    ChangeFeedReader = deferred("paimon_spark.change_feed", "ChangeFeedReader")
+    ChangeFeedStreamReader = deferred("paimon_spark.change_feed", "ChangeFeedStreamReader")
     listed_field = deferred("paimon_core.engine", "listed_field")
     parse_predicate = deferred("paimon_core.engine", "parse_predicate")
     batch_reader = deferred("paimon_spark.reader", "batch_reader")
@@ -97,7 +101,10 @@ class PaimonDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader of the changes of the table, with exactly the columns of ``schema``."""
-        request = stream_request(_mapping(self.options))
+        feed, options = pop_request(_mapping(self.options))
+        if feed is not None:
+            return ChangeFeedStreamReader(open_table(columns_request(options)).store.in_microseconds(), feed, schema)
+        request = stream_request(options)
         return PaimonStreamReader(open_table(request).store.in_microseconds(), request, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -117,6 +124,9 @@ def reader_of_options(
         predicate: a filter in addition to the option ``filter``; `None`: only the option.
         limit: the number of rows that suffices; `None`: the option ``limit``.
     """
+    feed, options = pop_request(options)
+    if feed is not None:
+        return ChangeFeedReader(open_table(columns_request(options)).store.in_microseconds(), feed, columns, predicate)
     system_read = system_request(options)
     if system_read is not None:
         return SystemTableReader(_system_table(system_read), _narrowed_rows(system_read, predicate, limit), columns)

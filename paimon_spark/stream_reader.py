@@ -53,7 +53,7 @@ from paimon_spark.worker_log import log_metrics
 
 try:
     from pyspark.sql.streaming import datasource as read_limits
-    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow as SupportsTriggerAvailableNow
 except ImportError:  # Spark 4.1
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
@@ -88,7 +88,7 @@ class ChangePartition(InputPartition):
 
 
 @contextmanager
-def _spark_terms() -> Iterator[None]:
+def spark_terms() -> Iterator[None]:
     """Add the Spark meaning of the engine's terms to an error of the stream."""
     try:
         yield
@@ -135,7 +135,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return read_limits.ReadMaxRows(limits.rows)
         return read_limits.ReadAllAvailable() if least is None else read_limits.ReadMinRows(least)
 
-    @_spark_terms()
+    @spark_terms()
     def latestOffset(self, start: Offset | None = None, limit: "read_limits.ReadLimit | None" = None) -> Offset:
         """Return the end of the next batch; `start` if there are no new rows, or fewer than the batch waits for."""
         previous = start or self._reached or self.initialOffset()
@@ -198,7 +198,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- tasks
 
-    @_spark_terms()
+    @spark_terms()
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan the tasks that read the changes between two offsets; a repeated batch gets the same tasks."""
         self._reached = end

@@ -126,7 +126,8 @@ def _batches(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.Record
 def _as_batches(rows: pa.Table, count: int) -> Sequence[pa.RecordBatch]:
     """Return the rows as batches, also those of a table without columns."""
     if rows.num_columns:
-        return rows.to_batches()
+        batches: Sequence[pa.RecordBatch] = rows.to_batches()
+        return batches
     return [pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))]
 
 

@@ -76,7 +76,8 @@ def _sizes(lists: Column) -> npt.NDArray[np.int64]:
     """Return the number of elements of each list or map. REQUIRES: no list is null."""
     if pa.types.is_fixed_size_list(lists.type):
         return np.full(len(lists), lists.type.list_size, np.int64)
-    return np.diff(lists.offsets.to_numpy()).astype(np.int64)
+    sizes: npt.NDArray[np.int64] = np.diff(lists.offsets.to_numpy()).astype(np.int64)
+    return sizes
 
 
 def _codes(values: Column) -> _Numbers:

@@ -175,7 +175,7 @@ class ChangeFeed:
         for snapshot_id in range(commits.first, commits.last + 1):
             snapshot = self._find(snapshot_id)
             if snapshot is None:
-                raise self._expired(snapshot_id, snapshot_id)
+                raise self.expired(snapshot_id, snapshot_id)
             with raise_if_expired(self.store, snapshot):
                 yield from self._changes(snapshot)
 
@@ -264,7 +264,7 @@ class ChangeFeed:
             return None
         before = self._find(snapshot.id - 1)
         if before is None:
-            raise self._expired(snapshot.id, snapshot.id - 1)
+            raise self.expired(snapshot.id, snapshot.id - 1)
         return before
 
     def _find(self, snapshot_id: int) -> Snapshot | None:
@@ -276,7 +276,8 @@ class ChangeFeed:
             found = self._tagged.get(snapshot_id)
         return found
 
-    def _expired(self, snapshot_id: int, missing: int) -> OutOfRangeError:
+    def expired(self, snapshot_id: int, missing: int) -> OutOfRangeError:
+        """Return the error for changes of a snapshot that are unknown because snapshot ``missing`` has expired."""
         oldest = self.store.snapshots.earliest_id()
         return OutOfRangeError(
             f"the changes of version {snapshot_id} of {self.store.root} are unknown, because snapshot {missing} has "
@@ -296,8 +297,8 @@ def check_feed(store: FileStore) -> None:
     second = next((key for key in sorted(BRANCH_OPTIONS) if key in store.options), None)
     if second is not None:
         raise UnsupportedError(
-            f"{store.root} shows rows of a second branch ({second!r}), whose changes its snapshots do not contain: read "
-            "the changes of each branch, with the option unset"
+            f"{store.root} shows rows of a second branch ({second!r}), whose changes its snapshots do not contain: "
+            "unset the option, and read the changes of each branch"
         )
     if store.options.has(RECORD_LEVEL_EXPIRE_TIME):
         raise UnsupportedError(

@@ -32,7 +32,9 @@ from paimon_core.errors import (
 )
 from paimon_core.options import warn_once
 from paimon_spark.error_advice import advise_on_errors
+from paimon_spark.feed_request import request_of
 from paimon_spark.internals import is_classic
+from paimon_spark.options import with_changed_options
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
 from paimon_spark.sql.bridge.conversions import java_array, text_array
 from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
@@ -40,11 +42,13 @@ from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
+from paimon_spark.sql.changelog import changelog
 from paimon_spark.sql.ddl.alter import schema_changes, without_nullable_keys
 from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, DatabaseHandler, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.functions import list_functions, load_function
+from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 from paimon_spark.sql.staged import StagedHandler
 from paimon_spark.sql.statements.parser import install_parser
 from paimon_spark.sql.statements.procedures import list_procedures, load_procedure
@@ -180,6 +184,21 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         if microseconds is not None:
             return self._spark_table(parts, table, {"timestamp": microseconds // 1000})
         return self._spark_table(parts, table)
+
+    def load_changelog(self, name: str, context: str, options: str) -> Any:
+        """Return the changes of a table, with the table options of the session. All arguments are JSON."""
+        parts: list[str] = json.loads(name)
+        table, shown = self._open(parts), self._full_name(parts)
+        if isinstance(table, SystemTable) or table.location.system_table is not None:
+            raise InvalidInputError(f"{shown} has no changes: name the table itself")
+        session = session_options(self.jvm.settings(PREFIX), *[self.name, *parts, ""][:3])
+        changed, storage = table_options(session), self.catalog.storage_options
+        address = {**{str(key): str(value) for key, value in storage.items()}, **changed}
+        table = with_changed_options(table, changed)
+        try:
+            return changelog(self.jvm, shown, table, request_of(context), address)
+        except UnsupportedError as error:  # Spark would say instead that the catalog has no changes
+            raise InvalidInputError(str(error)) from None
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""

@@ -5,6 +5,7 @@ The first session compiles them, in one to three seconds; later sessions load th
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -21,6 +22,11 @@ from paimon_spark.sql.bridge.class_cache import ClassCache, cache_directory, cla
 
 _DELEGATES = "  /*DELEGATES*/\n"
 _DEFINER = "paimon.python.ClassDefiner"
+_CHANGELOG = "org.apache.spark.sql.connector.catalog.Changelog"
+"""An interface that Spark has since version 4.2."""
+_OF_CHANGELOG = re.compile(r"  /\*CHANGELOG\*/\n.*?  /\*END\*/\n\n", re.DOTALL)
+"""The methods that need this interface."""
+_CHANGELOG_FILE = "PaimonChangelog.java"
 _UTIL = "org.codehaus.commons.compiler.util.resource"
 
 
@@ -95,10 +101,23 @@ def _add_jar(view: Any, loader: Any, classes: bytes) -> None:
 
 
 def _sources(view: Any) -> dict[str, str]:
-    """Return the Java sources by file name, with the methods of this Spark's parser."""
+    """Return the Java sources by file name, with the methods of this Spark's parser, without what this Spark lacks."""
     delegates = _delegates(view)
     files = [file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")]
-    return {file.name: file.read_text().replace(_DELEGATES, delegates) for file in sorted(files, key=lambda f: f.name)}
+    texts = {file.name: file.read_text().replace(_DELEGATES, delegates) for file in sorted(files, key=lambda f: f.name)}
+    if not has_class(view, _CHANGELOG):
+        del texts[_CHANGELOG_FILE]
+        texts = {name: _OF_CHANGELOG.sub("", text) for name, text in texts.items()}
+    return texts
+
+
+def has_class(view: Any, name: str) -> bool:
+    """Return True if the JVM has a class of this full name."""
+    try:
+        view.java.lang.Class.forName(name)
+    except Py4JJavaError:
+        return False
+    return True
 
 
 def _runtime(view: Any) -> list[str]:

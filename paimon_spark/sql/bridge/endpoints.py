@@ -20,6 +20,9 @@ class CatalogEndpoint(Protocol):
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
         """Return a table, at a version or a time if one is not `None`. ``name``: the parts of the name, as JSON."""
 
+    def load_changelog(self, name: str, context: str, options: str) -> Any:
+        """Return the changes of a table. All arguments are JSON; ``context``: see ``PaimonChangelog.java``."""
+
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it."""
 

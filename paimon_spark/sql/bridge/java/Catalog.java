@@ -73,6 +73,16 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
     return loaded(table, null, Long.valueOf(microseconds));
   }
 
+  /*CHANGELOG*/
+  public org.apache.spark.sql.connector.catalog.Changelog loadChangelog(
+      Identifier table,
+      org.apache.spark.sql.connector.catalog.ChangelogContext context,
+      CaseInsensitiveStringMap options) {
+    Object[] arguments = new Object[] {Trees.parts(table), PaimonChangelog.described(context), Trees.of(options)};
+    return (org.apache.spark.sql.connector.catalog.Changelog) call("load_changelog", arguments);
+  }
+  /*END*/
+
   /** Python gets no Java object, because each access to its parts would cost a call. */
   private Table loaded(Identifier table, String version, Long microseconds) {
     return (Table) call("load_table", new Object[] {Trees.parts(table), version, microseconds});
