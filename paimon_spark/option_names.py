@@ -102,7 +102,9 @@ STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestam
 _NOT_YET = {
     re.compile(r"endingtimestamp"): "an end of changes by time, other than by 'incremental-between-timestamp',",
     re.compile(r"overwriteschema"): "replacing the schema while writing",
-    re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition, other than by path in a classic session,",
+    re.compile(r"replacewhere|replaceusing|replaceon|overwrite-mode"): (
+        "overwriting by condition, other than by mode('overwrite') in a classic session,"
+    ),
     re.compile(r"usermetadata"): "one text about a snapshot, other than by 'snapshot-property.<name>',",
     re.compile(r"system-table"): "system tables",
 }

@@ -409,6 +409,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             stage=stage,
             refused=refused,
             operation=operation,
+            saves=self.jvm.is_called_by("DataFrameWriter", "saveAsTable"),
         )
         return self.jvm.connector_class("Staged")(self._description(handler), handler_of(self.jvm, handler))
 

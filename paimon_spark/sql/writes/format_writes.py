@@ -12,9 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from paimon_core import Table
-from paimon_core.engine import Predicate, bind, parse_predicate, predicate_columns
-from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
-from paimon_spark.filter_text import with_session_quotes
+from paimon_core.engine import Predicate, predicate_columns
+from paimon_core.errors import PaimonError, UnsupportedError
 from paimon_spark.frame_write import write_table
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.report import error_text
@@ -25,10 +24,15 @@ from paimon_spark.sql.bridge.spark_errors import illegal, unsupported
 from paimon_spark.sql.session_options import NATIVE_WRITES, native_writes
 from paimon_spark.sql.writes.native_writes import native_results
 from paimon_spark.sql.writes.replace import replace_rows
+from paimon_spark.sql.writes.replacement import (
+    check_mode,
+    check_replacement,
+    pop_stated,
+    replace_matching,
+    replacement_of,
+    where_predicate,
+)
 from paimon_spark.writer import table_to_write
-
-_REPLACE_WHERE = "replacewhere"
-"""Delta's option for the rows that an overwrite replaces, in lower case."""
 
 
 @dataclass
@@ -56,27 +60,20 @@ class FormatWrites(FormatWriteEndpoint):
     def _write(self, frame: DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
         native_writes(frame.sparkSession.conf.get(NATIVE_WRITES, None))  # refuse a value that is not a boolean
         lower = {key.lower(): value for key, value in options.items()}  # as Spark passes them to Python
-        condition = lower.pop(_REPLACE_WHERE, None)
+        found = pop_stated(lower)
         request = write_request(lower, frame.schema.names)
-        if condition is not None:
-            _check_replace(request, overwrite)
+        check_mode(found, request, overwrite=overwrite)
         table = table_to_write(request, frame.schema)
-        if condition is not None:
-            parsed = parse_predicate(with_session_quotes(frame.sparkSession, condition))
-            _replace(frame, table, request, bind(parsed, table.schema.fields))
+        replacement = replacement_of(found, table)
+        if replacement is not None:
+            check_replacement(replacement, request, table)
+            if replacement.where is None:
+                location = {**request.address.storage_options, "path": table.path, "branch": table.store.branch}
+                replace_matching(frame, table, replacement, request, location)
+            else:
+                _replace(frame, table, request, where_predicate(frame, replacement.where, table))
             return
         write_table(frame, table, request, overwrite=overwrite, shuffles=False, native=native_results)
-
-
-def _check_replace(request: WriteRequest, overwrite: bool) -> None:
-    """Raise InvalidInputError unless the write is an overwrite without another choice of the rows to replace."""
-    if not overwrite:
-        raise InvalidInputError("option 'replaceWhere' is for mode('overwrite')")
-    if request.dynamic or request.partition is not None:
-        raise InvalidInputError(
-            "options 'replaceWhere', 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' are mutually "
-            "exclusive: set only one"
-        )
 
 
 def _replace(frame: DataFrame, table: Table, request: WriteRequest, condition: Predicate) -> None:

@@ -25,6 +25,15 @@ from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
 from paimon_spark.sql.writes.native_writes import is_encodable, native_results
 from paimon_spark.sql.writes.replace import replace_rows
+from paimon_spark.sql.writes.replacement import (
+    Replacement,
+    check_mode,
+    check_replacement,
+    pop_stated,
+    replace_matching,
+    replacement_of,
+    where_predicate,
+)
 from paimon_spark.writer import prepared_table, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
@@ -48,8 +57,8 @@ class TableWrites:
 
     def check(self, mode: str, trees: str, options: str) -> None:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
-        self._request(options)
-        self._replaced(mode, trees)
+        request = replace(self._request(options), dynamic=mode == "dynamic")
+        self._replacement(options, request, every=mode != "append" and self._replaced(mode, trees) is None)
 
     def check_columns(self, columns: StructType, options: str) -> None:
         """Warn of columns that the rows of an append by name lack, or refuse the append.
@@ -87,6 +96,12 @@ class TableWrites:
         request = replace(self._request(options), dynamic=mode == "dynamic")
         table = table_to_write(request, frame.schema)
         replaced = self._replaced(mode, trees)
+        replacement = self._replacement(options, request, every=mode != "append" and replaced is None)
+        if replacement is not None and replacement.where is None:
+            replace_matching(frame, table, replacement, request, self.location)
+            return
+        if replacement is not None:
+            replaced = where_predicate(frame, str(replacement.where), table)
         if replaced is not None and not predicate_columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
@@ -113,11 +128,29 @@ class TableWrites:
         session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
+    def _replacement(self, options: str, request: WriteRequest, *, every: bool) -> Replacement | None:
+        """Return the rows that the options replace; `None`: the options do not say.
+
+        Args:
+            options: the options of the statement, as JSON.
+            request: the other options.
+            every: True if the write would replace all rows without these options.
+
+        Raises InvalidInputError or UnsupportedError if the write or the table does not accept the options.
+        """
+        found = pop_stated(self._all_options(options))
+        check_mode(found, request, overwrite=every)
+        replacement = replacement_of(found, self.table)
+        if replacement is not None:
+            check_replacement(replacement, request, self.table)
+        return replacement
+
     def _request(self, options: str) -> WriteRequest:
         return self._parsed(self._all_options(options))
 
     def _parsed(self, options: Mapping[str, str]) -> WriteRequest:
         batch_options = {key: value for key, value in options.items() if key not in _OF_STREAMS}
+        pop_stated(batch_options)
         named = next(
             (key for key in ("path", "warehouse", "table", "overwrite-partition") if key in batch_options), None
         )

@@ -38,7 +38,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Plans a write that may change the schema against the changed table, which has the columns of the rows.
  *
- * The rule runs before Spark compares columns. Spark then matches, casts and completes the rows for the changed table.
+ * The rule runs before Spark compares columns, and also translates REPLACE USING and REPLACE ON. Spark then matches, casts and completes the rows for the changed table.
  * The stored schema changes when the write runs, but not under EXPLAIN.
  */
 class PaimonMergeSchemaRule extends Rule {
@@ -61,6 +61,11 @@ class PaimonMergeSchemaRule extends Rule {
   }
 
   private TreeNode insert(InsertIntoStatement plan) {
+    scala.Product criterion = InsertReplace.criterion(plan);
+    if (criterion != null) {
+      DataSourceV2Relation target = relation(analyzed(plan.table()));
+      return target == null ? plan : InsertReplace.overwrite(plan, criterion, target, analyzed(plan.query()));
+    }
     Map settings = CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
     boolean asked = mentions(optionsOf(plan.table()).keySet().iterator(), MISSING_COLUMNS)
         || mentions(settings.keySet().iterator(), MISSING_COLUMNS) && isNamedInOurCatalog(plan.table());
