@@ -78,7 +78,8 @@ class StagedHandler(TableHandler, StagedEndpoint):
                 f"{self.name} is partitioned by {', '.join(stored) or 'nothing'}, not by {', '.join(declared)}: leave "
                 "partitionBy out, because the write replaces only rows"
             )
-        return TableWrites(self.jvm, self._names(), table, {**self._options(), "path": table.path})
+        location = {**self._options(), "path": table.path, "branch": table.store.branch}  # not the staged branch
+        return TableWrites(self.jvm, self._names(), table, location)
 
     def publish(self) -> None:
         """Publish the rows and the schema as the table."""
