@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pyspark
+
 from paimon_core.errors import InvalidInputError
 from paimon_spark.internals import WORKER_ERROR, amend_java_errors, translate_java_errors, with_advice
 from paimon_spark.worker_python import advice as worker_advice
@@ -18,6 +20,12 @@ _MISSING_PACKAGE = re.compile(
     r"^ModuleNotFoundError: No module named '(?:paimon_core|paimon_spark|pyarrow)\b", re.MULTILINE
 )
 
+_CHANGES = re.compile(r"\bCHANGES\s+FROM\s+(?:VERSION|TIMESTAMP)\b", re.IGNORECASE)
+_BEFORE_CHANGES = tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2)
+_WITHOUT_CHANGES = (
+    "CHANGES FROM needs Spark 4.2: read the changes from `t$audit_log` WITH ('incremental-between' = '0,5'), or the "
+    "written rows with paimon_incremental_query('t', 0, 5)."
+)
 _EXECUTORS = (
     "MissingDependencyError: the Python of the executors lacks pyspark-paimon: "
     "install it on every node, or send an environment with --archives (spark.archives)"
@@ -62,11 +70,16 @@ _ADVICE: dict["re.Pattern[str]", Callable[["re.Match[str]"], str]] = {
 }
 
 
-def _amended(text: str) -> str | None:
-    """Return the text of an error with advice on its first line; `None`: no advice."""
+def _amended(text: str, before_changes: bool = _BEFORE_CHANGES) -> str | None:
+    """Return the text of an error with advice on its first line; `None`: no advice.
+
+    ``before_changes``: True if Spark's parser does not know ``CHANGES FROM``.
+    """
     if _MISSING_PACKAGE.search(text) is not None:
         return f"{WORKER_ERROR}{_EXECUTORS}\n{text.lstrip()}"
     first = text.partition("\n")[0]
+    if before_changes and first.lstrip().startswith("[PARSE_SYNTAX_ERROR]") and _CHANGES.search(text) is not None:
+        return with_advice(text, _WITHOUT_CHANGES)
     advice = next((advise(match) for pattern, advise in _ADVICE.items() if (match := pattern.match(first))), None)
     return with_advice(text, advice)
 

@@ -13,6 +13,7 @@ RUN = {
     ("docs/reference/sql/statements.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/reference/sql/statements.md", "sql refused"): "tests/spark/sql/test_page.py",
     ("docs/reference/sql/call.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/reference/sql/changes.md", "sql"): "tests/spark/sql/test_change_feed.py",
     ("docs/reference/sql/insert.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/reference/sql/select.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/reference/sql/delete-update-merge.md", "sql"): "tests/spark/sql/test_page.py",
