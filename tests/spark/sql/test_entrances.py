@@ -87,6 +87,13 @@ def test_missing_format_names_worker_python(condition):
     assert error_advice._amended(text.replace("paimon", "orc")) is None
 
 
+def test_spark_without_change_feed_names_other_reads():
+    text = "[PARSE_SYNTAX_ERROR] Syntax error at or near 'FROM'. SQLSTATE: 42601\n"
+    text += "== SQL ==\nSELECT * FROM t CHANGES FROM VERSION 1"
+    assert "paimon_incremental_query('t', 0, 5)" in error_advice._amended(text, before_changes=True).split("\n")[0]
+    assert error_advice._amended(text, before_changes=False) is None
+
+
 @pytest.mark.more
 @pytest.mark.versions
 def test_error_of_task_is_on_first_line(spark, catalog_name, table, python_writes):

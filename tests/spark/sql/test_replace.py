@@ -41,9 +41,8 @@ def test_statements(sql, kind):
     assert sql("SELECT count(*) FROM `t$snapshots` WHERE commit_kind <> 'COMPACT'") == [(before[0][0] + 1,)]
     sql("INSERT INTO t BY NAME REPLACE USING (k, g) SELECT 31L AS v, 'b' AS g, 3 AS k UNION ALL SELECT 41L, NULL, 7")
     assert rows(sql)[1:3] == [(3, "b", 31), (4, None, 40)]
-    sql(
-        "INSERT INTO t AS x REPLACE ON x.g <=> s.h AND x.v >= s.w (SELECT 8 AS id, CAST(NULL AS STRING) AS h, 41L AS w) AS s"
-    )
+    source = "(SELECT 8 AS id, CAST(NULL AS STRING) AS h, 41L AS w) AS s"
+    sql(f"INSERT INTO t AS x REPLACE ON x.g <=> s.h AND x.v >= s.w {source}")
     assert rows(sql) == [(2, "a", 21), (3, "b", 31), (4, None, 40), (5, "c", 50), (6, "a", 60), (8, None, 41)]
     sql("INSERT INTO t REPLACE ON t.v > 40 SELECT k, g, v + 100 FROM t WHERE k = 3")
     old = [] if kind == "keyed" else [(3, "b", 31)]
@@ -99,7 +98,8 @@ def test_refusals(sql):
         ("'sequence.field' = 'v'", "'sequence.field' = 'v' cannot be replaced"),
     ):
         sql(
-            f"CREATE OR REPLACE TABLE u (k INT NOT NULL, g STRING, v BIGINT) TBLPROPERTIES ('primary-key' = 'k', {properties})"
+            "CREATE OR REPLACE TABLE u (k INT NOT NULL, g STRING, v BIGINT) "
+            f"TBLPROPERTIES ('primary-key' = 'k', {properties})"
         )
         assert wrong in message(lambda: new.write.mode("overwrite").option("replaceUsing", "g").insertInto("u"))
     assert len(rows(sql)) == 4
