@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 
 FEED = "read.change-feed"
 """The option that contains the request, which only the connector sets."""
@@ -63,8 +63,17 @@ def check_stream(request: FeedRequest, root: str) -> None:
 
 
 def request_of(text: str) -> FeedRequest:
-    """Return the request that `FeedRequest.to_text`, or ``PaimonChangelog.java``, wrote."""
-    return FeedRequest(**json.loads(text))
+    """Return the request that `FeedRequest.to_text`, or ``PaimonChangelog.java``, wrote.
+
+    Raises InvalidInputError for any other text.
+    """
+    try:
+        return FeedRequest(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"option {FEED!r} is {text!r}, but only the connector sets it: use CHANGES FROM VERSION, or "
+            "spark.read.changes"
+        ) from error
 
 
 def pop_request(options: Mapping[str, str]) -> tuple[FeedRequest | None, dict[str, str]]:

@@ -12,6 +12,8 @@ from paimon_core.read import change_feed
 from paimon_core.read.change_feed import FeedRead
 from paimon_core.read.row_numbers import row_numbers
 from paimon_core.scan.change_feed import FEED_FIELDS, ChangeFeed, FeedRange, time_range, version_range
+from paimon_core.scan.feed_stream import FeedStream
+from paimon_core.scan.position import Position
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -218,6 +220,43 @@ def test_tables_without_a_feed_are_refused(tmp_path):
     named = Table.create(str(tmp_path / "w"), Schema(pa.schema([("_change_type", pa.string())])))
     with pytest.raises(InvalidInputError, match="has a column '_change_type', which is also a column of its changes"):
         ChangeFeed(named.store)
+
+
+def test_stream_continues_and_detects_rollback(tmp_path):
+    table = made(tmp_path / "t", "keyed").with_options({"consumer-id": "c", "scan.mode": "latest"})
+    stream = FeedStream(table.store, 1)
+    start = stream.start()
+    assert stream.advance(start) == start
+    table.write(some((1, 0, "a")))
+    table.write(some((1, 0, "b"), (2, 0, "c")))
+    end = stream.advance(start)
+    splits = list(stream.plan(start, end))
+    again = FeedStream(table.store, 1)
+    assert list(again.plan(Position.from_json(start.to_json()), Position.from_json(end.to_json()))) == splits
+    assert {split.snapshot_id for split in splits} == {1, 2}
+    table.write(some((3, 0, "d")))
+    later = stream.advance(end)
+    assert [split.snapshot_id for split in stream.plan(end, later)] == [3]
+    table.rollback_to(2)
+    table.write(some((4, 0, "e")))
+    with pytest.raises(OutOfRangeError, match="was rolled back"):
+        stream.advance(later)
+    with pytest.raises(OutOfRangeError, match="was rolled back"):
+        list(stream.plan(end, later))
+    altered = table.alter([AddColumn("n", INT)])
+    altered.write(some((5, 0, "f")))
+    with pytest.raises(InvalidInputError, match=r"the columns of .* changed at snapshot 4"):
+        stream.advance(Position.end_of(table.store.snapshots.get(3)))
+
+
+def test_stream_does_not_skip_expired_commits(tmp_path):
+    table = made(tmp_path / "t", "append")
+    for number in range(4):
+        table.write(some((number, 0, "a")))
+    table.maintenance.expire_snapshots(retain_max=2, retain_min=1)
+    with pytest.raises(OutOfRangeError, match=r"the changes of version 1 .* are unknown"):
+        FeedStream(table.store, 1).start()
+    assert FeedStream(table.store, 4).start().snapshot_id == 3
 
 
 def test_numbers_of_rows():
