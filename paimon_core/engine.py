@@ -101,11 +101,11 @@ if TYPE_CHECKING:
     from paimon_core.scan.base_run import base_run
     from paimon_core.scan.batch_limits import NO_LIMITS, Limits
     from paimon_core.scan.change_feed import (
-        FEED_FIELDS,
+        CHANGE_FIELDS,
         ChangeFeed,
         FeedRange,
         FeedSplit,
-        check_feed,
+        check_changes,
         time_range,
         version_range,
     )
@@ -234,8 +234,8 @@ __all__ += [
 
 __all__ += [
     "ALL_ROWS",
+    "CHANGE_FIELDS",
     "DIFF",
-    "FEED_FIELDS",
     "NO_LIMITS",
     "BatchSplit",
     "ChangeFeed",
@@ -250,7 +250,7 @@ __all__ += [
     "Limits",
     "StreamPosition",
     "StreamScan",
-    "check_feed",
+    "check_changes",
     "interval_of",
     "time_range",
     "version_range",
@@ -479,7 +479,9 @@ _NAMES = {
     "paimon_core.row.bucket": "buckets=bucket_numbers",
     "paimon_core.scan.base_run": "base_run",
     "paimon_core.scan.entries": "live_entries live_partitions",
-    "paimon_core.scan.change_feed": ("FEED_FIELDS ChangeFeed FeedRange FeedSplit check_feed time_range version_range"),
+    "paimon_core.scan.change_feed": (
+        "CHANGE_FIELDS ChangeFeed FeedRange FeedSplit check_changes time_range version_range"
+    ),
     "paimon_core.scan.fallback": "branch_splits reads_branches",
     "paimon_core.scan.feed_stream": "FeedStream",
     "paimon_core.scan.interval": "DIFF Interval interval_of",

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StructType
 
 from paimon_core.engine import (
-    FEED_FIELDS,
+    CHANGE_FIELDS,
     ChangeFeed,
     FeedRange,
     FeedRead,
@@ -74,7 +74,7 @@ class _FeedTasks:
         store, arrow = self.store, expected_arrow_schema(self.schema)
         if partition.schema_id != store.schema.id:  # the table was altered after Spark created the planning reader
             store = store.at_schema(partition.schema_id)
-        fields = projected((*store.schema.fields, *FEED_FIELDS), self.schema, store.root)
+        fields = projected((*store.schema.fields, *CHANGE_FIELDS), self.schema, store.root)
         read = FeedRead(store, fields, self.predicate, self.request.names_updates)
         changes = (batch for split in partition.splits for batch in read.to_batches(split))
         for batch in resized(changes, DEFAULT_BATCH_ROWS):

@@ -101,9 +101,9 @@ class PaimonDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader of the changes of the table, with exactly the columns of ``schema``."""
-        feed, options = pop_request(_mapping(self.options))
-        if feed is not None:
-            return ChangeFeedStreamReader(open_table(columns_request(options)).store.in_microseconds(), feed, schema)
+        asked, options = pop_request(_mapping(self.options))
+        if asked is not None:
+            return ChangeFeedStreamReader(open_table(columns_request(options)).store.in_microseconds(), asked, schema)
         request = stream_request(options)
         return PaimonStreamReader(open_table(request).store.in_microseconds(), request, schema)
 
@@ -124,9 +124,9 @@ def reader_of_options(
         predicate: a filter in addition to the option ``filter``; `None`: only the option.
         limit: the number of rows that suffices; `None`: the option ``limit``.
     """
-    feed, options = pop_request(options)
-    if feed is not None:
-        return ChangeFeedReader(open_table(columns_request(options)).store.in_microseconds(), feed, columns, predicate)
+    asked, options = pop_request(options)
+    if asked is not None:
+        return ChangeFeedReader(open_table(columns_request(options)).store.in_microseconds(), asked, columns, predicate)
     system_read = system_request(options)
     if system_read is not None:
         return SystemTableReader(_system_table(system_read), _narrowed_rows(system_read, predicate, limit), columns)

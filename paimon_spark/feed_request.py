@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 
-FEED = "read.change-feed"
+REQUEST_OPTION = "read.change-feed"
 """The option that contains the request, which only the connector sets."""
 RAW, NET = "NONE", "NET_CHANGES"
 """Deduplication modes of Spark: also rows that only moved between files; one change for each key."""
@@ -71,13 +71,13 @@ def request_of(text: str) -> FeedRequest:
         return FeedRequest(**json.loads(text))
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"option {FEED!r} is {text!r}, but only the connector sets it: use CHANGES FROM VERSION, or "
+            f"option {REQUEST_OPTION!r} is {text!r}, but only the connector sets it: use CHANGES FROM VERSION, or "
             "spark.read.changes"
         ) from error
 
 
 def pop_request(options: Mapping[str, str]) -> tuple[FeedRequest | None, dict[str, str]]:
     """Return the request that the option contains, and the other options; `None`: the option is not set."""
-    others = {name: value for name, value in options.items() if name.lower() != FEED}
-    text = next((value for name, value in options.items() if name.lower() == FEED), None)
+    others = {name: value for name, value in options.items() if name.lower() != REQUEST_OPTION}
+    text = next((value for name, value in options.items() if name.lower() == REQUEST_OPTION), None)
     return (None if text is None else request_of(text)), others

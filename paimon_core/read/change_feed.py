@@ -14,7 +14,7 @@ from paimon_core.read.difference import difference_batches
 from paimon_core.read.row_numbers import row_numbers
 from paimon_core.read.table_read import TableRead
 from paimon_core.row.bucket import buckets
-from paimon_core.scan.change_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_FIELDS, FeedSplit
+from paimon_core.scan.change_feed import CHANGE_FIELDS, CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FeedSplit
 from paimon_core.scan.difference import DiffSplit
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
@@ -29,12 +29,12 @@ _SKIPPING = (SCAN_IGNORE_LOST_FILES.key, SCAN_IGNORE_CORRUPT_FILES.key)
 _DECODED = 8
 """The most bytes of decoded rows for each byte of a file, as an estimate."""
 _MEMORY = 256 << 20
-"""Bytes of the rows that are compared at a time. More rows are read in several passes."""
+"""Bytes of the rows that are compared at a time. More rows are read in several parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedRead:
-    """A reader of the splits of a feed: the columns ``fields``, which may include those of `FEED_FIELDS`.
+    """A reader of the splits of a feed: the columns ``fields``, which may include those of `CHANGE_FIELDS`.
 
     ``predicate`` (bound to the store's schema, on columns of the table) may leave out rows for which it is not true.
     With ``updates``, the two rows of an updated key have the types ``update_preimage`` and ``update_postimage``;
@@ -53,7 +53,7 @@ class FeedRead:
         if skipping:  # the rows of a file that is left out would count as deleted or inserted
             store = store.with_schema(store.schema.copy(dict.fromkeys(skipping)))
         object.__setattr__(self, "store", store)
-        object.__setattr__(self, "_columns", tuple(f for f in self.fields if f not in FEED_FIELDS))
+        object.__setattr__(self, "_columns", tuple(f for f in self.fields if f not in CHANGE_FIELDS))
 
     @property
     def schema(self) -> pa.Schema:
@@ -68,7 +68,7 @@ class FeedRead:
         """
         for kinds, rows in self._changes(split):
             if rows.num_rows:
-                yield self._with_feed_columns(kinds, rows, split)
+                yield self._with_change_columns(kinds, rows, split)
 
     def _changes(self, split: FeedSplit) -> Iterator[tuple[npt.NDArray[np.int8], pa.RecordBatch]]:
         """Yield the kinds and the rows of changes."""
@@ -87,22 +87,24 @@ class FeedRead:
 
     def _compared_rows(self, split: FeedSplit) -> Iterator[tuple[npt.NDArray[np.int8], pa.RecordBatch]]:
         """Yield the rows that only one side has; of several equal rows, as many as the other side lacks."""
-        passes = -(-split.size * _DECODED // _MEMORY) or 1
+        parts = -(-split.size * _DECODED // _MEMORY) or 1
         hashed = [f.name for f in self.store.schema.fields if _is_hashable(f)]
         read = TableRead(self.store, self.store.schema.fields, self.predicate, skip_bad_files=False)
-        for number in range(passes if hashed else 1):
+        for number in range(parts if hashed else 1):
             sides = []
             for splits in (split.before, split.after):
                 batches: Iterable[pa.RecordBatch] = _batches(read, splits)
-                if passes > 1 and hashed:
-                    batches = (_part(batch, hashed, passes, number) for batch in batches)
+                if parts > 1 and hashed:
+                    batches = (_part(batch, hashed, parts, number) for batch in batches)
                 sides.append(pa.Table.from_batches(batches, read.schema))
             for kind, rows in zip((DELETE, INSERT), _unmatched(*sides), strict=True):
                 chosen = rows.select([f.name for f in self._columns])
                 for batch in _as_batches(chosen, rows.num_rows):
                     yield np.full(batch.num_rows, np.int8(kind)), batch
 
-    def _with_feed_columns(self, kinds: npt.NDArray[np.int8], rows: pa.RecordBatch, split: FeedSplit) -> pa.RecordBatch:
+    def _with_change_columns(
+        self, kinds: npt.NDArray[np.int8], rows: pa.RecordBatch, split: FeedSplit
+    ) -> pa.RecordBatch:
         """Return the requested columns of some changes."""
         schema, found = self.schema, []
         for wanted, column in zip(self.fields, schema, strict=True):

@@ -31,13 +31,13 @@ def row_numbers(columns: Sequence[Column], rows: int) -> _Numbers:
 def _joined(numbers: Sequence[_Numbers]) -> _Numbers:
     """Return one number for each combination of numbers."""
     if len(numbers) == 1:
-        words: Any = pa.array(numbers[0])
+        joined: Any = pa.array(numbers[0])
     else:
         matrix = np.ascontiguousarray(np.stack(numbers, axis=1))
-        words = pa.FixedSizeBinaryArray.from_buffers(
+        joined = pa.FixedSizeBinaryArray.from_buffers(
             pa.binary(4 * len(numbers)), len(matrix), [None, pa.py_buffer(matrix)]
         )
-    return _codes(words)
+    return _codes(joined)
 
 
 def _numbers(column: Column) -> _Numbers:

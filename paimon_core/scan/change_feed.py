@@ -36,7 +36,7 @@ COMMIT_VERSION = DataField(2147483602, "_commit_version", AtomicType("BIGINT", n
 """The id of the snapshot that made the change."""
 COMMIT_TIMESTAMP = DataField(2147483603, "_commit_timestamp", AtomicType("TIMESTAMP_LTZ", False, precision=6))
 """The time of this snapshot."""
-FEED_FIELDS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
+CHANGE_FIELDS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
 """The columns of a change after the columns of the table."""
 
 _ONE_BY_ONE = Packing(target_size=0, open_cost=1)
@@ -163,7 +163,7 @@ class ChangeFeed:
     _tagged: dict[int, Snapshot] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_feed(self.store)
+        check_changes(self.store)
         object.__setattr__(self, "store", without_start(self.store))
 
     def plan(self, commits: FeedRange) -> Iterator[FeedSplit]:
@@ -286,10 +286,10 @@ class ChangeFeed:
         )
 
 
-def check_feed(store: FileStore) -> None:
+def check_changes(store: FileStore) -> None:
     """Raise an error for a table without a change feed; see `ChangeFeed`."""
     check_readable(without_start(store).schema)
-    taken = sorted({f.name for f in FEED_FIELDS} & {f.name for f in store.schema.fields})
+    taken = sorted({f.name for f in CHANGE_FIELDS} & {f.name for f in store.schema.fields})
     if taken:
         raise InvalidInputError(
             f"{store.root} has a column {taken[0]!r}, which is also a column of its changes: rename the column"

@@ -21,7 +21,7 @@ class FeedStream:
     def __init__(
         self, store: FileStore, first: int, predicate: Predicate | None = None, *, cancel: bool = True
     ) -> None:
-        self._feed, self._first = ChangeFeed(store, predicate, cancel), first
+        self._planner, self._first = ChangeFeed(store, predicate, cancel), first
         plain = without_start(store)
         if CONSUMER_ID.key in plain.options:
             plain = plain.with_schema(plain.schema.copy({CONSUMER_ID.key: None}))
@@ -29,9 +29,9 @@ class FeedStream:
 
     def start(self) -> Position:
         """Return the position before the first commit. Raises OutOfRangeError if the commit has expired."""
-        oldest = self._feed.store.snapshots.earliest_id()
+        oldest = self._planner.store.snapshots.earliest_id()
         if oldest is not None and self._first < oldest:
-            raise self._feed.expired(self._first, self._first)
+            raise self._planner.expired(self._first, self._first)
         return self._scan.start()
 
     def latest(self) -> Position:
@@ -52,4 +52,4 @@ class FeedStream:
         Raises the errors of `advance`.
         """
         self._scan.advance(through, NO_LIMITS, through)  # checks that the commit still exists
-        yield from self._feed.plan(FeedRange(after.snapshot_id + 1, through.snapshot_id))
+        yield from self._planner.plan(FeedRange(after.snapshot_id + 1, through.snapshot_id))

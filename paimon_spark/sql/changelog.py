@@ -9,10 +9,10 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core import Table
-from paimon_core.engine import FEED_FIELDS, FeedRange, FeedSplit, FileStore, check_feed
+from paimon_core.engine import CHANGE_FIELDS, FeedRange, FeedSplit, FileStore, check_changes
 from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_spark.change_feed import ChangeFeedReader, commits_of
-from paimon_spark.feed_request import FEED, NET, FeedRequest, check_stream
+from paimon_spark.feed_request import NET, REQUEST_OPTION, FeedRequest, check_stream
 from paimon_spark.sql.bridge.endpoints import ReadEndpoint, ScanEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
@@ -42,10 +42,10 @@ def changelog(jvm: Jvm, name: str, table: Table, request: FeedRequest, address: 
     Raises UnsupportedError for a table without a change feed, and for a request that needs a primary key if the table
     has none.
     """
-    check_feed(table.store)
+    check_changes(table.store)
     if not table.schema.primary_keys:
         _check_without_key(name, request)
-    schema = replace(table.schema, fields=(*table.schema.fields, *FEED_FIELDS))
+    schema = replace(table.schema, fields=(*table.schema.fields, *CHANGE_FIELDS))
     keys = json.dumps(table.schema.primary_keys)
     text = description(name, schema, table.path, ("BATCH_READ", "MICRO_BATCH_READ"), computed=False)
     handler = ChangelogHandler(jvm, table, request, address)
@@ -88,7 +88,7 @@ class ChangelogHandler(ReadEndpoint):
     @cached_property
     def whole(self) -> StructType:
         """All columns that Spark sees."""
-        return spark_schema((*self.store.schema.fields, *FEED_FIELDS))
+        return spark_schema((*self.store.schema.fields, *CHANGE_FIELDS))
 
     def decided_filters(self, trees: str) -> str:
         """Return '0' for each filter, so that Spark evaluates all filters again."""
@@ -107,7 +107,7 @@ class ChangelogHandler(ReadEndpoint):
                 "paimon_incremental_query or from $audit_log"
             )
         names = self.whole.names if required is None else StructType.fromJson(json.loads(required)).names
-        columns = StructType([self.whole[name] for name in names or [FEED_FIELDS[0].name]])
+        columns = StructType([self.whole[name] for name in names or [CHANGE_FIELDS[0].name]])
         predicate = predicate_of(json.loads(trees), self.store.schema)  # without filters on columns of the feed
         handler = ChangelogScanHandler(self.jvm, self, ScanRequest(columns, predicate))
         return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
@@ -116,7 +116,7 @@ class ChangelogHandler(ReadEndpoint):
         """Return the options with which the Python data source reads the changes."""
         location = replace(self.table.location, branch=None)
         table = {"path": str(location), "branch": self.store.branch}
-        return {**self.address, **table, FEED: self.request.to_text()}
+        return {**self.address, **table, REQUEST_OPTION: self.request.to_text()}
 
 
 @dataclass(frozen=True)

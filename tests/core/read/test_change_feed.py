@@ -11,7 +11,7 @@ from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.read import change_feed
 from paimon_core.read.change_feed import FeedRead
 from paimon_core.read.row_numbers import row_numbers
-from paimon_core.scan.change_feed import FEED_FIELDS, ChangeFeed, FeedRange, time_range, version_range
+from paimon_core.scan.change_feed import CHANGE_FIELDS, ChangeFeed, FeedRange, time_range, version_range
 from paimon_core.scan.feed_stream import FeedStream
 from paimon_core.scan.position import Position
 from paimon_core.schema.change import AddColumn, RenameColumn
@@ -61,10 +61,10 @@ def some(*rows: tuple) -> pa.Table:
 def changes(
     table: Table, commits: FeedRange, *, updates: bool = False, cancel: bool = True, columns=None
 ) -> list[dict]:
-    feed = ChangeFeed(table.store, cancel=cancel)
-    fields = (*table.schema.fields, *FEED_FIELDS)
+    planner = ChangeFeed(table.store, cancel=cancel)
+    fields = (*table.schema.fields, *CHANGE_FIELDS)
     read = FeedRead(table.store, fields if columns is None else columns, updates=updates)
-    return [row for split in feed.plan(commits) for batch in read.to_batches(split) for row in batch.to_pylist()]
+    return [row for split in planner.plan(commits) for batch in read.to_batches(split) for row in batch.to_pylist()]
 
 
 def contents(table: Table, snapshot_id: int) -> Counter:
@@ -149,7 +149,7 @@ def test_updates_of_a_key_are_two_rows(tmp_path):
     table.write(some((1, 0, "c"), (2, 0, "b"), (3, 0, "d")))
     found = [(r["_change_type"], r["k"], r["v"]) for r in changes(table, FeedRange(2, 2), updates=True)]
     assert sorted(found) == [("insert", 3, "d"), ("update_postimage", 1, "c"), ("update_preimage", 1, "a")]
-    assert changes(table, FeedRange(2, 2), columns=(FEED_FIELDS[0],)) == [
+    assert changes(table, FeedRange(2, 2), columns=(CHANGE_FIELDS[0],)) == [
         {"_change_type": kind} for kind in ("delete", "insert", "insert")
     ]
 
