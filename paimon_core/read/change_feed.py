@@ -34,7 +34,7 @@ _MEMORY = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class FeedRead:
-    """A reader of the splits of a feed: the columns ``fields``, which may include those of `CHANGE_FIELDS`.
+    """A reader of the splits of a feed: the columns ``fields``, which may include `CHANGE_FIELDS`.
 
     ``predicate`` (bound to the store's schema, on columns of the table) may leave out rows for which it is not true.
     With ``updates``, the two rows of an updated key have the types ``update_preimage`` and ``update_postimage``;
@@ -126,7 +126,7 @@ def _batches(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.Record
 
 
 def _as_batches(rows: pa.Table, count: int) -> Sequence[pa.RecordBatch]:
-    """Return the rows as batches, also those of a table without columns."""
+    """Return the rows as batches; a table without columns gives one batch."""
     if rows.num_columns:
         batches: Sequence[pa.RecordBatch] = rows.to_batches()
         return batches

@@ -129,7 +129,7 @@ def time_range(
 
 
 def _newest_id_by(store: FileStore, micros: int, *, exclusive: bool) -> int | None:
-    """Return the newest snapshot whose time is at most ``micros``, or less if ``exclusive``; `None`: there is none."""
+    """Return the newest snapshot whose time is at most ``micros``, or less if ``exclusive``; `None`: no snapshot."""
     millis = (micros - 1) // 1000 if exclusive else micros // 1000
     found = store.snapshots.at_or_before(millis)
     return None if found is None else found.id

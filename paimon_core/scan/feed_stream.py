@@ -13,7 +13,7 @@ from paimon_core.store.file_store import FileStore
 
 
 class FeedStream:
-    """A planner of the stream of changes from snapshot ``first`` on; the other arguments are those of `ChangeFeed`.
+    """A planner of the stream of changes from snapshot ``first`` on; see `ChangeFeed` for the other arguments.
 
     Results depend only on the arguments and the table. Raises the errors of `ChangeFeed`.
     """

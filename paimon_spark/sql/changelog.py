@@ -39,8 +39,8 @@ def changelog(jvm: Jvm, name: str, table: Table, request: FeedRequest, address: 
         request: the request for changes.
         address: the options of the file system and of the session, for the Python data source.
 
-    Raises UnsupportedError for a table without a change feed, and for a request that needs a primary key if the table
-    has none.
+    Raises UnsupportedError for a table without a change feed, and for a request that needs a primary key that the
+    table lacks.
     """
     check_changes(table.store)
     if not table.schema.primary_keys:
@@ -61,7 +61,7 @@ def _check_without_key(name: str, request: FeedRequest) -> None:
         )
     if request.updates:
         raise UnsupportedError(
-            f"the changes of {name} cannot tell updates from deletes and inserts, because the table has no primary "
+            f"the changes of {name} do not show which deletes and inserts are updates, because the table has no primary "
             "key: leave out computeUpdates"
         )
 

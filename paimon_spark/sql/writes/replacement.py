@@ -68,10 +68,10 @@ def pop_stated(options: dict[str, str]) -> dict[str, str]:
 
 
 def replacement_of(found: Mapping[str, str], table: Table) -> Replacement | None:
-    """Return the meaning of options about rows to replace; `None`: there are none.
+    """Return the meaning of options about rows to replace; `None`: no such option.
 
     Raises InvalidInputError for several of these options, or for an alias without `replaceOn`; UnsupportedError for
-    columns of a statement whose types differ from those of the table.
+    columns of a statement whose types differ from the types of the table.
     """
     chosen = [key for key in (WHERE, USING, ON, _STATEMENT) if key in found]
     if len(chosen) > 1:
@@ -157,7 +157,7 @@ def check_replacement(replacement: Replacement, request: WriteRequest, table: Ta
     if engine != "deduplicate" or sequence:
         cause = f"'sequence.field' = {','.join(sequence)!r}" if sequence else f"merge engine {engine}"
         raise UnsupportedError(
-            f"rows of a table with {cause} cannot be replaced: an old row may remain beside or before the new one; "
+            f"rows of a table with {cause} cannot be replaced: an old row may outrank a new one; "
             "DELETE the rows and INSERT"
         )
 
@@ -233,7 +233,7 @@ def _matching(target: TargetRows, source: DataFrame, replacement: Replacement, p
 
 
 def _without_keys_of(inserted: DataFrame, deleted: DataFrame, keys: Any, prefix: str) -> DataFrame:
-    """Return the deleted rows without those whose key a new row has."""
+    """Return the deleted rows whose key no new row has."""
     names = {name: f"{prefix}{n}" for n, name in enumerate(keys)}
     new = inserted.select([F.col(_quoted(name)).alias(free) for name, free in names.items()])
     condition = F.lit(True)

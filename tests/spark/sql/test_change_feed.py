@@ -97,7 +97,7 @@ def test_refusals(game):
         "t CHANGES FROM VERSION 'no'": "'no' is neither a snapshot nor a tag",
         "`t$files` CHANGES FROM VERSION 1": r"t\$files has no changes: name the table itself",
         "a CHANGES FROM VERSION 1 WITH (deduplicationMode = 'netChanges')": "net changes of .* need a primary key",
-        "a CHANGES FROM VERSION 1 WITH (computeUpdates = 'true')": "cannot tell updates from deletes and inserts",
+        "a CHANGES FROM VERSION 1 WITH (computeUpdates = 'true')": "do not show which deletes and inserts are updates",
     }
     for text, message in wrong.items():
         with pytest.raises(IllegalArgumentException, match=message):
