@@ -61,7 +61,7 @@ def _check_without_key(name: str, request: FeedRequest) -> None:
         )
     if request.updates:
         raise UnsupportedError(
-            f"the changes of {name} do not show which deletes and inserts are updates, because the table has no primary "
+            f"the changes of {name} do not show which deletes and inserts are updates, because it has no primary "
             "key: leave out computeUpdates"
         )
 
