@@ -10,7 +10,7 @@ pytestmark = [
     pytest.mark.versions,
     pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session"),
 ]
-IN_SQL = pytest.mark.skipif(pyspark.__version__ < "4.2", reason="the parser of Spark 4.1 lacks the clause")
+IN_SQL = pytest.mark.skipif(pyspark.__version__ < "4.3", reason="Spark refuses the clause before 4.3")
 KINDS = {
     "rewritten": "",
     "vectors": "TBLPROPERTIES ('deletion-vectors.enabled' = 'true')",
@@ -103,7 +103,7 @@ def test_refusals(sql):
         )
         assert wrong in message(lambda: new.write.mode("overwrite").option("replaceUsing", "g").insertInto("u"))
     assert len(rows(sql)) == 4
-    if pyspark.__version__ >= "4.2":
+    if pyspark.__version__ >= "4.3":
         text = message(
             lambda: sql("INSERT INTO t REPLACE ON t.v = s.v (SELECT 1 AS k, 'a' AS g, CAST(10 AS DOUBLE) AS v) AS s")
         )
