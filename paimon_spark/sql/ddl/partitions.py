@@ -36,7 +36,8 @@ def drop_partition(table: Table, values: Texts) -> bool:
     microsecond.
     """
     matches = _matching(table, table.schema.partition_keys, values)
-    if len(matches) > 1:
+    chars = any(getattr(field.type, "root", None) == "CHAR" for field in table.schema.partition_fields)
+    if len(matches) > 1 and not chars:
         raise UnsupportedError(
             f"{len(matches)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
             "microseconds: drop each of them with Table.drop_partitions"
@@ -76,14 +77,22 @@ def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[b
         return []
     schema = table.schema.partition_arrow
     requested = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
+    chars = [f.name for f in table.schema.partition_fields if getattr(f.type, "root", None) == "CHAR"]
+    requested = _without_blanks(requested, chars)
     serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
     rows = [(table.store.partition_values(partition), partition) for partition in serialised]
     matches = []
     for row, partition in sorted(rows, key=lambda pair: [_order(value) for value in pair[0]]):
         texts = [_text(value, field.type) for value, field in zip(row, schema, strict=True)]
-        if requested.items() <= dict(zip(schema.names, texts, strict=True)).items():
+        found = _without_blanks(dict(zip(schema.names, texts, strict=True)), chars)
+        if requested.items() <= found.items():
             matches.append((partition, texts))
     return matches
+
+
+def _without_blanks(values: dict[str, str | None], chars: Sequence[str]) -> dict[str, str | None]:
+    """Return the values, those of CHAR columns without blanks at their ends, which do not distinguish them."""
+    return {name: text.rstrip(" ") if text is not None and name in chars else text for name, text in values.items()}
 
 
 def _order(value: Any) -> tuple[Any, ...]:

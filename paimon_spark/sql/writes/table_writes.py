@@ -25,6 +25,7 @@ from paimon_spark.sql.reads.pushdown import exact_predicate
 from paimon_spark.sql.session_options import PREFIX, session_options, write_options
 from paimon_spark.sql.writes.native_writes import native_results
 from paimon_spark.sql.writes.replace import replace_rows
+from paimon_spark.types import spark_schema
 from paimon_spark.writer import table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
@@ -84,7 +85,8 @@ class TableWrites:
         all_options = {**self._all_options(options), **self.location}
         if mode == "dynamic":
             all_options["partitionoverwritemode"] = "dynamic"
-        relation = analyzed(spark.read.format("paimon").options(**self.location).load())
+        columns = spark_schema(self.table.schema.fields)
+        relation = analyzed(spark.read.format("paimon").options(**self.location).schema(columns).load())
         builder = relation.table().newWriteBuilder(
             self.jvm.bridge.PaimonWriteInfo(info, java_map(self.jvm, all_options))
         )
