@@ -81,9 +81,7 @@ def _marked(column: spark.StructField, type_: DataType | None) -> spark.StructFi
     declared = column.dataType if type_ is None else spark_type(type_, column.name, declared=True)
     if declared == column.dataType:
         return column
-    return spark.StructField(
-        column.name, column.dataType, column.nullable, {**column.metadata, MARK: _sql(declared)}
-    )
+    return spark.StructField(column.name, column.dataType, column.nullable, {**column.metadata, MARK: _sql(declared)})
 
 
 def _sql(kind: spark.DataType) -> str:
@@ -158,9 +156,7 @@ def padded_frame(frame: DataFrame, fields: Iterable[DataField]) -> DataFrame:
     names = [f"c{n}" for n in range(len(columns))]
     if texts == names:
         return frame
-    rows = select_texts(
-        renamed(frame, names), [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)]
-    )
+    rows = select_texts(renamed(frame, names), [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)])
     return renamed(rows, [column.name for column in columns])
 
 

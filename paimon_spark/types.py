@@ -117,14 +117,23 @@ def spark_type(type_: DataType, path: str, *, declared: bool = False) -> spark.D
     """
     match type_:
         case ArrayType() | VectorType():
-            return spark.ArrayType(spark_type(type_.element, f"{path}.element", declared=declared), type_.element.nullable)
+            return spark.ArrayType(
+                spark_type(type_.element, f"{path}.element", declared=declared), type_.element.nullable
+            )
         case MapType():
-            key, value = spark_type(type_.key, f"{path}.key", declared=declared), spark_type(type_.value, f"{path}.value", declared=declared)
+            key, value = (
+                spark_type(type_.key, f"{path}.key", declared=declared),
+                spark_type(type_.value, f"{path}.value", declared=declared),
+            )
             return spark.MapType(key, value, type_.value.nullable)
         case MultisetType():
-            return spark.MapType(spark_type(type_.element, f"{path}.element", declared=declared), spark.IntegerType(), False)
+            return spark.MapType(
+                spark_type(type_.element, f"{path}.element", declared=declared), spark.IntegerType(), False
+            )
         case RowType():
-            return spark.StructType([_spark_field(field, f"{path}.{field.name}", declared=declared) for field in type_.fields])
+            return spark.StructType(
+                [_spark_field(field, f"{path}.{field.name}", declared=declared) for field in type_.fields]
+            )
         case AtomicType(root="CHAR", length=length) if declared and length:
             return spark.CharType(length)
         case AtomicType(root="VARCHAR", length=length) if declared and length and length < STRING_LENGTH:
