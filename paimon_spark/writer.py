@@ -205,8 +205,10 @@ class PaimonWriter(DataSourceArrowWriter):
         commits, version, properties = self._numbered(query), request.version, request.properties or None
         if commits is not None and version is not None:
             if self._job.overwrite:
-                return commits.overwrite(changes, version, self._where, watermark=watermark)
-            return commits.commit(changes, version, started_from=started_from, watermark=watermark)
+                return commits.overwrite(changes, version, self._where, watermark=watermark, properties=properties)
+            return commits.commit(
+                changes, version, started_from=started_from, watermark=watermark, properties=properties
+            )
         if request.started_from is not None:
             started_from = request.started_from.joined(started_from)
         publisher = self._job.table.committer(request.commit_user).publisher

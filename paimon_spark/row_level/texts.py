@@ -66,8 +66,8 @@ class NumberedRows:
 def stored(value: str, source: DataType, field: DataField) -> str:
     """Return SQL text that casts a value of type `source` to the type of a column; struct fields match by name.
 
-    The job fails for a value that does not fit the type, at any depth. CHAR values are padded. Raises InvalidInputError for a struct field that
-    only one of the types has.
+    The job fails for a value that does not fit the type, at any depth. CHAR values are padded. Raises InvalidInputError
+    for a struct field that only one of the types has.
     """
     return padded_text(_stored(value, source, spark_type(field.type, field.name), field.name, 0), field.type)
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pyspark.sql.datasource import DataSourceReader
 
-from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.char_columns import unmarked
+from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, planned_read
 from paimon_spark.reader import PaimonReader
 from paimon_spark.sql.bridge.jvm import Jvm
