@@ -258,13 +258,13 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
     return p
 
 
-def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:
+def _bind_leaf(leaf: Leaf, kind: DataType, *, ignores_blanks: bool = True) -> Predicate:
     op, name = leaf.op, leaf.column
     if op in (*NULL_TESTS, *ZERO_TESTS):
         return leaf
     if not isinstance(kind, AtomicType):
         raise InvalidInputError(f"filter {leaf}: a column of type {kind} can only be tested for NULL")
-    if kind.root == "CHAR" and op in _EQUALITIES:
+    if ignores_blanks and kind.root == "CHAR" and op in _EQUALITIES:
         return _bind_blank_padded(leaf, kind)
     if op in LISTS:
         return _bind_list(leaf, kind)
@@ -397,7 +397,7 @@ def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int
         ticks = [_TICKS[timestamp_unit(t.precision or 0)] for t in (source.type, target.type)]
         values = tuple(v if v is None else Fraction(v * ticks[0], ticks[1]) for v in leaf.values)
         test = Leaf(leaf.op, source.name, values)
-    return _bind_leaf(test, source.type)
+    return _bind_leaf(test, source.type, ignores_blanks=False)  # the column is read as another type, or is bound
 
 
 def _test_of_null(leaf: Leaf) -> Predicate:
