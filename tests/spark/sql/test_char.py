@@ -159,10 +159,11 @@ def test_streams_and_writes_of_the_format_pad(sql, tmp_path):
 
 def test_values_at_every_depth_are_padded():
     kind = parse_type("ROW<a CHAR(2), l ARRAY<CHAR(2)>, m MAP<CHAR(2), STRING>>")
+    wide = "\N{LATIN SMALL LETTER U WITH DIAERESIS}"
     rows = [
         {"a": "x", "l": ["y", None], "m": [("k", "v")]},
         None,
-        {"a": "\N{LATIN SMALL LETTER U WITH DIAERESIS}", "l": [], "m": None},
+        {"a": wide, "l": [], "m": None},
     ]
     type_ = pa.struct([("a", pa.string()), ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.string()))])
     batch = pa.RecordBatch.from_arrays([pa.array(rows, type_)], ["s"])
