@@ -206,8 +206,9 @@ class Load:
                 reasons.append(F.when(failed, F.lit(f"{name}: a value is not a value of {kind}")))
             if not kind.nullable:
                 reasons.append(F.when(value.isNull(), F.lit(f"{name} is NOT NULL, but the value is NULL")))
-            if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS and (kind.length or 0) < STRING_LENGTH:
-                long = F.char_length(F.rtrim(converted)) > kind.length
+            limit = (kind.length or 1) if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS else STRING_LENGTH
+            if limit < STRING_LENGTH:
+                long = F.char_length(F.rtrim(converted)) > limit
                 reasons.append(F.when(long, F.concat(F.lit(f"{name}: longer than {kind}: "), converted)))
         return rows, F.coalesce(*reasons, F.lit(None).cast("string"))
 
