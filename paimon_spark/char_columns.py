@@ -6,6 +6,7 @@ of blanks. So the connector pads what Spark does not: the rows of streams, rows 
 statement as its conditions see them.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -15,9 +16,9 @@ from pyspark.sql import types as spark
 
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import renamed, select_texts
-from paimon_spark.types import spark_type
+from paimon_spark.types import declared_schema, spark_schema, spark_type
 
-MARK = "__CHAR_VARCHAR_TYPE_STRING"
+DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """The key of the declared type in the metadata of a column."""
 _AS_STRING = "spark.sql.legacy.charVarcharAsString"
 _PADS_READS = "spark.sql.readSideCharPadding"
@@ -54,6 +55,20 @@ def has_char(type_: DataType) -> bool:
 # ---- marks
 
 
+def catalog_columns(fields: Sequence[DataField]) -> spark.StructType:
+    """Return the columns of a table for Spark's catalogs, with CHAR(n) and VARCHAR(n) at every depth.
+
+    A column with a struct field whose name needs quotes is marked instead: Spark cannot parse its own text of the type.
+    """
+    declared, plain = declared_schema(fields), marked(spark_schema(fields), fields)
+    return spark.StructType(
+        [
+            mark if "`" in mark.metadata.get(DECLARED_TYPE, "") else column
+            for column, mark in zip(declared, plain, strict=True)
+        ]
+    )
+
+
 def marked(columns: spark.StructType, fields: Iterable[DataField]) -> spark.StructType:
     """Return the columns with the declared types of CHAR and VARCHAR as metadata. Columns without a field keep theirs.
 
@@ -70,7 +85,10 @@ def unmarked(columns: spark.StructType) -> spark.StructType:
     return spark.StructType(
         [
             spark.StructField(
-                c.name, c.dataType, c.nullable, {key: value for key, value in c.metadata.items() if key != MARK}
+                c.name,
+                c.dataType,
+                c.nullable,
+                {key: value for key, value in c.metadata.items() if key != DECLARED_TYPE},
             )
             for c in columns.fields
         ]
@@ -81,7 +99,9 @@ def _marked(column: spark.StructField, type_: DataType | None) -> spark.StructFi
     declared = column.dataType if type_ is None else spark_type(type_, column.name, declared=True)
     if declared == column.dataType:
         return column
-    return spark.StructField(column.name, column.dataType, column.nullable, {**column.metadata, MARK: _sql(declared)})
+    return spark.StructField(
+        column.name, column.dataType, column.nullable, {**column.metadata, DECLARED_TYPE: _sql(declared)}
+    )
 
 
 def _sql(kind: spark.DataType) -> str:
@@ -97,7 +117,7 @@ def _sql(kind: spark.DataType) -> str:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
 
 
 # ---- padding

@@ -7,7 +7,7 @@ from paimon_core import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from paimon_spark import PaimonTable
-from paimon_spark.char_columns import MARK, padded_batch
+from paimon_spark.char_columns import DECLARED_TYPE, padded_batch
 
 
 def path_of(sql, table):
@@ -25,7 +25,7 @@ def store(sql, table, **columns):
 def test_columns_show_their_types_and_check_lengths(sql):
     sql("CREATE TABLE t (id INT, ch CHAR(5), v VARCHAR(3), s STRUCT<`a b`: CHAR(2)>, m MAP<CHAR(2), ARRAY<CHAR(3)>>)")
     assert [row[1] for row in sql("DESCRIBE t")] == [
-        "int", "char(5)", "varchar(3)", "struct<a b:char(2)>", "map<char(2),array<char(3)>>"
+        "int", "char(5)", "varchar(3)", "struct<a b:string>", "map<char(2),array<char(3)>>"
     ]  # fmt: skip
     sql("INSERT INTO t VALUES (1, 'ab', 'x', named_struct('a b', 'y'), map('k', array('v')))")
     expected = [("ab   ", "x", "y ", {"k ": ["v  "]})]
@@ -35,7 +35,7 @@ def test_columns_show_their_types_and_check_lengths(sql):
             sql(f"INSERT INTO t (ch, v) VALUES ({values})")
     frames = (sql.spark.table("t"), sql.spark.read.format("paimon").load(path_of(sql, "t")))
     for frame in frames:
-        marks = [field.metadata.get(MARK) for field in frame.schema]
+        marks = [field.metadata.get(DECLARED_TYPE) for field in frame.schema]
         assert marks[1:3] == ["char(5)", "varchar(3)"]
         assert "char(2)" in marks[3]
         assert [

@@ -22,6 +22,7 @@ class Description {
   /** The cache, by text: a query loads a table several times, and parsing the text takes longer than sending it. */
   private static final LinkedHashMap KNOWN = new LinkedHashMap();
   private static final int MOST_KNOWN = 256;
+  private static final String DECLARED_TYPE = CharVarcharUtils$.MODULE$.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY();
 
   final String name;
   final Column[] columns;
@@ -50,7 +51,8 @@ class Description {
     for (int i = 0; i < fields.length; i++) {
       String comment = (String) comments.get(i);
       ColumnDefaultValue value = usual((String) defaults.get(i), fields[i].dataType());
-      columns[i] = column(fields[i], comment, value, null);
+      String mark = fields[i].metadata().contains(DECLARED_TYPE) ? fields[i].metadata().json() : null;
+      columns[i] = column(fields[i], comment, value, mark);
       streamed[i] = column(texts[i], comment, value, texts[i].metadata().json());
     }
     hasLengths = CharVarcharUtils$.MODULE$.hasCharVarchar(struct(given, "columns"));
