@@ -60,13 +60,9 @@ def catalog_columns(fields: Sequence[DataField]) -> spark.StructType:
 
     A column with a struct field whose name needs quotes is marked instead: Spark cannot parse its own text of the type.
     """
-    declared, plain = declared_schema(fields), marked(spark_schema(fields), fields)
-    return spark.StructType(
-        [
-            mark if "`" in mark.metadata.get(DECLARED_TYPE, "") else column
-            for column, mark in zip(declared, plain, strict=True)
-        ]
-    )
+    pairs = zip(declared_schema(fields), marked(spark_schema(fields), fields), strict=True)
+    quoted = "`"
+    return spark.StructType([plain if quoted in plain.metadata.get(DECLARED_TYPE, "") else own for own, plain in pairs])
 
 
 def marked(columns: spark.StructType, fields: Iterable[DataField]) -> spark.StructType:

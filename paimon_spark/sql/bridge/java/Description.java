@@ -51,8 +51,8 @@ class Description {
     for (int i = 0; i < fields.length; i++) {
       String comment = (String) comments.get(i);
       ColumnDefaultValue value = usual((String) defaults.get(i), fields[i].dataType());
-      String mark = fields[i].metadata().contains(DECLARED_TYPE) ? fields[i].metadata().json() : null;
-      columns[i] = column(fields[i], comment, value, mark);
+      String metadata = fields[i].metadata().contains(DECLARED_TYPE) ? fields[i].metadata().json() : null;
+      columns[i] = column(fields[i], comment, value, metadata);
       streamed[i] = column(texts[i], comment, value, texts[i].metadata().json());
     }
     hasLengths = CharVarcharUtils$.MODULE$.hasCharVarchar(struct(given, "columns"));
