@@ -47,7 +47,8 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     shuffle = shuffle_for(table, tasks)
 
     def padded(frame: DataFrame) -> DataFrame:
-        return shuffle(padded_frame(frame, table.schema.fields) if pads_writes(frame.sparkSession) else frame)
+        fields = table.schema.fields
+        return shuffle(padded_frame(frame, fields) if pads_writes(frame.sparkSession, fields) else frame)
 
     return padded
 

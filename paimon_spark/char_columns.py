@@ -24,9 +24,9 @@ _AS_STRING = "spark.sql.legacy.charVarcharAsString"
 _PADS_READS = "spark.sql.readSideCharPadding"
 
 
-def pads_writes(spark: SparkSession) -> bool:
-    """Return True if the session pads CHAR values that it writes."""
-    return not _is_set(spark, _AS_STRING, "false")
+def pads_writes(spark: SparkSession, fields: Iterable[DataField]) -> bool:
+    """Return True if columns contain CHAR, and the session pads CHAR values that it writes."""
+    return any(has_char(field.type) for field in fields) and not _is_set(spark, _AS_STRING, "false")
 
 
 def pads_reads(spark: SparkSession) -> bool:

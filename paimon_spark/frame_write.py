@@ -72,7 +72,7 @@ def write_table(
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
-    pads = pads_writes(frame.sparkSession)
+    pads = pads_writes(frame.sparkSession, table.schema.fields)
     frame = padded_frame(frame, table.schema.fields) if pads else frame
     few = few_rows(frame) if is_classic(frame.sparkSession) and _by_driver(frame, table, request) else None
     if few is not None:

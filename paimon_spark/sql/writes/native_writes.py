@@ -101,7 +101,7 @@ def _rows_of_table(frame: DataFrame, table: Table) -> DataFrame | None:
     if EventTime.of(frame.schema) is not None:
         return None
     names = [f"c{n}" for n in range(len(columns))]
-    pads = pads_writes(frame.sparkSession)
+    pads = pads_writes(frame.sparkSession, table.schema.fields)
     texts: list[str | None] = []
     for field, position in zip(fields, positions, strict=True):
         text = None if position is None else _stored_text(names[position], columns[position].dataType, field, pads=pads)

@@ -75,7 +75,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
     rows might not replace old rows.
     """
     check_deletes(table.schema)
-    if pads_writes(frame.sparkSession):
+    if pads_writes(frame.sparkSession, table.schema.fields):
         frame = padded_frame(frame, table.schema.fields)
     if request.version is not None or request.row_kind_column is not None:
         raise UnsupportedError(

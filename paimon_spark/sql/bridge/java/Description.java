@@ -22,7 +22,8 @@ class Description {
   /** The cache, by text: a query loads a table several times, and parsing the text takes longer than sending it. */
   private static final LinkedHashMap KNOWN = new LinkedHashMap();
   private static final int MOST_KNOWN = 256;
-  private static final String DECLARED_TYPE = CharVarcharUtils$.MODULE$.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY();
+  /** The key of the metadata of a text column with its declared type. */
+  static final String DECLARED_TYPE = CharVarcharUtils$.MODULE$.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY();
 
   final String name;
   final Column[] columns;

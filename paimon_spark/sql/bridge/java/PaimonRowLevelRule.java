@@ -157,9 +157,23 @@ class PaimonRowLevelRule extends Rule {
         complete);
   }
 
+  /** Return True if a table of a plan has a CHAR or VARCHAR column. */
+  private static boolean readsDeclaredTexts(LogicalPlan plan) {
+    List leaves = CollectionConverters.asJava(plan.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      List columns = CollectionConverters.asJava(((LogicalPlan) leaves.get(i)).output());
+      for (int j = 0; j < columns.size(); j++) {
+        if (((Attribute) columns.get(j)).metadata().contains(Description.DECLARED_TYPE)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
   /** Return a MERGE INTO whose source has padded CHAR columns; Spark pads them last, and only in plans that it runs. */
   private LogicalPlan withPaddedSource(LogicalPlan plan) {
-    if (!(plan instanceof MergeIntoTable)) {
+    if (!(plan instanceof MergeIntoTable) || !readsDeclaredTexts(((MergeIntoTable) plan).sourceTable())) {
       return plan;
     }
     MergeIntoTable merge = (MergeIntoTable) plan;
