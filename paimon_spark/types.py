@@ -5,7 +5,7 @@ The mapping is the same as in Paimon's Java connector for Spark, so both show a 
 ================================  ==========================================================
 Paimon                            Spark
 ================================  ==========================================================
-CHAR, VARCHAR, STRING             string; CHAR(n) and VARCHAR(n) in catalogs
+CHAR, VARCHAR, STRING             string
 BINARY, VARBINARY, BYTES, BLOB    binary
 TIMESTAMP(p)                      timestamp_ntz, digits below the microsecond cut
 TIMESTAMP_LTZ(p)                  timestamp, digits below the microsecond cut

@@ -91,7 +91,7 @@ def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[b
 
 
 def _without_blanks(values: dict[str, str | None], chars: Sequence[str]) -> dict[str, str | None]:
-    """Return the values, those of CHAR columns without blanks at their ends, which do not distinguish them."""
+    """Return the values without the blanks at the ends of CHAR values."""
     return {name: text.rstrip(" ") if text is not None and name in chars else text for name, text in values.items()}
 
 
