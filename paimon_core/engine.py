@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from paimon_core.commit.commit_messages import commit_messages
     from paimon_core.commit.hash_indexes import hash_entries
     from paimon_core.commit.idempotent import IdempotentCommits, OnUnknown
+    from paimon_core.commit.load_history import LOAD_PROPERTY, LOAD_USER, LoadedFile, LoadHistory, LoadSource
     from paimon_core.commit.measure import operation_metrics
     from paimon_core.commit.overwrite import DYNAMIC, partition_predicate
     from paimon_core.commit.overwrite_partitions import overwrite_partitions
@@ -290,7 +291,12 @@ __all__ += [
 
 __all__ += [
     "DYNAMIC",
+    "LOAD_PROPERTY",
+    "LOAD_USER",
     "IdempotentCommits",
+    "LoadHistory",
+    "LoadSource",
+    "LoadedFile",
     "OnUnknown",
     "after_commit",
     "check_knows_columns",
@@ -413,6 +419,7 @@ _NAMES = {
     "paimon_core.commit.commit_messages": "commit_messages",
     "paimon_core.commit.hash_indexes": "hash_entries",
     "paimon_core.commit.idempotent": "IdempotentCommits OnUnknown",
+    "paimon_core.commit.load_history": "LOAD_PROPERTY LOAD_USER LoadHistory LoadSource LoadedFile",
     "paimon_core.commit.measure": "operation_metrics",
     "paimon_core.commit.overwrite": "DYNAMIC partition_predicate",
     "paimon_core.commit.overwrite_partitions": "overwrite_partitions",

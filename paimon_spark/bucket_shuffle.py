@@ -15,6 +15,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 from paimon_spark.bucket_column import bucket_column
+from paimon_spark.char_columns import padded_frame, pads_writes
 from paimon_spark.internals import gateway_of
 from paimon_spark.options import write_request
 from paimon_spark.partitioner import BucketPartitioner, slots_for
@@ -42,7 +43,14 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     Raises NotFoundError if the table does not exist; InvalidInputError if the DataFrame lacks a column of the
     bucket key or of the partition.
     """
-    return shuffle_for(write_request({**options, "path": path}, ()).address.open(), tasks)
+    table = write_request({**options, "path": path}, ()).address.open()
+    shuffle = shuffle_for(table, tasks)
+
+    def padded(frame: DataFrame) -> DataFrame:
+        fields = table.schema.fields
+        return shuffle(padded_frame(frame, fields) if pads_writes(frame.sparkSession, fields) else frame)
+
+    return padded
 
 
 def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame], DataFrame]:

@@ -19,6 +19,7 @@ from paimon_core import SystemTable
 from paimon_core.engine import And, Filter, Predicate, project
 from paimon_core.lazy import deferred
 from paimon_core.types.system_fields import ROW_KIND
+from paimon_spark.char_columns import marked
 from paimon_spark.feed_request import pop_request
 from paimon_spark.options import (
     ReadRequest,
@@ -86,9 +87,11 @@ class PaimonDataSource(DataSource):
             request = columns_request(options)
             fields = project(open_table(request).schema, request.columns)
             columns = tuple(map(listed_field, fields)) if request.packed else fields
-            return spark_schema((ROW_KIND, *columns) if request.changelog else columns)
+            shown = (ROW_KIND, *columns) if request.changelog else columns
+            return marked(spark_schema(shown), shown)
         read = read_request(options)
-        return spark_schema(project(schema_at(open_table(read), read.when), read.columns, metadata=True))
+        shown = project(schema_at(open_table(read), read.when), read.columns, metadata=True)
+        return marked(spark_schema(shown), shown)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of exactly the columns of ``schema``, which may be a user-specified schema."""
@@ -97,7 +100,7 @@ class PaimonDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a writer into the table; a missing table is created from ``schema`` and the options."""
         request = write_request(_mapping(self.options), schema.names)
-        return PaimonWriter(table_to_write(request, schema), request, schema, overwrite)
+        return PaimonWriter(table_to_write(request, schema), request, schema, overwrite, pads=True)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader of the changes of the table, with exactly the columns of ``schema``."""

@@ -22,6 +22,7 @@ from paimon_core import Snapshot, Table
 from paimon_core.engine import BucketMode, Predicate, bucket_mode
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
+from paimon_spark.char_columns import padded_frame, pads_writes
 from paimon_spark.distribute import DRIVER_BYTES, SparkRunner
 from paimon_spark.internals import collected, is_classic, local_bytes, map_in_arrow, optimized, renamed
 from paimon_spark.interruption import check_interrupted
@@ -71,12 +72,14 @@ def write_table(
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
+    pads = pads_writes(frame.sparkSession, table.schema.fields)
+    frame = padded_frame(frame, table.schema.fields) if pads else frame
     few = few_rows(frame) if is_classic(frame.sparkSession) and may_use_driver(frame.columns, table, request) else None
     if few is not None:
-        writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
+        writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced, pads=pads)
         return _write_rows(few, writer, runner_for(frame, table))
     shuffled, single = _distributed(frame, table) if shuffles else (frame, False)
-    writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
+    writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced, pads=pads)
     results = native(shuffled, table, request) if native is not None and is_classic(frame.sparkSession) else None
     if results is not None:
         return writer.publish(list(results), runner_for(frame, table))

@@ -358,10 +358,6 @@ def write_request(options: Mapping[str, str], column_names: Iterable[str]) -> Wr
             "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' are mutually "
             "exclusive: set only one"
         )
-    if properties and version is not None:
-        raise UnsupportedError(
-            "options 'snapshot-property.<name>' together with 'txnVersion' are not supported yet: leave one out"
-        )
     merge_rules = pop_merge_rules(named)
     missing_columns = cast(MissingColumns, pop(named, "write.missing-columns", enum("warn", "null", "fail"), "warn"))
     reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)

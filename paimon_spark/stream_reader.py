@@ -45,6 +45,7 @@ from paimon_core.errors import InvalidInputError, OutOfRangeError, PaimonError
 from paimon_core.options.scan import CONSUMER_ID, SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
+from paimon_spark.char_columns import padded_batch
 from paimon_spark.options import StreamRequest
 from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
@@ -237,8 +238,11 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         changes: Iterator[pa.RecordBatch] = (b for split in partition.splits for b in read.to_batches(split))
         if request.packed:
             changes = self._packed(replace(read, fields=_with_key(store, fields)), partition.splits, fields)
+        types = {} if request.packed else {field.name: field for field in fields}
         for batch in resized(changes, request.batch_rows):
-            yield for_spark(batch if order is None else batch.select(order), self._arrow)
+            rows = batch if order is None else batch.select(order)
+            rows = padded_batch(rows, [types.get(name) for name in rows.schema.names])  # Spark does not pad streams
+            yield for_spark(rows, self._arrow)
 
     def _packed(
         self, read: ChangeRead, splits: Sequence[BatchSplit], fields: Sequence[DataField]

@@ -44,7 +44,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
         self._table, self._request = table, request
-        self._job = WriteJob(table, request, schema, overwrite)
+        self._job = WriteJob(table, request, schema, overwrite, pads=True)
         if not overwrite:
             check_missing_columns(table, request, schema)
 

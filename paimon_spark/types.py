@@ -96,23 +96,48 @@ def spark_schema(fields: Iterable[DataField]) -> spark.StructType:
     return spark.StructType([_spark_field(field, field.name) for field in fields])
 
 
-def _spark_field(field: DataField, path: str) -> spark.StructField:
+def _spark_field(field: DataField, path: str, *, declared: bool = False) -> spark.StructField:
     metadata = {"comment": field.description} if field.description else None
-    return spark.StructField(field.name, spark_type(field.type, path), field.type.nullable, metadata)
+    type_ = spark_type(field.type, path, declared=declared)
+    return spark.StructField(field.name, type_, field.type.nullable, metadata)
 
 
-def spark_type(type_: DataType, path: str) -> spark.DataType:
-    """Return the Spark type of a Paimon type. UnsupportedError if Spark lacks it; `path`: the column for the error."""
+def declared_schema(fields: Iterable[DataField]) -> spark.StructType:
+    """Return the same schema as `spark_schema`, but with CHAR(n) and VARCHAR(n) at every depth, for Spark's catalogs.
+
+    Spark checks lengths on writes and pads CHAR on reads only for columns of these types.
+    """
+    return spark.StructType([_spark_field(field, field.name, declared=True) for field in fields])
+
+
+def spark_type(type_: DataType, path: str, *, declared: bool = False) -> spark.DataType:
+    """Return the Spark type of a Paimon type. Raise UnsupportedError if Spark lacks it.
+
+    `path`: the column for the error; `declared`: True for CHAR(n) and VARCHAR(n) instead of string.
+    """
     match type_:
         case ArrayType() | VectorType():
-            return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
+            return spark.ArrayType(
+                spark_type(type_.element, f"{path}.element", declared=declared), type_.element.nullable
+            )
         case MapType():
-            key, value = spark_type(type_.key, f"{path}.key"), spark_type(type_.value, f"{path}.value")
+            key, value = (
+                spark_type(type_.key, f"{path}.key", declared=declared),
+                spark_type(type_.value, f"{path}.value", declared=declared),
+            )
             return spark.MapType(key, value, type_.value.nullable)
         case MultisetType():
-            return spark.MapType(spark_type(type_.element, f"{path}.element"), spark.IntegerType(), False)
+            return spark.MapType(
+                spark_type(type_.element, f"{path}.element", declared=declared), spark.IntegerType(), False
+            )
         case RowType():
-            return spark.StructType([_spark_field(field, f"{path}.{field.name}") for field in type_.fields])
+            return spark.StructType(
+                [_spark_field(field, f"{path}.{field.name}", declared=declared) for field in type_.fields]
+            )
+        case AtomicType(root="CHAR", length=length) if declared and length:
+            return spark.CharType(length)
+        case AtomicType(root="VARCHAR", length=length) if declared and length and length < STRING_LENGTH:
+            return spark.VarcharType(length)
         case AtomicType(root="DECIMAL", precision=precision, scale=scale):
             return spark.DecimalType(precision or 10, scale or 0)
         case AtomicType(root="TIME", precision=precision):

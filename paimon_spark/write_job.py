@@ -31,6 +31,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
 from paimon_core.types.system_fields import ROW_ID
 from paimon_spark.bucket_shuffle import find_shuffle
+from paimon_spark.char_columns import has_char, padded_batch
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
 from paimon_spark.partitioner import BucketPartitioner, shuffle_targets
@@ -51,6 +52,7 @@ class WriteJob:
 
     Raises InvalidInputError if the columns of `schema` do not fit the table; the tasks check values row by row.
     `single`: the job has one task. `keeps_row_ids`: rows have an extra column ``_ROW_ID``; NULL: the row is new.
+    `pads`: CHAR values are padded to their length before they are written.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class WriteJob:
         single: bool = False,
         *,
         keeps_row_ids: bool = False,
+        pads: bool = False,
     ) -> None:
         self._single = single
         kind = request.row_kind_column
@@ -72,6 +75,8 @@ class WriteJob:
         hidden = {*self._extra, *((ROW_ID.name,) if keeps_row_ids else ())}
         column_positions(tuple(name for name in schema.names if name not in hidden), table.schema)
         self.table, self.overwrite = table, overwrite
+        columns = [field for field in table.schema.fields if has_char(field.type)] if pads else []
+        self._padded = {field.name.lower(): field for field in columns}
         self._partitioner = BucketPartitioner.of(table.schema, None) if shuffle_targets(table.schema) else None
         self._event_time = EventTime.of(schema)
         self._write = DistributedWrite(
@@ -95,7 +100,8 @@ class WriteJob:
             return TaskWrites(query=query_id())
         watermark = None
         with self._write.task_writer(task, exclusive=self._owns(task, first), shard=self._shard(task)) as writer:
-            for batch in chain([first], iterator):
+            for given in chain([first], iterator):
+                batch = padded_batch(given, [self._padded.get(name.lower()) for name in given.schema.names])
                 self._check_shuffled(batch, task)
                 if self._event_time is not None:
                     watermark = later(watermark, self._event_time.watermark(batch))

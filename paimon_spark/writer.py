@@ -119,7 +119,7 @@ class PaimonWriter(DataSourceArrowWriter):
 
     Raises InvalidInputError if the columns of `schema` do not fit the table; the tasks check values row by row.
     `single`: the job has one task. `replaced`: the partitions that mode overwrite replaces, as `overwrite_partitions`
-    takes them; `None`: the request chooses them.
+    takes them; `None`: the request chooses them. `pads`: CHAR values are padded to their length.
     """
 
     def __init__(
@@ -131,6 +131,7 @@ class PaimonWriter(DataSourceArrowWriter):
         *,
         single: bool = False,
         replaced: Mapping[str, object] | str | Predicate | None = None,
+        pads: bool = False,
     ) -> None:
         if overwrite and request.started_from is not None:
             raise InvalidInputError(
@@ -148,7 +149,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._where: Mapping[str, object] | str | Predicate | None = (
             replaced if replaced is not None else DYNAMIC if request.dynamic else spec
         )
-        self._job = WriteJob(table, request, schema, overwrite, single)
+        self._job = WriteJob(table, request, schema, overwrite, single, pads=pads)
         if not overwrite:
             check_missing_columns(table, request, schema)
         self._request = request
@@ -204,8 +205,10 @@ class PaimonWriter(DataSourceArrowWriter):
         commits, version, properties = self._numbered(query), request.version, request.properties or None
         if commits is not None and version is not None:
             if self._job.overwrite:
-                return commits.overwrite(changes, version, self._where, watermark=watermark)
-            return commits.commit(changes, version, started_from=started_from, watermark=watermark)
+                return commits.overwrite(changes, version, self._where, watermark=watermark, properties=properties)
+            return commits.commit(
+                changes, version, started_from=started_from, watermark=watermark, properties=properties
+            )
         if request.started_from is not None:
             started_from = request.started_from.joined(started_from)
         publisher = self._job.table.committer(request.commit_user).publisher

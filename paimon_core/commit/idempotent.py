@@ -15,7 +15,7 @@ Each number is committed exactly once, because:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -112,6 +112,7 @@ class IdempotentCommits:
         *,
         started_from: StartedFrom | None = None,
         watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
         """Commit like `TableCommit.commit`, at most once for this number.
 
@@ -123,12 +124,15 @@ class IdempotentCommits:
             number: the number of the commit, from 0 to 2^63 - 2.
             started_from: the snapshot that the writers read; `None`: they read no snapshot.
             watermark: epoch milliseconds to store in the snapshot.
+            properties: properties to store in the snapshot; `None`: no properties.
 
         Returns the snapshot of this run or of an earlier run. ``None``: no snapshot, or it has expired.
         """
         shows = makes_empty_snapshot(self._store, False) or self._tag_is_due()
         empty = all(m.is_empty for m in messages) and not shows
-        return self._write_once(_Write(tuple(messages), number, watermark, started_from=started_from, empty=empty))
+        return self._write_once(
+            _Write(tuple(messages), number, watermark, started_from=started_from, empty=empty, properties=properties)
+        )
 
     def _tag_is_due(self) -> bool:
         """Return True if an automatic tag is due, and needs a snapshot that may not exist yet."""
@@ -143,9 +147,12 @@ class IdempotentCommits:
         partition: Spec | Predicate | str | None = None,
         *,
         watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
         """Overwrite like `TableCommit.overwrite`, at most once for this number; results and errors as in `commit`."""
-        return self._write_once(_Write(tuple(messages), number, watermark, replaces=True, partition=partition))
+        return self._write_once(
+            _Write(tuple(messages), number, watermark, replaces=True, partition=partition, properties=properties)
+        )
 
     def _write_once(self, write: "_Write") -> Snapshot | None:
         number, root = write.number, hide_secrets(self._store.root)
@@ -177,7 +184,9 @@ class IdempotentCommits:
         return Intent(0, self._source) if newest is None else Intent(newest.id, self._source, newest.fingerprint)
 
     def _publish_after(self, write: "_Write", after: Intent) -> Snapshot | None:
-        identity = self._publisher.identity(write.number, None, write.watermark, after.base, after.fingerprint)
+        identity = self._publisher.identity(
+            write.number, write.properties, write.watermark, after.base, after.fingerprint
+        )
         if write.replaces:
             return overwrite_partitions(self._publisher, write.messages, write.partition, identity).snapshot
         return commit_messages(self._publisher, write.messages, identity, write.started_from).snapshot
@@ -256,6 +265,7 @@ class _Write:
     replaces: bool = False
     partition: Spec | Predicate | str | None = None
     empty: bool = False
+    properties: Mapping[str, str] | None = None
 
 
 class _Skipped(Exception):

@@ -39,6 +39,8 @@ from paimon_core.types.datatype import (
 MAX_PINNED = 1_000
 """The most combinations of pinned values that are worth hashing."""
 _WHOLE_ROOTS = (*INTEGER_ROOTS, "DATE")
+_EQUALITIES = {"=": "in", "!=": "not in", "in": "in", "not in": "not in", "<=>": "<=>"}
+"""The tests for equality; except for ``<=>``, each with the test that takes a list."""
 
 _OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is null": "is not null"}
 _OPPOSITES |= {opposite: op for op, opposite in _OPPOSITES.items()}
@@ -256,12 +258,14 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
     return p
 
 
-def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:
+def _bind_leaf(leaf: Leaf, kind: DataType, *, ignores_blanks: bool = True) -> Predicate:
     op, name = leaf.op, leaf.column
     if op in (*NULL_TESTS, *ZERO_TESTS):
         return leaf
     if not isinstance(kind, AtomicType):
         raise InvalidInputError(f"filter {leaf}: a column of type {kind} can only be tested for NULL")
+    if ignores_blanks and kind.root == "CHAR" and op in _EQUALITIES:
+        return _bind_blank_padded(leaf, kind)
     if op in LISTS:
         return _bind_list(leaf, kind)
     value = leaf.values[0]
@@ -272,6 +276,41 @@ def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:
             raise InvalidInputError(f"filter {leaf} needs a text column and a text literal; the column is {kind}")
         return leaf
     return _compared(op, name, fit(value, kind, name))
+
+
+def _bind_blank_padded(leaf: Leaf, kind: AtomicType) -> Predicate:
+    """Return a test for equality on a CHAR column. Values that differ only in blanks at their ends are equal.
+
+    A file may have the value with all blanks of its length, with some, or with none, so the test lists all forms.
+    """
+    if leaf.op == "<=>":
+        if leaf.values[0] is None:
+            return Leaf("is null", leaf.column)
+        equal = _bind_blank_padded(Leaf("=", leaf.column, leaf.values), kind)
+        return And((Leaf("is not null", leaf.column), equal))
+    forms: dict[Any, None] = {}
+    for value in leaf.values:
+        if value is not None:
+            fit(value, kind, leaf.column)
+            forms.update(dict.fromkeys(_padded_forms(value, kind.length or 1, leaf.column)))
+        else:
+            forms[None] = None
+    if len(leaf.values) == len(forms) == 1 and leaf.op not in LISTS:
+        value = next(iter(forms))
+        return UNKNOWN if value is None else Leaf(leaf.op, leaf.column, (value,))
+    return _bind_list(Leaf(_EQUALITIES[leaf.op], leaf.column, tuple(forms)), kind)
+
+
+def _padded_forms(text: str, length: int, column: str) -> list[str]:
+    """Return the text without blanks at its end, and with each number of blanks up to the length in characters."""
+    base = text.rstrip(" ")
+    missing = max(0, length - len(base))
+    if missing > MAX_PINNED:
+        raise InvalidInputError(
+            f"filter on {column!r}: comparing CHAR({length}) with a text of {len(base)} characters would need "
+            f"{missing + 1} forms of the text, more than {MAX_PINNED}: use LIKE, or change the column to VARCHAR"
+        )
+    return [base + " " * blanks for blanks in range(missing + 1)]
 
 
 def _bind_list(leaf: Leaf, kind: AtomicType) -> Predicate:
@@ -358,7 +397,7 @@ def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int
         ticks = [_TICKS[timestamp_unit(t.precision or 0)] for t in (source.type, target.type)]
         values = tuple(v if v is None else Fraction(v * ticks[0], ticks[1]) for v in leaf.values)
         test = Leaf(leaf.op, source.name, values)
-    return _bind_leaf(test, source.type)
+    return _bind_leaf(test, source.type, ignores_blanks=False)  # the column is read as another type, or is bound
 
 
 def _test_of_null(leaf: Leaf) -> Predicate:

@@ -31,7 +31,7 @@ STAGED = "staged-"
 """Prefix of the names of branches that hold the rows of a new table or a replacement (`catalog.staged`)."""
 
 _IMMOVABLE = {errno.EXDEV, errno.EBUSY}  # the directory is a mount point
-_ADOPTED = ("snapshot", "changelog", "tag", "branch", "consumer", "intent")
+_ADOPTED = ("snapshot", "changelog", "tag", "branch", "consumer", "intent", "copy-into")
 """Directories whose files a new table would take for its own. Files elsewhere have names that are never used twice."""
 
 

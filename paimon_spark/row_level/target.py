@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from paimon_core import Snapshot, Table
@@ -12,8 +13,11 @@ from paimon_core.engine import readable_fields, shows_all
 from paimon_core.errors import UnsupportedError
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.types.columns import free_prefix
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX, ROW_KIND
+from paimon_spark.char_columns import has_char, marked, padded_text, pads_reads
+from paimon_spark.internals import renamed
 from paimon_spark.row_level.texts import text_of
 from paimon_spark.types import spark_schema
 
@@ -31,6 +35,8 @@ class TargetRows:
         sequence: the names of the sequence fields, which decide which row is newer.
         descending: True if the row with the smaller sequence is the newer one.
         left_out: the names of columns that a changed row leaves NULL unless they change: the merge keeps the old value.
+        as_stored: the names of the extra columns with the stored values of columns that `frame` has with padded CHAR
+            values. Unchanged values, and the keys of old rows, must be written as they are stored.
     """
 
     frame: DataFrame
@@ -41,10 +47,12 @@ class TargetRows:
     sequence: tuple[str, ...] = ()
     descending: bool = False
     left_out: frozenset[str] = frozenset()
+    as_stored: Mapping[str, str] = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
-        """Return the numbered column (``c0`` ...) of each column of `frame`."""
-        return {name: f"c{number}" for number, name in enumerate(self.frame.columns)}
+        """Return the numbered column (``c0`` ...) of each column of `frame`, with the value as it is stored."""
+        numbers = {name: f"c{number}" for number, name in enumerate(self.frame.columns)}
+        return numbers | {name: numbers[stored] for name, stored in self.as_stored.items()}
 
     def where(self, condition: Column | None) -> "TargetRows":
         """Return the rows for which the condition is true; `None`: all rows."""
@@ -66,7 +74,8 @@ class TargetRows:
         if value is None and name in self.left_out:
             return f"CASE WHEN false THEN {old} END"
         if value is None:
-            return old if key is None else _only_if(f"{old} <=> {key}", old, f"MERGE INTO cannot change key {name}")
+            same = f"rtrim({old}) <=> rtrim({key})" if has_char(self.fields[name].type) else f"{old} <=> {key}"
+            return old if key is None else _only_if(same, old, f"MERGE INTO cannot change key {name}")
         if name in self.left_out:
             shows = f"{value} IS NOT NULL OR {old} IS NULL"
             value = _only_if(shows, value, f"column {name} cannot become NULL: partial-update would keep the old value")
@@ -150,6 +159,7 @@ class Target:
                 else small
             )
         identity = tuple(schema.primary_keys) or names
+        frame, as_stored = self._padded(frame)
         return TargetRows(
             self.bind(frame),
             columns,
@@ -159,7 +169,30 @@ class Target:
             schema.options.value(SEQUENCE_FIELD),
             schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
             self._left_out(),
+            as_stored,
         )
+
+    def _padded(self, frame: DataFrame) -> tuple[DataFrame, Mapping[str, str]]:
+        """Return the rows with padded CHAR values, as a query of the session would read them.
+
+        Also return the name of the extra column with the stored values of each column with such values.
+        """
+        fields = {field.name: field for field in self.table.schema.fields if has_char(field.type)}
+        if not fields or not pads_reads(self.spark):
+            return frame, {}
+        prefix = free_prefix("__paimon_stored_", frame.columns)
+        as_stored = {name: f"{prefix}{number}" for number, name in enumerate(fields)}
+        numbers = {name: f"c{number}" for number, name in enumerate(frame.columns)}
+        numbered = renamed(frame, list(numbers.values()))
+        columns = marked(frame.schema, fields.values()).fields
+        shown = [
+            F.expr(padded_text(numbers[c.name], fields[c.name].type)).alias(c.name, metadata=c.metadata)
+            if c.name in fields
+            else F.col(numbers[c.name]).alias(c.name)
+            for c in columns
+        ]
+        stored = (F.col(numbers[name]).alias(copy) for name, copy in as_stored.items())
+        return numbered.select(*shown, *stored), as_stored
 
     def _left_out(self) -> frozenset[str]:
         schema = self.table.schema

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import matching_positions
 from paimon_core.types.datatype import DataField
+from paimon_spark.char_columns import padded_text
 from paimon_spark.internals import quoted, renamed, select_texts
 from paimon_spark.types import spark_type
 
@@ -65,10 +66,10 @@ class NumberedRows:
 def stored(value: str, source: DataType, field: DataField) -> str:
     """Return SQL text that casts a value of type `source` to the type of a column; struct fields match by name.
 
-    The job fails for a value that does not fit the type, at any depth. Raises InvalidInputError for a struct field that
-    only one of the types has.
+    The job fails for a value that does not fit the type, at any depth. CHAR values are padded. Raises InvalidInputError
+    for a struct field that only one of the types has.
     """
-    return _stored(value, source, spark_type(field.type, field.name), field.name, 0)
+    return padded_text(_stored(value, source, spark_type(field.type, field.name), field.name, 0), field.type)
 
 
 def _stored(value: str, source: DataType, target: DataType, path: str, depth: int) -> str:

@@ -84,8 +84,7 @@ def test_partitions_and_properties_of_write():
     assert write(**{"snapshot-property.run": "7", "snapshot-property.By": "x"}).properties == {"run": "7", "by": "x"}
     with pytest.raises(InvalidInputError, match="lacks a name"):
         write(**{"snapshot-property.": "7"})
-    with pytest.raises(UnsupportedError, match="txnVersion"):
-        write(**{"snapshot-property.run": "7", "txnAppId": "a", "txnVersion": "1"})
+    assert write(**{"snapshot-property.run": "7", "txnAppId": "a", "txnVersion": "1"}).properties == {"run": "7"}
     with pytest.raises(UnsupportedError, match="snapshot-property"):
         write(userMetadata="7")
     for key, value in {"snapshot-property.run": "7", "overwrite-partition": "dt=1"}.items():

@@ -162,6 +162,8 @@ def _test(op: str, column: str, value: Any, literal: Any) -> bool:
     if op in TEXT_TESTS:
         test = {"starts with": value.startswith, "ends with": value.endswith, "contains": value.__contains__}[op]
         return bool(test(literal))
+    if op in ("=", "!=") and column == "chr" and isinstance(literal, str):
+        value, literal = value.rstrip(" "), literal.rstrip(" ")  # blanks at the ends of CHAR values do not count
     a, b = _place(value), _place(_literal(literal, column))
     return bool({"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op])
 

@@ -36,7 +36,8 @@ def drop_partition(table: Table, values: Texts) -> bool:
     microsecond.
     """
     matches = _matching(table, table.schema.partition_keys, values)
-    if len(matches) > 1:
+    chars = any(getattr(field.type, "root", None) == "CHAR" for field in table.schema.partition_fields)
+    if len(matches) > 1 and not chars:
         raise UnsupportedError(
             f"{len(matches)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
             "microseconds: drop each of them with Table.drop_partitions"
@@ -76,6 +77,8 @@ def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[b
         return []
     schema = table.schema.partition_arrow
     requested = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
+    chars = [f.name for f in table.schema.partition_fields if getattr(f.type, "root", None) == "CHAR"]
+    requested = {name: _without_blanks(text) if name in chars else text for name, text in requested.items()}
     partitions = list(live_partitions(table.store, snapshot))
     rows = table.store.partition_rows(partitions)
     columns = [
@@ -83,11 +86,18 @@ def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[b
         for column, field in zip(zip(*rows, strict=True), schema, strict=bool(rows))
     ]
     tests = [
-        (column, requested[name]) for column, name in zip(columns, schema.names, strict=bool(rows)) if name in requested
+        ([_without_blanks(text) for text in column] if name in chars else column, requested[name])
+        for column, name in zip(columns, schema.names, strict=bool(rows))
+        if name in requested
     ]
     chosen = [n for n in range(len(rows)) if all(column[n] == text for column, text in tests)]
     chosen.sort(key=lambda n: [_order(value) for value in rows[n]])
     return [(partitions[n], [column[n] for column in columns]) for n in chosen]
+
+
+def _without_blanks(text: str | None) -> str | None:
+    """Return a value of a CHAR column without the blanks at its end."""
+    return None if text is None else text.rstrip(" ")
 
 
 def _order(value: Any) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.parse import column_list
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
+from paimon_spark.char_columns import catalog_columns
 from paimon_spark.option_names import check_property
 from paimon_spark.options import WriteRequest
 from paimon_spark.sql.ddl.defaults import default_sql, default_text
@@ -152,7 +153,7 @@ def description(
     return json.dumps(
         {
             "name": name,
-            "columns": spark_schema(schema.fields).json(),
+            "columns": catalog_columns(schema.fields).json(),
             "comments": [field.description for field in schema.fields],
             "defaults": defaults,
             "metadata": spark_schema((*tracking_fields(schema), *metadata_fields(schema)) if computed else ()).json(),

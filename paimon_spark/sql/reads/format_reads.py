@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, hide_secrets
+from paimon_spark.char_columns import unmarked
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.bridge.endpoints import FormatEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
@@ -52,7 +53,7 @@ class FormatReads(FormatEndpoint):
             session: the session of the read, as JSON: see ``Sessions.java``.
         """
         reads = self._reads(json.loads(options), json.loads(session))
-        if reads is None or reads.whole() != StructType.fromJson(json.loads(schema)):
+        if reads is None or unmarked(reads.whole()) != unmarked(StructType.fromJson(json.loads(schema))):
             return None
         return reads.handler()
 

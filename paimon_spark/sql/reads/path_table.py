@@ -29,6 +29,7 @@ from paimon_core.engine import (
     split_parts,
 )
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
+from paimon_spark.char_columns import marked
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
@@ -73,7 +74,8 @@ class PathReads(TableReads):
 
     def whole(self) -> StructType:
         """Return the columns of the read."""
-        return spark_schema(project(self.schema, self.request.columns, metadata=True))
+        fields = project(self.schema, self.request.columns, metadata=True)
+        return marked(spark_schema(fields), fields)
 
     def handler(self) -> Any:
         """Return the reads as a handler for ``PaimonScanBuilder.java``."""

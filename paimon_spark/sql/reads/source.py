@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pyspark.sql.datasource import DataSourceReader
 
+from paimon_spark.char_columns import unmarked
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, planned_read
 from paimon_spark.reader import PaimonReader
@@ -69,5 +70,6 @@ def data_source_scan(jvm: Jvm, request: ScanRequest, options: Mapping[str, str])
     """Return the Python data source's scan of a request as a Java Scan, which supports streams."""
     spark = jvm.active_session()
     all_options = request.with_filter_texts(options)
-    relation = analyzed(spark.read.format("paimon").options(**all_options).schema(request.columns).load())
+    columns = unmarked(request.columns)  # for marked columns, Spark would add a padding projection to the relation
+    relation = analyzed(spark.read.format("paimon").options(**all_options).schema(columns).load())
     return jvm.call("FormatTable", "ofPython", relation.table(), relation.options()).build()

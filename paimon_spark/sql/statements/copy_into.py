@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.engine import LoadSource
+from paimon_core.errors import InvalidInputError, NotFoundError, hide_secrets
 from paimon_spark.internals import session_state
 from paimon_spark.sql.bridge.catalogs import open_table
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.statements.load_files import ABORT, ON_ERROR, RESULT_COLUMNS, ListedFile, Load
 from paimon_spark.sql.statements.tokens import Cursor
 
 _TEXTS = (
@@ -63,7 +65,7 @@ class LoadStatement:
     path: str
     format: FileFormat
     settings: Mapping[str, str]
-    columns: str = "num_files BIGINT"
+    columns: str = RESULT_COLUMNS
 
     @property
     def title(self) -> str:
@@ -71,24 +73,27 @@ class LoadStatement:
         return f"Paimon COPY INTO {'.'.join(self.table)} FROM {hide_secrets(self.path)}"
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
-        """Insert the rows of the files in one commit; return the number of files."""
-        open_table(jvm, spark, self.table, "COPY INTO")
-        if self.settings.get("ON_ERROR", "ABORT_STATEMENT").upper() != "ABORT_STATEMENT":
-            raise UnsupportedError("ON_ERROR supports only ABORT_STATEMENT: one invalid row fails the whole statement")
-        if self.settings.get("FORCE", "FALSE").upper() != "TRUE":
-            raise UnsupportedError(
-                "COPY INTO without FORCE = TRUE is not possible: the table does not record which files it has loaded, "
-                "so each statement loads all of them. Set FORCE = TRUE, and select the new files with PATTERN"
-            )
+        """Insert the rows of the files that are not loaded yet in one commit; return one row for each file."""
+        table = open_table(jvm, spark, self.table, "COPY INTO")
+        on_error = self.settings.get("ON_ERROR", ABORT).upper()
+        if on_error not in ON_ERROR:
+            raise InvalidInputError(f"ON_ERROR is {on_error!r}: it must be one of {', '.join(ON_ERROR)}")
+        force = self.settings.get("FORCE", "FALSE").upper()
+        if force not in ("TRUE", "FALSE"):
+            raise InvalidInputError(f"FORCE is {force!r}: it must be TRUE or FALSE")
         options = self.format.checked()
         target = ".".join(_quoted(part) for part in self.table)
-        fields = self._fields(spark.table(target).schema)
-        files = self._files(jvm, spark)
-        rows = self._read(spark, fields, files, options)
-        listed = ", ".join(_quoted(field.name) for field in fields)
-        statement = f"INSERT INTO {target} ({listed}) SELECT * FROM "
-        spark.sql(statement.replace("{", "{{").replace("}", "}}") + "{rows}", rows=rows)
-        return [[len(files)]]
+        load = Load(
+            spark,
+            table,
+            target,
+            self._fields(spark.table(target).schema),
+            self.format.name,
+            options,
+            on_error,
+            force == "TRUE",
+        )
+        return load.run(lambda: self._files(jvm, spark))
 
     def _fields(self, schema: StructType) -> list[StructField]:
         by_name = {field.name.lower(): field for field in schema}
@@ -98,36 +103,36 @@ class LoadStatement:
                 f"COPY INTO names the column {unknown!r}, but the table has the columns {schema.names}"
             )
         chosen = [by_name[name.lower()] for name in self.names] if self.names else list(schema)
+        repeated = next((field.name for field in chosen if chosen.count(field) > 1), None)
+        if repeated is not None:
+            raise InvalidInputError(f"COPY INTO names the column {repeated!r} twice: name each column once")
         return [StructField(field.name, field.dataType) for field in chosen]
 
-    def _read(
-        self, spark: SparkSession, fields: list[StructField], files: list[str], options: Mapping[str, str]
-    ) -> DataFrame:
-        """Return the columns of the files. CSV columns match by position, and headers must agree; others by name."""
-        reader = spark.read.format(self.format.name.lower()).options(**options).option("__globPaths__", "false")
-        if self.format.name != "PARQUET":
-            reader = reader.schema(StructType(fields)).option("mode", "FAILFAST").option("enforceSchema", "false")
-        rows = reader.load(files)
-        return rows.select(*(_quoted(field.name) for field in fields))
-
-    def _files(self, jvm: Jvm, spark: SparkSession) -> list[str]:
+    def _files(self, jvm: Jvm, spark: SparkSession) -> list[ListedFile]:
         """Return the visible files under the path that match PATTERN. Raise NotFoundError if no file matches."""
-        pattern = re.compile(self.settings.get("PATTERN", ".*"))
+        try:
+            pattern = re.compile(self.settings.get("PATTERN", ".*"))
+        except re.error as error:
+            raise InvalidInputError(
+                f"PATTERN {self.settings['PATTERN']!r} is not a regular expression: {error}"
+            ) from None
         path = jvm.java.org.apache.hadoop.fs.Path(self.path)
         system = path.getFileSystem(session_state(spark).newHadoopConf())
         try:
             root, listing = str(system.getFileStatus(path).getPath()), system.listFiles(path, True)
         except Py4JJavaError as error:
             raise NotFoundError(f"COPY INTO cannot list {hide_secrets(self.path)}: {error.java_exception}") from None
-        names = []
+        files = []
         while listing.hasNext():
-            name = str(listing.next().getPath())
+            status = listing.next()
+            name = str(status.getPath())
             parts = name.removeprefix(root).strip("/").split("/") if name != root else [name.rpartition("/")[2]]
             if pattern.fullmatch("/".join(parts)) and not any(part.startswith(("_", ".")) for part in parts):
-                names.append(name)
-        if not names:
+                source = LoadSource(name, int(status.getLen()), int(status.getModificationTime()))
+                files.append(ListedFile(source, "/".join(parts), str(status.getPath().toUri())))
+        if not files:
             raise NotFoundError(f"no file in {hide_secrets(self.path)} matches {pattern.pattern!r}")
-        return sorted(names)
+        return sorted(files, key=lambda file: file.source.path)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from paimon_core.engine import EncodedColumn, EncodedFile, EncoderPlan, TaskWrit
 from paimon_core.errors import PaimonError, UnsupportedError
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
+from paimon_spark.char_columns import padded_text, pads_writes
 from paimon_spark.distribute import JobNames, delete_job_files
 from paimon_spark.event_time import EventTime
 from paimon_spark.internals import java_rows, renamed, select_texts
@@ -134,7 +135,7 @@ def _rows_of_table(frame: DataFrame, table: Table) -> DataFrame | None:
 
     Missing columns are NULL. Narrower integers become integers of the table's type.
     """
-    texts = _texts_of_table(frame.schema, table)
+    texts = _texts_of_table(frame.schema, table, pads=pads_writes(frame.sparkSession, table.schema.fields))
     names = _numbered(frame.schema)
     if texts is None or texts == names:
         return None if texts is None else frame
@@ -154,29 +155,35 @@ def _numbered(columns: StructType) -> list[str]:
     return [f"c{n}" for n in range(len(columns))]
 
 
-def _texts_of_table(columns: StructType, table: Table) -> list[str | None] | None:
+def _texts_of_table(columns: StructType, table: Table, *, pads: bool = False) -> list[str | None] | None:
     """Return the SQL texts of the columns of a table; `None`: a column has another type.
 
-    The text of a missing column is `None`. Texts name the columns of the DataFrame as `_numbered` does.
+    The text of a missing column is `None`. Texts name the columns of the DataFrame as `_numbered` does. `pads`: True:
+    pad CHAR values.
     """
     if EventTime.of(columns) is not None:
         return None
     names = _numbered(columns)
     texts: list[str | None] = []
     for field, position in zip(table.schema.fields, column_positions(columns.names, table.schema), strict=True):
-        text = None if position is None else _stored_text(names[position], columns.fields[position].dataType, field)
+        text = None
+        if position is not None:
+            text = _stored_text(names[position], columns.fields[position].dataType, field, pads=pads)
         if text is None and (position is not None or not field.type.nullable):
             return None
         texts.append(text)
     return texts
 
 
-def _stored_text(name: str, t: spark.DataType, field: DataField) -> str | None:
-    """Return the SQL text of a column of Spark type `t` as values of a table's column; `None`: the types differ."""
+def _stored_text(name: str, t: spark.DataType, field: DataField, *, pads: bool) -> str | None:
+    """Return the SQL text of a column of Spark type `t` as values of a table's column; `None`: the types differ.
+
+    `pads`: True: pad CHAR values.
+    """
     stored = spark_type(field.type, field.name)
     if t in _INTEGERS and stored in _INTEGERS and _INTEGERS.index(t) < _INTEGERS.index(stored):
         return f"CAST({name} AS {stored.simpleString()})"
-    return name if _is_stored_as(t, field.type, field.name) else None
+    return (padded_text(name, field.type) if pads else name) if _is_stored_as(t, field.type, field.name) else None
 
 
 def _is_stored_as(t: spark.DataType, stored: DataType, path: str) -> bool:

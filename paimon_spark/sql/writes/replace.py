@@ -26,9 +26,11 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
+from paimon_spark.char_columns import padded_frame, pads_writes
 from paimon_spark.frame_write import run_tasks, runner_for
 from paimon_spark.options import WriteRequest
 from paimon_spark.row_level.target import check_added_names
+from paimon_spark.types import spark_schema
 from paimon_spark.write_job import TaskWrites, WriteJob
 from paimon_spark.writer import PaimonWriter
 
@@ -73,6 +75,8 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
     rows might not replace old rows.
     """
     check_deletes(table.schema)
+    if pads_writes(frame.sparkSession, table.schema.fields):
+        frame = padded_frame(frame, table.schema.fields)
     if request.version is not None or request.row_kind_column is not None:
         raise UnsupportedError(
             "options 'txnVersion' and 'row-kind-column' cannot be combined with a condition: leave them out"
@@ -116,7 +120,8 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
     rows = frame.withColumn(ROW_KIND.name, F.lit("+I"))
     if snapshot is not None:
         reader = frame.sparkSession.read.format("paimon").options(**options, filter=str(predicate))
-        old = reader.option("read.rows-of-snapshot", str(snapshot.id)).load()
+        columns = spark_schema(table.schema.fields)  # a key must be deleted as it is stored: without more blanks
+        old = reader.option("read.rows-of-snapshot", str(snapshot.id)).schema(columns).load()
         old = old.toDF(*(name for name in old.columns)).withColumn(ROW_KIND.name, F.lit("-D"))
         rows = rows.unionByName(old)
         started_from = StartedFrom.of(snapshot, Guard.ROWS)

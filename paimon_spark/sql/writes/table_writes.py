@@ -34,6 +34,7 @@ from paimon_spark.sql.writes.replacement import (
     replacement_of,
     where_predicate,
 )
+from paimon_spark.types import spark_schema
 from paimon_spark.writer import prepared_table, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
@@ -113,7 +114,8 @@ class TableWrites:
         all_options = {**self._all_options(options), **self.location}
         if mode == "dynamic":
             all_options["partitionoverwritemode"] = "dynamic"
-        relation = analyzed(spark.read.format("paimon").options(**self.location).load())
+        columns = spark_schema(self.table.schema.fields)
+        relation = analyzed(spark.read.format("paimon").options(**self.location).schema(columns).load())
         builder = relation.table().newWriteBuilder(
             self.jvm.bridge.PaimonWriteInfo(info, java_map(self.jvm, all_options))
         )

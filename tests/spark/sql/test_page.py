@@ -45,7 +45,7 @@ WAYS_OUT = (
     None,  # AS JSON
     "leave it out",
     None,  # REPLACE USING
-    "Set FORCE = TRUE",
+    "it must be one of CSV",
     "leave it out",
     "delete the rows and insert new ones",
     "rename them",

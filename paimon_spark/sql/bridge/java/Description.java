@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils$;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -21,9 +22,15 @@ class Description {
   /** The cache, by text: a query loads a table several times, and parsing the text takes longer than sending it. */
   private static final LinkedHashMap KNOWN = new LinkedHashMap();
   private static final int MOST_KNOWN = 256;
+  /** The key of the metadata of a text column with its declared type. */
+  static final String DECLARED_TYPE = CharVarcharUtils$.MODULE$.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY();
 
   final String name;
   final Column[] columns;
+  /** The columns of streams: texts with the declared types of CHAR and VARCHAR as metadata. */
+  final Column[] streamed;
+  /** True if a column has CHAR or VARCHAR. */
+  final boolean hasLengths;
   final StructType metadata;
   final StructType partitions;
   final Map properties;
@@ -39,12 +46,17 @@ class Description {
     List defaults = (List) given.get("defaults");
     StructField[] fields = struct(given, "columns").fields();
     name = (String) given.get("name");
+    StructField[] texts = CharVarcharUtils$.MODULE$.replaceCharVarcharWithStringInSchema(struct(given, "columns")).fields();
     columns = new Column[fields.length];
+    streamed = new Column[fields.length];
     for (int i = 0; i < fields.length; i++) {
       String comment = (String) comments.get(i);
       ColumnDefaultValue value = usual((String) defaults.get(i), fields[i].dataType());
-      columns[i] = column(fields[i], comment, value);
+      String metadata = fields[i].metadata().contains(DECLARED_TYPE) ? fields[i].metadata().json() : null;
+      columns[i] = column(fields[i], comment, value, metadata);
+      streamed[i] = column(texts[i], comment, value, texts[i].metadata().json());
     }
+    hasLengths = CharVarcharUtils$.MODULE$.hasCharVarchar(struct(given, "columns"));
     metadata = struct(given, "metadata");
     partitions = struct(given, "partitions");
     properties = java.util.Collections.unmodifiableMap((Map) given.get("properties"));
@@ -67,11 +79,11 @@ class Description {
   }
 
   /** Janino cannot call a static method of an interface. */
-  private static Column column(StructField field, String comment, ColumnDefaultValue value) {
+  private static Column column(StructField field, String comment, ColumnDefaultValue value, String metadata) {
     Class[] types =
         new Class[] {String.class, DataType.class, boolean.class, String.class, ColumnDefaultValue.class, String.class};
     Object[] values =
-        new Object[] {field.name(), field.dataType(), Boolean.valueOf(field.nullable()), comment, value, null};
+        new Object[] {field.name(), field.dataType(), Boolean.valueOf(field.nullable()), comment, value, metadata};
     try {
       return (Column) Column.class.getMethod("create", types).invoke(null, values);
     } catch (ReflectiveOperationException error) {

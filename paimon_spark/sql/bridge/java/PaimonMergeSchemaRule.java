@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
@@ -218,11 +219,16 @@ class PaimonMergeSchemaRule extends Rule {
         : session.sessionState().executePlan(plan, CommandExecutionMode.SKIP()).analyzed();
   }
 
+  /** Return True for the projection with which Spark pads the CHAR columns of a relation. */
+  private static boolean isPadding(LogicalPlan plan) {
+    return plan instanceof Project && plan.children().head() instanceof DataSourceV2Relation;
+  }
+
   /** Return the relation of a Paimon table under its aliases; null: not a Paimon table. */
   private static DataSourceV2Relation relation(LogicalPlan plan) {
     LogicalPlan found = plan;
-    while (found instanceof SubqueryAlias) {
-      found = ((SubqueryAlias) found).child();
+    while (found instanceof SubqueryAlias || isPadding(found)) {
+      found = (LogicalPlan) found.children().head();
     }
     boolean ours =
         found instanceof DataSourceV2Relation && ((DataSourceV2Relation) found).table() instanceof PaimonTable;

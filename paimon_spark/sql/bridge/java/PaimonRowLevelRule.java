@@ -1,7 +1,11 @@
 package paimon.python;
 
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.ResolveRowLevelCommandAssignments$;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.plans.logical.AddCheckConstraint;
@@ -21,6 +25,7 @@ import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
@@ -92,6 +97,11 @@ class PaimonRowLevelRule extends Rule {
     Bridge.throwUnchecked(PaimonErrors.noView(operation, view.desc().identifier().unquotedString()));
   }
 
+  /** Check a copy of a statement: Spark pads the CHAR columns of its queries later, but not in a plan that it checked. */
+  private void check(LogicalPlan plan) {
+    session.sessionState().analyzer().checkAnalysis((LogicalPlan) ((TreeNode) plan).clone());
+  }
+
   /** Return the command of a dynamic overwrite, for which Spark passes no DataFrame. */
   private TreeNode overwrite(OverwritePartitionsDynamic plan) {
     LogicalPlan found = (LogicalPlan) ((V2WriteCommand) plan).table();
@@ -100,7 +110,7 @@ class PaimonRowLevelRule extends Rule {
         || !(((DataSourceV2Relation) found).table() instanceof PaimonTable)) {
       return plan;
     }
-    session.sessionState().analyzer().checkAnalysis(plan);
+    check(plan);
     PaimonTable table = (PaimonTable) ((DataSourceV2Relation) found).table();
     OverwritePlan write = new OverwritePlan(plan, (DataSourceV2Relation) found);
     Bridge.call(table.handler(), "check_write", new Object[] {"dynamic", "[]", write.options()});
@@ -126,11 +136,11 @@ class PaimonRowLevelRule extends Rule {
       return plan;  // Spark has not yet added the metadata columns
     }
     RowLevelPlan.checkAssigned(plan);
-    LogicalPlan complete = complete(uncast);
+    LogicalPlan complete = complete(withPaddedSource(uncast));
     if (complete == null) {
       return plan;
     }
-    session.sessionState().analyzer().checkAnalysis(complete);
+    check(complete);
     PaimonTable table = (PaimonTable) relation.table();
     RowLevelPlan changes = new RowLevelPlan(complete, relation, plan.references());
     String title = "Paimon " + operation + " " + table.name();
@@ -145,6 +155,52 @@ class PaimonRowLevelRule extends Rule {
         changes,
         schema,
         complete);
+  }
+
+  /** Return True if a table of a plan has a CHAR or VARCHAR column. */
+  private static boolean readsDeclaredTexts(LogicalPlan plan) {
+    List leaves = CollectionConverters.asJava(plan.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      List columns = CollectionConverters.asJava(((LogicalPlan) leaves.get(i)).output());
+      for (int j = 0; j < columns.size(); j++) {
+        if (((Attribute) columns.get(j)).metadata().contains(Description.DECLARED_TYPE)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Return a MERGE INTO whose source has padded CHAR columns; Spark pads them last, and only in plans that it runs. */
+  private LogicalPlan withPaddedSource(LogicalPlan plan) {
+    if (!(plan instanceof MergeIntoTable) || !readsDeclaredTexts(((MergeIntoTable) plan).sourceTable())) {
+      return plan;
+    }
+    MergeIntoTable merge = (MergeIntoTable) plan;
+    LogicalPlan copy = (LogicalPlan) ((TreeNode) merge.sourceTable()).clone();
+    LogicalPlan source = session.sessionState().executePlan(copy, CommandExecutionMode.SKIP()).analyzed();
+    HashMap padded = new HashMap();
+    Iterator columns = CollectionConverters.asJava(source.output()).iterator();
+    Iterator known = CollectionConverters.asJava(copy.output()).iterator();
+    while (columns.hasNext()) {
+      Attribute column = (Attribute) columns.next();
+      Attribute old = (Attribute) known.next();
+      if (!column.exprId().equals(old.exprId())) {
+        padded.put(old.exprId(), column);
+      }
+    }
+    if (padded.isEmpty()) {
+      return plan;
+    }
+    LogicalPlan changed = new MergeIntoTable(
+        merge.targetTable(),
+        source,
+        merge.mergeCondition(),
+        merge.matchedActions(),
+        merge.notMatchedActions(),
+        merge.notMatchedBySourceActions(),
+        merge.withSchemaEvolution());
+    return (LogicalPlan) changed.transformExpressions(new Replaced(padded));
   }
 
   /** Return the statement with one assignment for each target column; null: Spark must first do more. */
@@ -207,5 +263,22 @@ class WithoutInsertedCasts extends AbstractPartialFunction {
     }
     Assignment assignment = (Assignment) node;
     return new Assignment(assignment.key(), ((Cast) assignment.value()).child());
+  }
+}
+
+/** Replaces columns by their identity. */
+class Replaced extends AbstractPartialFunction {
+  private final Map columns;
+
+  Replaced(Map columns) {
+    this.columns = columns;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof Attribute && columns.containsKey(((Attribute) node).exprId());
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    return isDefinedAt(node) ? columns.get(((Attribute) node).exprId()) : otherwise.apply(node);
   }
 }

@@ -41,8 +41,14 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
     return description.name;
   }
 
+  /** Spark creates the relation of a stream from these columns unchanged, and then refuses CHAR and VARCHAR. */
   public Column[] columns() {
-    return description.columns;
+    return description.hasLengths && calledForStream() ? description.streamed : description.columns;
+  }
+
+  private static boolean calledForStream() {
+    StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+    return frames.length > 3 && frames[3].getClassName().contains(".RelationResolution");
   }
 
   public MetadataColumn[] metadataColumns() {

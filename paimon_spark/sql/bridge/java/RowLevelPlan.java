@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
@@ -18,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
@@ -288,7 +290,7 @@ public class RowLevelPlan {
       return false;
     }
     Expression value = assignment.value();
-    while (value instanceof Alias || value instanceof AssertNotNull) {
+    while (value instanceof Alias || value instanceof AssertNotNull || isLengthCheck(value)) {
       value = (Expression) value.children().head();
     }
     ArrayList open = new ArrayList();
@@ -308,6 +310,15 @@ public class RowLevelPlan {
       }
     }
     return false;
+  }
+
+  /** Return True for Spark's check of the length of a CHAR or VARCHAR value, and for the cast of its result. */
+  private static boolean isLengthCheck(Expression value) {
+    if (value instanceof Cast) {
+      return isLengthCheck(((Cast) value).child());
+    }
+    return value instanceof StaticInvoke
+        && ((StaticInvoke) value).staticObject().getSimpleName().startsWith("CharVarcharCodegenUtils");
   }
 
   private static boolean isMetadata(Attribute column) {
