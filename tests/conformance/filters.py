@@ -48,13 +48,18 @@ def _leaf(rng: Random, field: DataField, rows: Sequence[Row]) -> tuple[str, Verd
         chosen = [rng.choice(literals) for _ in range(rng.randint(1, 4))]
         inside = rng.random() < 0.7
         text = f"{column} {'' if inside else 'NOT '}IN ({', '.join(_literal(v, field) for v in chosen)})"
-        keys = [_key(v, field) for v in chosen]
-        return text, _known(field, lambda v: (v in keys) == inside)
+        keys = [_equal_key(_key(v, field), field) for v in chosen]
+        return text, _known(field, lambda v: (_equal_key(v, field) in keys) == inside)
     if field.type.root == "VARCHAR" and rng.random() < 0.3:
         return _like(rng, column, field, rng.choice(literals))
     symbol, limit = rng.choice(list(_ORDERINGS)), rng.choice(literals)
-    bound, ordered = _key(limit, field), _ORDERINGS[symbol]
-    return f"{column} {symbol} {_literal(limit, field)}", _known(field, lambda v: ordered(v, bound))
+    ordered = _ORDERINGS[symbol]
+    text = f"{column} {symbol} {_literal(limit, field)}"
+    if symbol in ("=", "<>"):
+        equal = _equal_key(_key(limit, field), field)
+        return text, _known(field, lambda v: ordered(_equal_key(v, field), equal))
+    bound = _key(limit, field)
+    return text, _known(field, lambda v: ordered(v, bound))
 
 
 def _like(rng: Random, column: str, field: DataField, text: str) -> tuple[str, Verdict]:
@@ -88,6 +93,11 @@ def _key(value: Any, field: DataField) -> Any:
     if isinstance(found, float):
         return (1, 0.0) if math.isnan(found) else (0, found)
     return found
+
+
+def _equal_key(key: Any, field: DataField) -> Any:
+    """The key of a value where it is compared for equality: blanks at the end of CHAR values do not count."""
+    return key.rstrip(" ") if field.type.root == "CHAR" else key
 
 
 def _literal(value: Any, field: DataField) -> str:

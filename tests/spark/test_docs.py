@@ -48,7 +48,7 @@ def test_code_of_page_runs_and_prints_shown_output(spark, warehouse, capsys, pag
         run(page, capsys, {WAREHOUSE: warehouse})
 
 
-@pytest.mark.more
+@pytest.mark.slow  # the pages run one by one before
 def test_code_of_all_pages_runs_in_one_warehouse(spark, warehouse, capsys):
     """A reader tries one page after another, and no page fails because of the tables of another page."""
     for page in (page for page in RUNNING if page.name != "s3.md"):
@@ -86,6 +86,7 @@ def test_options_and_methods_that_list_of_features_names_exist():
         "snapshot-property.<name>",
         "full-compaction",
         "paimon-spark",
+        "spark.read.changes",
     }
     assert names
     assert not [n for n in names - ours if not options.is_known(n.replace("<kind>", "bitmap"))]

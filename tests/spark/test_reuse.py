@@ -247,6 +247,7 @@ def test_random_programs_return_rows_of_parquet(spark, seed, warehouse, pushdown
 
 @everywhere
 @pytest.mark.drawn
+@pytest.mark.more
 def test_random_program_returns_rows_of_parquet(spark, seed, warehouse):
     spark.conf.set(PUSHDOWN, "true")
     try:

@@ -131,6 +131,7 @@ def streamed(sql, reader, checkpoint, name="t"):
     return seen
 
 
+@pytest.mark.more
 def test_a_stream_continues_after_restarts(game, tmp_path):
     spark = game.spark
     every = game("SELECT * FROM t CHANGES FROM VERSION 1")

@@ -91,6 +91,7 @@ def test_settings_of_the_session_are_obeyed(sql):
             spark.conf.unset(key)
 
 
+@pytest.mark.more
 def test_statements_change_keys_as_they_are_stored(sql):
     sql("CREATE TABLE k (k CHAR(4) NOT NULL, v INT) TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '1')")
     table = store(sql, "k", k=["a", "b", "c"], v=[1, 2, 3])

@@ -54,6 +54,7 @@ def test_memory_of_session_does_not_grow_with_statements(tmp_path):
         assert all(state[name] <= number for state in states[1:]), (name, states)
 
 
+@pytest.mark.more
 def test_result_lives_until_java_has_it(sql, monkeypatch):
     """Python collects its garbage after each answer, and Java forgets an object as soon as Python drops it."""
     forget, answer = JavaClient.garbage_collect_object, ClientServerConnection._call_proxy

@@ -43,6 +43,7 @@ def tables(sql):
 
 
 @pytest.mark.versions
+@pytest.mark.more
 def test_queries_with_conditions_that_spark_cannot_translate(sql, tables):
     for query in [*AGGREGATES, *ORDERS, *FILTERS]:
         rows, expected = (sorted(map(repr, sql(query.format(t=name)))) for name in ("t", "expected"))
