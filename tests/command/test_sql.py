@@ -219,7 +219,7 @@ def test_token_needs_tls():
 def test_commands_of_page_print_its_output(spark, tmp_path, monkeypatch):
     """In the session of the run, because each command would start another one."""
 
-    def start(call, catalogs, storage, *, default):
+    def start(call, catalogs, storage):
         session = spark.newSession()
         for name, warehouse in catalogs.items():
             paimon_spark.catalog(session, name, warehouse=warehouse)

@@ -22,7 +22,7 @@ from paimon_spark.sql.bridge.class_cache import ClassCache, cache_directory, cla
 
 _DELEGATES = "  /*DELEGATES*/\n"
 _DEFINER = "paimon.python.ClassDefiner"
-_CHANGELOG = "org.apache.spark.sql.connector.catalog.Changelog"
+CHANGELOG = "org.apache.spark.sql.connector.catalog.Changelog"
 """An interface that Spark has since version 4.2."""
 _OF_CHANGELOG = re.compile(r"  /\*CHANGELOG\*/\n.*?  /\*END\*/\n\n", re.DOTALL)
 """The methods that need this interface."""
@@ -105,7 +105,7 @@ def _sources(view: Any) -> dict[str, str]:
     delegates = _delegates(view)
     files = [file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")]
     texts = {file.name: file.read_text().replace(_DELEGATES, delegates) for file in sorted(files, key=lambda f: f.name)}
-    if not has_class(view, _CHANGELOG):
+    if not has_class(view, CHANGELOG):
         del texts[_CHANGELOG_FILE]
         texts = {name: _OF_CHANGELOG.sub("", text) for name, text in texts.items()}
     return texts
