@@ -44,7 +44,6 @@ WAYS_OUT = (
     "copy the rows into a new table",
     None,  # AS JSON
     "leave it out",
-    None,  # REPLACE USING
     "it must be one of CSV",
     "leave it out",
     "delete the rows and insert new ones",
