@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.errors import CorruptedError, UnsupportedError
@@ -39,7 +40,10 @@ from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, SEQUENCE_NUMBE
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """A reader of splits: the columns ``fields`` of the rows that match ``predicate`` (bound to the store's schema)."""
+    """A reader of splits: the columns ``fields`` of the rows that match ``predicate``.
+
+    The predicate is bound to the columns of the store's schema, and of row tracking if the table has it.
+    """
 
     store: FileStore
     fields: tuple[DataField, ...]
@@ -146,12 +150,21 @@ class TableRead:
         fields = stored_fields(self.fields)
         extra = columns(self.predicate) if self.predicate is not None else set()
         extra -= {f.name for f in fields}
-        return (*fields, *(f for f in self.store.schema.fields if f.name in extra))
+        schema = self.store.schema
+        return (*fields, *(f for f in (*schema.fields, *tracking_fields(schema)) if f.name in extra))
+
+    def on_values(self) -> Predicate | None:
+        """Return the part of the predicate on stored columns, for which files can be read in part; `None`: none."""
+        if self.predicate is None:
+            return None
+        names = {f.name for f in self.store.schema.fields}
+        return self.predicate if columns(self.predicate) <= names else restrict(self.predicate, names)
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = self._vectors(split)
         fields = (*fields, ROW_INDEX) if ROW_INDEX in self.fields else fields
-        read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part, self.recorder)
+        on_values = self.on_values()
+        read = file_reader(self.store, split.bucket_ref, fields, on_values, vectors, split.part, self.recorder)
         read = with_file_path(self.store, split, read) if FILE_PATH in self.fields else read
         read = self._skipping_bad_files(split, read)
         return itertools.chain.from_iterable(read(file, 1) for file in split.files)

@@ -4,6 +4,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.errors import hide_secrets
 from paimon_core.lazy import collection_paused
@@ -13,6 +16,7 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.metrics.listeners import emit, listening
 from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, split_by
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import PruningStep, prune_files
@@ -22,6 +26,7 @@ from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import ROW_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,8 @@ class TableScan:
     predicate: Predicate | None = None
     limit: int | None = None
     read_optimized: bool = False
+    row_ids: Predicate | None = None
+    """A bound predicate on ``_ROW_ID``, which the rows match, too. It leaves out files with data evolution."""
 
     def plan(self) -> Plan:
         """Plan the splits from metadata. Cost: one read per manifest that is not pruned, in parallel.
@@ -112,6 +119,10 @@ class TableScan:
             chosen, pruned = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
             files = [*chosen, *partial_rows]
             steps += [PruningStep(s.name, s.before + len(partial_rows), s.after + len(partial_rows)) for s in pruned]
+        if self.row_ids is not None and traits.data_evolution:
+            within = _with_row_ids(files, self.row_ids)
+            steps.append(PruningStep("row ids", len(files), len(within)))
+            files = within
         packing = Packing.of(self.store.options)
         splits = snapshot_splits(self.store, snapshot, files, packing)
         if self.limit is not None and not on_rows:
@@ -157,6 +168,17 @@ def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry
         [e for e in entries if e.file.file_name in names],
         [e for e in entries if e.file.file_name not in names],
     )
+
+
+def _with_row_ids(entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:
+    """Return the files whose range of row ids may match. Other files of a row with such an id are among them."""
+    numbered = [e for e in entries if e.file.first_row_id is not None]
+    first = np.array([e.file.first_row_id for e in numbered], np.int64)
+    rows = np.array([e.file.row_count for e in numbered], np.int64)
+    bounds = ColumnStats(pa.array(first), pa.array(first + rows - 1), np.zeros(len(rows), np.int64))
+    matching = may_match(predicate, {ROW_ID.name: bounds}, rows, len(rows))
+    left_out = {id(e) for e, may in zip(numbered, matching, strict=True) if not may}
+    return [e for e in entries if id(e) not in left_out]
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lazy import deferred
@@ -16,6 +17,7 @@ from paimon_core.operations.history.read_guard import protected_read
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
+from paimon_core.predicate.rewrite import restrict
 from paimon_core.read.frames import RepeatableRead
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
@@ -27,6 +29,7 @@ from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.system_fields import ROW_ID
 
 if TYPE_CHECKING:
     from paimon_core.read.changed_rows import ChangeRead, change_splits
@@ -72,10 +75,14 @@ class TableReading:
     def scan_and_reader(self, selection: Selection) -> tuple[TableScan, TableRead]:
         """Return the scan of the selected snapshot, and the reader of its splits."""
         store, snapshot = self.resolve(selection.at)
-        predicate = bound_filter(selection.filter, store.schema.fields)
+        stored, tracking = store.schema.fields, tracking_fields(store.schema)
+        predicate = bound_filter(selection.filter, (*stored, *tracking))
         fields = project(store.schema, selection.columns, metadata=True)
-        scan = TableScan(store, snapshot, predicate, selection.limit, self.read_optimized)
-        return scan, TableRead(store, fields, predicate, skip_bad_files=True)
+        read = TableRead(store, fields, predicate, skip_bad_files=True)
+        if predicate is None or columns_of(predicate) <= {f.name for f in stored}:
+            return TableScan(store, snapshot, predicate, selection.limit, self.read_optimized), read
+        row_ids = restrict(predicate, {ROW_ID.name})
+        return TableScan(store, snapshot, read.on_values(), None, self.read_optimized, row_ids), read
 
     def rows(self, selection: Selection) -> RepeatableRead:
         """Return the selected rows as a read that can be repeated; the snapshot is chosen now."""
