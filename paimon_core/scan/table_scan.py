@@ -171,7 +171,7 @@ def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry
 
 
 def _with_row_ids(entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:
-    """Return the files whose range of row ids may match. Other files of a row with such an id are among them."""
+    """Return the files whose range of row ids may match: for each matching row, all files with its columns."""
     numbered = [e for e in entries if e.file.first_row_id is not None]
     first = np.array([e.file.first_row_id for e in numbered], np.int64)
     rows = np.array([e.file.row_count for e in numbered], np.int64)
