@@ -239,7 +239,7 @@ class Program:
 
 @everywhere
 @pytest.mark.drawn
-@pytest.mark.more
+@pytest.mark.slow
 def test_random_programs_return_rows_of_parquet(spark, seed, warehouse, pushdown):
     for number in range(rounds(10, 2)):
         Program(spark, random.Random(f"{seed} {number}"), f"{warehouse}/{number}").play(steps=12)
@@ -247,7 +247,6 @@ def test_random_programs_return_rows_of_parquet(spark, seed, warehouse, pushdown
 
 @everywhere
 @pytest.mark.drawn
-@pytest.mark.more
 def test_random_program_returns_rows_of_parquet(spark, seed, warehouse):
     spark.conf.set(PUSHDOWN, "true")
     try:

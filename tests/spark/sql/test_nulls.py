@@ -71,8 +71,14 @@ def stream(spark, rows, path, scratch):
 
 
 @pytest.mark.usefixtures("time_type")
-@pytest.mark.more
-@pytest.mark.parametrize("name", ["fixed", "append", "cross-partition"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("fixed", marks=pytest.mark.more),
+        pytest.param("append", marks=pytest.mark.slow),
+        pytest.param("cross-partition", marks=pytest.mark.slow),
+    ],
+)
 def test_nulls_through_every_interface(sql, name, tmp_path, monkeypatch):
     spark = sql.spark
     location = spark.sql(f"DESCRIBE DATABASE {sql.database}").where("info_name = 'Location'").collect()[0][1]
