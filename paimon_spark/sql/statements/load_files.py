@@ -1,7 +1,7 @@
 """The load of files by COPY INTO: its new files, its valid rows, one commit, and a result row for each file.
 
 A first pass over the files counts their rows and finds invalid rows. A second pass inserts the rows. The load history
-of the table (`LoadHistory`) decides which files are new, and keeps statements at the same time apart.
+of the table (`LoadHistory`) decides which files are new, so that two statements never load the same file twice.
 """
 
 import re

@@ -60,7 +60,7 @@ class FormatWrites(FormatWriteEndpoint):
     def _write(self, frame: DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
         native_writes(frame.sparkSession.conf.get(NATIVE_WRITES, None))  # refuse a value that is not a boolean
         lower = {key.lower(): value for key, value in options.items()}  # as Spark passes them to Python
-        found = pop_stated(lower)
+        found = pop_stated(lower, in_sql=False)
         request = write_request(lower, frame.schema.names)
         check_mode(found, request, overwrite=overwrite)
         table = table_to_write(request, frame.schema)

@@ -62,9 +62,12 @@ def chooses_rows(options: Mapping[str, str]) -> bool:
     return any(key.lower() in _SHOWN for key in options)
 
 
-def pop_stated(options: dict[str, str]) -> dict[str, str]:
-    """Remove the options about rows to replace from options with names in lower case, and return them."""
-    return {key: options.pop(key) for key in _OPTIONS if key in options}
+def pop_stated(options: dict[str, str], *, in_sql: bool = True) -> dict[str, str]:
+    """Remove the options about rows to replace from options with names in lower case, and return them.
+
+    `in_sql`: False for a write by path, which no SQL statement makes: its option of a statement is left, and refused.
+    """
+    return {key: options.pop(key) for key in _OPTIONS if key in options and (in_sql or key != _STATEMENT)}
 
 
 def replacement_of(found: Mapping[str, str], table: Table) -> Replacement | None:

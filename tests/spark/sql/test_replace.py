@@ -102,6 +102,9 @@ def test_refusals(sql):
             f"TBLPROPERTIES ('primary-key' = 'k', {properties})"
         )
         assert wrong in message(lambda: new.write.mode("overwrite").option("replaceUsing", "g").insertInto("u"))
+    by_path = new.write.format("paimon").mode("overwrite").option("replace.statement", '{"using": ["k"]}')
+    location = {row[0]: row[1] for row in sql("DESCRIBE EXTENDED t")}["Location"]
+    assert "replace.statement" in message(lambda: by_path.save(location))
     assert len(rows(sql)) == 4
     if pyspark.__version__ >= "4.3":
         text = message(
