@@ -4,8 +4,9 @@ The minimum wall time is the best estimate of an idle machine; the minimum CPU t
 other load. Both are kept, and ratios of both are shown.
 """
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +21,14 @@ class Timing:
 
 
 Work = Callable[[], Timing]
+
+
+def least(seconds: Iterable[float]) -> float:
+    """Return the least of the seconds of several rounds; 0.0: no round measured any.
+
+    CPU time lacks processes that ended during the measurement, so a round of 0 seconds or less does not count.
+    """
+    return float(min((s for s in seconds if s > 0), default=0.0))
 
 
 @dataclass(slots=True)
@@ -37,18 +46,16 @@ class Row:
     refused: dict[str, str] = field(default_factory=dict)
 
     def best(self, who: str, clock: str = "wall") -> float:
-        """Least seconds of a contestant by the clock ``wall`` or ``cpu``."""
-        return float(min(getattr(t, clock) for t in self.timings[who]))
+        """Least seconds of a contestant by the clock ``wall`` or ``cpu``; 0.0: no round measured any."""
+        return least(getattr(timing, clock) for timing in self.timings[who])
 
     def ratio(self, opponent: str, clock: str = "wall") -> float:
-        """Our time over the opponent's."""
-        return self.best("ours", clock) / max(1e-9, self.best(opponent, clock))
+        """Our time over the opponent's; NaN: the opponent's was not measured."""
+        theirs = self.best(opponent, clock)
+        return self.best("ours", clock) / theirs if theirs else math.nan
 
     def met(self, opponent: str) -> bool:
-        """Return True if the goal against this opponent is met, in wall time or in CPU time.
-
-        CPU time lacks processes that ended during the measurement, so a value of 0 or less does not count.
-        """
+        """Return True if the goal against this opponent is met, in wall time or in CPU time."""
         wall, cpu = self.ratio(opponent), self.ratio(opponent, "cpu")
         return wall <= self.goals[opponent] or 0 < cpu <= self.goals[opponent]
 

@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import least
+
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
 FIGURES, PAGE = "performance.json", "performance.md"
 
@@ -50,6 +52,7 @@ GROUPS = {
         "wall",
         False,
     ),
+    "files": Group(("Spark: write 5,000", "Spark: sum", "Spark: count", "Spark: compact 5,000"), "wall", False),
     "start": Group(("start: ",), "wall", False),
 }
 _COLOURS = {
@@ -88,6 +91,7 @@ _SPARK_SUMMARY = {
     "read of an append table": ("Spark: format('paimon') by path, ",),
     "read with deleted rows": ("Spark: 5%", "Spark: 30%"),
     "read of five runs, masks cached": ("Spark: 5 runs",),
+    "write, read and compaction of 5,000 files": GROUPS["files"].rows,
     "read by name": _SQL_READS,
     "DELETE, UPDATE, MERGE": ("SQL: DELETE", "SQL: UPDATE", "SQL: MERGE"),
 }
@@ -109,7 +113,7 @@ def figures(results: Mapping[str, Any], kept: Mapping[str, Any] | None = None) -
     groups: dict[str, Any] = {}
     for row in results["rows"]:
         seconds = {
-            who: {clock: round(min(timing[clock] for timing in timings), 4) for clock in ("wall", "cpu")}
+            who: {clock: round(least(timing[clock] for timing in timings), 4) for clock in ("wall", "cpu")}
             for who, timings in row["timings"].items()
             if who in _COLOURS and not (who == "java" and " write" in row["name"])  # Java also generates these rows
         }
@@ -170,7 +174,7 @@ def table(kept: Mapping[str, Any]) -> str:
             ours = row["seconds"]["ours"]
             for who, times in sorted(row["seconds"].items(), key=_rank):
                 if who != "ours":
-                    ratios = (f"{ours[clock] / times[clock]:.2f}" for clock in ("cpu", "wall"))
+                    ratios = (f"{ours[clock] / times[clock]:.2f}" if times[clock] else "-" for clock in ("cpu", "wall"))
                     times_of_ours = f"{ours['cpu']:.2f} s | {ours['wall']:.2f} s"
                     lines.append(f"| {row['name']} | {times_of_ours} | {who} | {' | '.join(ratios)} |")
         lines.append("")
@@ -202,7 +206,8 @@ def _summary(
         every = [row for row in every if not row["name"].startswith(names)]
         if rows:
             ranges[title] = {
-                who: _range([row["ours"][clock] / row[who][clock] for row in rows if who in row]) for who in opponents
+                who: _range([row["ours"][clock] / row[who][clock] for row in rows if row.get(who, {}).get(clock)])
+                for who in opponents
             }
     columns = [who for who in opponents if any(cells[who] != _NOT_COMPARED for cells in ranges.values())]
     titles = [heading[0], *(heading[1 + opponents.index(who)] for who in columns)]
@@ -214,8 +219,8 @@ def _summary(
 def _range(ratios: Sequence[float]) -> str:
     if not ratios:
         return _NOT_COMPARED
-    least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
-    return f"{least} times" if least == most else f"{least} to {most} times"
+    lowest, highest = (f"{ratio:.1f}" if ratio >= 0.1 else f"{ratio:.2f}" for ratio in (min(ratios), max(ratios)))
+    return f"{lowest} times" if lowest == highest else f"{lowest} to {highest} times"
 
 
 def _rank(contestant: tuple[str, Any]) -> int:

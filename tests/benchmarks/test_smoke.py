@@ -103,6 +103,13 @@ def test_opponent_that_refuses_is_noted():
     assert "java refused" in report.line(row)
 
 
+def test_rounds_without_cpu_time_do_not_count():
+    rounds = {"ours": [Timing(2, 3, 1), Timing(3, -0.1, 1)], "java": [Timing(4, 0, 1)]}
+    row = Row("a row", 100, rounds, {"java": 0.4})
+    assert (row.best("ours", "cpu"), row.best("java", "cpu"), row.met("java")) == (3, 0, False)
+    assert "java 0.50 (nan) <= 0.40 MISSED" in report.line(row)
+
+
 def test_report_has_every_number(tmp_path):
     row = Row("a <row>", 100, {"ours": [Timing(2, 1, 100)], "java": [Timing(4, 5, 100)]}, {"java": 0.4})
     assert "java 0.50 (0.20) <= 0.40 met" in report.line(row)
