@@ -19,7 +19,8 @@ from paimon_core.fileindex.index import Found
 from paimon_core.format.conform import counted
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.manifest.bucket import BucketRef
-from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.options.merge import SEQUENCE_SNAPSHOT_ORDERING
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
@@ -98,7 +99,8 @@ def read_file(
             table without a primary key, the tracking fields and ``ROW_POSITION``.
         options: rows to skip or leave out, and limits of the batches.
 
-    Raises CorruptedError if the file is missing or unreadable, or if its number of rows differs from its metadata.
+    Raises CorruptedError if the file is missing or unreadable, or if its number of rows differs from its metadata, and
+    UnsupportedError if its metadata does not tell how its rows are ordered.
     """
     predicate, deletions, counts = options.predicate, options.deletions, options.counts or ReadCounts()
     if meta.write_cols is not None and len(meta.write_cols) == 0:
@@ -108,6 +110,7 @@ def read_file(
     constants = _partition_constants(store, bucket.partition, fields)
     stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
     row_tracking = not store.schema.primary_keys
+    snapshot_id = _ordering_snapshot(store, meta, path)
     system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
@@ -147,6 +150,7 @@ def read_file(
         counts.rows_decoded += batch.num_rows
         evolved = plan.apply(batch)
         evolved = with_tracking(evolved, meta, positions) if row_tracking else _check_system_columns(evolved, path)
+        evolved = evolved if snapshot_id is None else _with_sequence(evolved, snapshot_id)
         yield evolved if len(stored) == len(fields) else _with_unstored(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
@@ -158,6 +162,28 @@ def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
         if rows.column(name).null_count:
             raise CorruptedError(f"{path} is damaged: there are rows without {name}")
     return rows
+
+
+def _ordering_snapshot(store: FileStore, meta: DataFileMeta, path: str) -> int | None:
+    """Return the snapshot id that is the sequence number of all rows of the file; `None`: each row stores its number.
+
+    With ``sequence.snapshot-ordering``, a commit writes its snapshot id into the metadata of the files that it adds, and
+    compactions store it with each row. UnsupportedError if the metadata does not say which of them wrote the file.
+    """
+    if not store.options.value(SEQUENCE_SNAPSHOT_ORDERING):
+        return None
+    if meta.file_source is None:
+        raise UnsupportedError(
+            f"{path} cannot be read: option {SEQUENCE_SNAPSHOT_ORDERING.key!r} orders rows by snapshot, but the metadata of "
+            "the file does not say whether a compaction wrote it. Rewrite the table with an engine that sets it"
+        )
+    return meta.min_sequence_number if meta.file_source == FileSource.APPEND else None
+
+
+def _with_sequence(rows: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """Return the rows with this sequence number, if they have the column."""
+    at = rows.schema.get_field_index(SEQUENCE_NUMBER.name)
+    return rows if at < 0 else rows.set_column(at, rows.schema.field(at), pa.repeat(number, rows.num_rows))
 
 
 def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: str) -> None:

@@ -30,7 +30,7 @@ SEQUENCE_SNAPSHOT_ORDERING = Option(
     boolean,
     False,
     "rows of a later snapshot are newer, regardless of the order of writes",
-    mark=refused("rows would be ordered by the snapshot that added them"),
+    mark=refused("tables with it are only read: the order of a new row is unknown before its commit"),
 )
 ROWKIND_FIELD = Option("rowkind.field", text, None, "text column that holds the row kind: +I, -U, +U or -D")
 

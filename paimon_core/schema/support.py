@@ -216,7 +216,11 @@ LIMITS: tuple[Limit, ...] = (
         read=True,
         write=True,
     ),
-    Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
+    Limit(
+        _on("sequence.snapshot-ordering"),
+        "rows are ordered by the snapshot that adds them, which a compaction before the commit does not know",
+        write=True,
+    ),
     Limit(
         _is("write.sequence-number-init-mode", "snapshot"),
         "every commit would have to store the highest sequence number in the snapshot",

@@ -42,7 +42,7 @@ WITH_KEY = [
     ({"changelog-producer": "lookup"}, False, False),
     ({"force-lookup": "true"}, False, False),
     ({"force-lookup": "true", "changelog-producer": "full-compaction"}, True, True),
-    ({"sequence.snapshot-ordering": "true"}, True, True),
+    ({"sequence.snapshot-ordering": "true"}, False, True),
     ({"write.sequence-number-init-mode": "snapshot"}, False, True),
     ({"write.sequence-number-init-mode": "scan"}, False, False),
     ({"pk-clustering-override": "true"}, True, True),
