@@ -167,15 +167,15 @@ def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
 def _ordering_snapshot(store: FileStore, meta: DataFileMeta, path: str) -> int | None:
     """Return the snapshot id that is the sequence number of all rows of the file; `None`: each row stores its number.
 
-    With ``sequence.snapshot-ordering``, a commit writes its snapshot id into the metadata of the files that it adds, and
-    compactions store it with each row. UnsupportedError if the metadata does not say which of them wrote the file.
+    With ``sequence.snapshot-ordering``, a commit writes its snapshot id into the metadata of the files that it adds,
+    and compactions store it with each row. UnsupportedError if the metadata does not say which of them wrote the file.
     """
     if not store.options.value(SEQUENCE_SNAPSHOT_ORDERING):
         return None
     if meta.file_source is None:
         raise UnsupportedError(
-            f"{path} cannot be read: option {SEQUENCE_SNAPSHOT_ORDERING.key!r} orders rows by snapshot, but the metadata of "
-            "the file does not say whether a compaction wrote it. Rewrite the table with an engine that sets it"
+            f"{path} cannot be read: option {SEQUENCE_SNAPSHOT_ORDERING.key!r} orders rows by snapshot, but the file's "
+            "metadata does not say whether a compaction wrote it. Rewrite the table with an engine that sets it"
         )
     return meta.min_sequence_number if meta.file_source == FileSource.APPEND else None
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import decode_rows
+from paimon_core.row.stored_values import nulls
 from paimon_core.types.float_order import in_key_order
 from paimon_core.types.sorted_values import dense_ranks
 
@@ -37,7 +38,7 @@ def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.
 
 
 def ranks(rows: pa.RecordBatch) -> np.ndarray:
-    """Return int64 ranks, which compare like the rows, column by column."""
+    """Return int64 ranks, which compare like the rows, column by column; NULL is smaller than all values."""
     result = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:  # a later column decides only between rows whose earlier columns are equal
         result = dense_ranks(result * (rows.num_rows + 1) + _column_ranks(column))
@@ -46,7 +47,8 @@ def ranks(rows: pa.RecordBatch) -> np.ndarray:
 
 def _column_ranks(column: pa.Array) -> np.ndarray:
     result = pc.rank(in_key_order(column), sort_keys="ascending", tiebreaker="min")
-    return np.from_dlpack(result).astype(np.int64)  # to_numpy would import pandas, which costs more than most plans
+    found = np.from_dlpack(result).astype(np.int64)  # to_numpy would import pandas, which costs more than most plans
+    return np.where(nulls(column), 0, found) if column.null_count else found
 
 
 def _runs(

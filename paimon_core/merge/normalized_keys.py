@@ -75,14 +75,15 @@ def nullable_key_words(column: Column, name: str, *, descending: bool = False) -
     valid: list[KeyWord] = []
     if column.null_count:
         valid = [_stored(column.is_valid().cast(pa.uint8()).to_numpy().astype(np.uint64))]
-        column = column.fill_null(_zero(column.type))
+        column = filled(column)
     values = words(column, name)
     return valid + [_inverted(word) for word in values] if descending else valid + values
 
 
-def _zero(kind: pa.DataType) -> Any:
-    """Return an arbitrary value to fill nulls with."""
-    return pa.scalar({pa.binary(): b"", pa.bool_(): False}.get(kind, 0), kind)
+def filled(column: Column) -> Column:
+    """Return the column with an arbitrary value, the same for all, in place of nulls."""
+    kind = column.type
+    return column.fill_null(pa.scalar({pa.binary(): b"", pa.bool_(): False}.get(kind, 0), kind))
 
 
 def _stored(values: U64) -> KeyWord:

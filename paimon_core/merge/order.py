@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.normalized_keys import Column, KeyWord, comparable, nullable_key_words, words
+from paimon_core.merge.normalized_keys import Column, KeyWord, comparable, filled, nullable_key_words, words
 from paimon_core.merge.row_kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, is_retract_batch
 from paimon_core.types.float_order import in_key_order
 from paimon_core.types.selection import Positions, only_chunk
@@ -28,12 +28,14 @@ class MergeOrder:
     5. The run: older runs come first.
 
     With ``by_run`` the run follows ``sequence_fields`` directly, and the rows need no ``_SEQUENCE_NUMBER``.
+    With ``nullable`` keys may contain nulls, which are equal to each other and smaller than all values.
     """
 
     key: tuple[str, ...]
     sequence_fields: tuple[str, ...] = ()
     descending: bool = False
     by_run: bool = False
+    nullable: bool = False
 
 
 def ascending_order(spans: Sequence[tuple[int, int]]) -> list[int] | None:
@@ -45,10 +47,16 @@ def ascending_order(spans: Sequence[tuple[int, int]]) -> list[int] | None:
 
 
 def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Column]:
-    """Return the key columns in comparable form. InvalidInputError for a null in a key."""
+    """Return the key columns in comparable form, without nulls: a nullable column follows a column of its validity.
+
+    InvalidInputError for a null in a key that is not nullable.
+    """
     columns = []
     for name in order.key:
         column: Column = rows.column(name) if isinstance(rows, pa.RecordBatch) else only_chunk(rows, name)
+        if order.nullable:
+            columns += [column.is_valid().cast(pa.int8()), filled(comparable(in_key_order(column), name))]
+            continue
         if column.null_count:
             raise InvalidInputError(f"Key column {name!r} holds {column.null_count} nulls; keys cannot be null.")
         columns.append(comparable(in_key_order(column), name))
@@ -57,6 +65,9 @@ def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Colu
 
 def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = None) -> list[KeyWord]:
     """Return the words of the key; ``extremes``: rows that include the least and largest value of its first column."""
+    if order.nullable:
+        columns = ((name, in_key_order(only_chunk(rows, name))) for name in order.key)
+        return [word for name, column in columns for word in nullable_key_words(column, name)]
     return [
         word
         for i, name in enumerate(order.key)

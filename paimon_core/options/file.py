@@ -50,7 +50,7 @@ PRIMARY_KEY_NULLABLE = Option(
     boolean,
     False,
     "key columns may be null, and null equals null",
-    mark=refused("keys must be NOT NULL"),
+    mark=refused("tables with it are only read: new keys must be NOT NULL"),
 )
 
 DATA_FILE_PATH_DIRECTORY = Option(

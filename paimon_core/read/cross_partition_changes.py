@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.merge.normalized_keys import comparable, filled
 from paimon_core.types.float_order import in_key_order
 from paimon_core.types.row_kind import is_retract
 
@@ -43,7 +44,9 @@ def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     differs = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
         column = in_key_order(rows.column(key))
-        differs |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)
+        parts = (column.is_valid(), filled(comparable(column, key))) if column.null_count else (column,)
+        for part in parts:
+            differs |= pc.not_equal(part.slice(1), part.slice(0, len(part) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 

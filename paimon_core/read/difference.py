@@ -1,13 +1,13 @@
 """The difference of the rows of two snapshots, as changes of keys (behaviour 9.3)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.merge.equality import equal_values
-from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.kway import merge_runs
 from paimon_core.merge.window import Window
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import restrict
@@ -40,7 +40,7 @@ def difference_batches(
         *(_run(read, bucket_split, side, _BEFORE) for bucket_split in split.before),
         *(_run(read, bucket_split, side, _AFTER) for bucket_split in split.after),
     ]
-    order = MergeOrder(tuple(schema.trimmed_primary_keys), by_run=True)
+    order = replace(store.traits.merge_order(), sequence_fields=(), by_run=True)
     for table in merge_runs(runs, order, _Difference(side, tuple(schema.names))):
         yield from table.to_batches()
 

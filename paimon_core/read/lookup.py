@@ -17,12 +17,13 @@ from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import load_vectors
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.row_kinds import drop_retracts
+from paimon_core.options.file import PRIMARY_KEY_NULLABLE
 from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.read.key_cache import KeyCache, Positions, group_codes, match_keys, search_keys
@@ -297,12 +298,18 @@ def _internal(column: pa.ChunkedArray) -> list[object]:
 def key_table(schema: TableSchema, keys: Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table) -> pa.Table:
     """Convert a user's keys to a table with the columns of the primary key in their Arrow types.
 
-    Raises InvalidInputError for a missing or unknown column, a value that does not fit its column, and null.
+    Raises InvalidInputError for a missing or unknown column, a value that does not fit its column, and null, and
+    UnsupportedError for a table whose keys may be null.
     """
     names = schema.primary_keys
     if not names:
         raise InvalidInputError(
             "lookups need a primary key, but the table has no primary key: read with a filter instead"
+        )
+    if schema.options.value(PRIMARY_KEY_NULLABLE):
+        raise UnsupportedError(
+            f"lookups in a table whose keys may be NULL ({PRIMARY_KEY_NULLABLE.key!r}) are not supported yet: read with "
+            "a filter instead"
         )
     rows = [keys] if isinstance(keys, Mapping) else keys
     columns = []

@@ -31,7 +31,7 @@ def base_run(store: FileStore, plan: Plan) -> BaseRun | None:
     """Divide a plan into base run and newer rows; `None`: the plan cannot be divided, or it would not pay.
 
     A row of the base run is a row of the table if no newer row, deletes included, has its primary key, and its
-    deletion vector leaves it.
+    deletion vector leaves it. Tables whose keys may contain NULL are not divided, because a join does not match NULL.
 
     Args:
         store: a table with a primary key.
@@ -39,7 +39,7 @@ def base_run(store: FileStore, plan: Plan) -> BaseRun | None:
     """
     traits = store.traits
     own_partition = set(store.schema.partition_keys) <= set(store.schema.primary_keys)  # else a key may move
-    if not traits.merge_engine().newest_wins or traits.hides_level_0 or not own_partition:
+    if not traits.merge_engine().newest_wins or traits.hides_level_0 or traits.nullable_keys or not own_partition:
         return None
     base: list[DataSplit] = []
     newer: list[DataSplit] = []

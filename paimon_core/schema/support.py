@@ -227,7 +227,7 @@ LIMITS: tuple[Limit, ...] = (
         write=True,
     ),
     Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
-    Limit(_on("primary-key.nullable"), "keys must be NOT NULL", read=True, write=True),
+    Limit(_on("primary-key.nullable"), "new keys must be NOT NULL", write=True),
     # buckets
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from paimon_core.lsm.universal import needs_lookup
 from paimon_core.merge import EngineType, MergeEngine, engine_type, merge_engine
 from paimon_core.merge.order import MergeOrder
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED, PRIMARY_KEY_NULLABLE
 from paimon_core.options.merge import (
     CHANGELOG_PRODUCER,
     DELETION_VECTORS_ENABLED,
@@ -81,4 +81,10 @@ class TableTraits:
         """Return the order in which rows of one key are merged. REQUIRES: a primary key."""
         options = self.schema.options
         descending = options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending"
-        return MergeOrder(tuple(self.schema.trimmed_primary_keys), options.value(SEQUENCE_FIELD), descending)
+        key = tuple(self.schema.trimmed_primary_keys)
+        return MergeOrder(key, options.value(SEQUENCE_FIELD), descending, nullable=self.nullable_keys)
+
+    @property
+    def nullable_keys(self) -> bool:
+        """True if key columns may contain NULL, which equals NULL."""
+        return self.keyed and self.schema.options.value(PRIMARY_KEY_NULLABLE)

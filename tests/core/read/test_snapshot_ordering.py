@@ -1,4 +1,4 @@
-"""Tables whose rows are ordered by the snapshot that added them (``sequence.snapshot-ordering``), as Java writes them."""
+"""Rows that are ordered by the snapshot that added them (``sequence.snapshot-ordering``), as Java writes them."""
 
 from dataclasses import replace
 
@@ -55,14 +55,14 @@ def found(table):
 
 
 def test_later_snapshot_wins_with_smaller_numbers(table):
-    many = {k: 1 for k in range(100)}
+    many = dict.fromkeys(range(100), 1)
     late = {50: 2, 99: 2}  # their writer counted from 0: its stored numbers are smaller
     commit_in_turn(table, (many, None), (late, None))
     assert found(table) == many | late
     table.compact(full=True)
     assert found(table) == many | late
-    gone = {k: None for k in (50, 51)}
-    commit_in_turn(table, ({k: 3 for k in range(60)}, None), (gone, ["-D", "-D"]))
+    gone = dict.fromkeys((50, 51))
+    commit_in_turn(table, (dict.fromkeys(range(60), 3), None), (gone, ["-D", "-D"]))
     expected = {k: 3 if k < 60 else (2 if k == 99 else 1) for k in range(100) if k not in gone}
     assert found(table) == expected
     (split,) = table.scan().plan().splits
@@ -81,5 +81,5 @@ def test_unknown_source_of_file_is_refused(table):
 
 def test_writes_are_refused(table, monkeypatch):
     monkeypatch.undo()
-    with pytest.raises(UnsupportedError, match="sequence.snapshot-ordering"):
+    with pytest.raises(UnsupportedError, match=r"sequence\.snapshot-ordering"):
         table.write(pa.Table.from_pylist([{"k": 1, "v": 1}], ROWS))

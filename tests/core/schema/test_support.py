@@ -46,7 +46,7 @@ WITH_KEY = [
     ({"write.sequence-number-init-mode": "snapshot"}, False, True),
     ({"write.sequence-number-init-mode": "scan"}, False, False),
     ({"pk-clustering-override": "true"}, True, True),
-    ({"primary-key.nullable": "true"}, True, True),
+    ({"primary-key.nullable": "true"}, False, True),
     ({"record-level.expire-time": "1 d", "record-level.time-field": "x"}, False, False),
     ({"bucket": "-1"}, False, False),
     ({"bucket": "-2"}, False, False),
