@@ -308,8 +308,8 @@ def key_table(schema: TableSchema, keys: Mapping[str, object] | Sequence[Mapping
         )
     if schema.options.value(PRIMARY_KEY_NULLABLE):
         raise UnsupportedError(
-            f"lookups in a table whose keys may be NULL ({PRIMARY_KEY_NULLABLE.key!r}) are not supported yet: read with "
-            "a filter instead"
+            f"lookups in a table whose keys may be NULL ({PRIMARY_KEY_NULLABLE.key!r}) are not supported yet: read "
+            "with a filter instead"
         )
     rows = [keys] if isinstance(keys, Mapping) else keys
     columns = []
