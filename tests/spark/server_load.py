@@ -31,6 +31,8 @@ from tests.spark.conftest import SETTINGS, free_port
 
 RECONNECT = 25
 """The statements of a session before its client reconnects."""
+IDLE = 70
+"""Seconds before the server is measured: Spark's pools end threads that were idle for 60 s."""
 TABLES = (
     "CREATE DATABASE served.load",
     "CREATE TABLE served.load.counts (client INT, n BIGINT) TBLPROPERTIES "
@@ -58,7 +60,8 @@ class Usage:
 
 
 def usage(spark: SparkSession) -> Usage:
-    """Return what the server holds now."""
+    """Return what the server holds after ``IDLE`` seconds without a client."""
+    time.sleep(IDLE)
     factory = spark._jvm.java.lang.management.ManagementFactory
     for _ in range(3):
         gc.collect()
