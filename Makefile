@@ -64,7 +64,7 @@ test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property an
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java
-	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" $(T)
+	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" --draws few $(T)
 
 # A stream's checkpoint of one Spark is continued by the others.
 test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
@@ -75,11 +75,11 @@ test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
 test-floors: test-floors-core test-floors-spark  ## Python 3.10, every dependency at its floor: core tests without pandas, Spark tests
 
 test-floors-core: $(FLOORS_VENV)/.test
-	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core --draws few $(T)
 
 test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
-	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" --draws few $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)
