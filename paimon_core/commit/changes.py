@@ -81,7 +81,8 @@ class Changes:
     @property
     def replaces_columns(self) -> bool:
         """Return True if files hold new columns of existing rows. Only existing rows have ids before their commit."""
-        return self.kind == CommitKind.APPEND and any(e.file.first_row_id is not None for e in self.entries)
+        added = (e.file for e in self.entries if e.kind == ADD)
+        return self.kind != CommitKind.COMPACT and any(f.first_row_id is not None for f in added)
 
     @property
     def record_delta(self) -> int:

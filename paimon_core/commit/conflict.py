@@ -239,6 +239,41 @@ def column_conflict(changes: Changes, live: Sequence[ManifestEntry], snapshot_id
     return range_conflict(changes, live)
 
 
+def marked_range_conflict(
+    changes: Changes, live: Iterable[ManifestEntry], marked_files: Collection[str]
+) -> Conflict | None:
+    """Return a conflict if columns of row ranges are replaced of which other commits have deleted rows.
+
+    ``marked_files``: the names of the data files whose deletion vectors other commits have changed.
+    """
+    marked = [e for e in live if e.file.file_name in marked_files]
+    for entry in changes.entries:
+        if entry.kind == ADD and any(e.partition == entry.partition and overlap(e.file, entry.file) for e in marked):
+            return Conflict(f"another commit deleted some of the rows from id {entry.file.first_row_id}: read again")
+    return None
+
+
+def deleted_row_conflict(
+    marked_files: Collection[str], live: Sequence[ManifestEntry], snapshot_id: int
+) -> Conflict | None:
+    """Return a conflict if rows are deleted of which other commits have replaced columns: they may not match any more.
+
+    Args:
+        marked_files: the names of the data files that get more deleted rows.
+        live: the live files of their partitions.
+        snapshot_id: the id of the snapshot in which the rows were found.
+    """
+    late = [e for e in live if e.file.max_sequence_number > snapshot_id]
+    for entry in live if late else ():
+        if entry.file.file_name in marked_files:
+            same = (e.file for e in late if e.partition == entry.partition and overlap(e.file, entry.file))
+            if any(file.file_name != entry.file.file_name for file in same):
+                return Conflict(
+                    f"another commit replaced columns of the rows from id {entry.file.first_row_id}: read again"
+                )
+    return None
+
+
 def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
     """Return a conflict unless every deleted file is live and no added file is live already."""
     existing = {e.identity for e in live}

@@ -3,18 +3,20 @@
 The decisions are pure functions; this module only fetches the snapshots and manifest entries that they need.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.conflict import (
     Conflict,
     bucket_conflict,
     column_conflict,
+    deleted_row_conflict,
+    marked_range_conflict,
     replacement_conflict,
     row_conflict,
     statement_conflict,
 )
-from paimon_core.commit.index_changes import vector_conflict
+from paimon_core.commit.index_changes import deleted_counts, grown_vectors, vector_conflict
 from paimon_core.commit.key_overlap import no_key_in_common
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
@@ -56,10 +58,12 @@ class ConflictCheck:
             conflict = bucket_conflict(changes, self._added_since(snapshot_id, base))
             if conflict is not None:
                 return conflict
-        if changes.replaces_columns:
-            partitions = {e.partition for e in changes.entries}
-            current = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
-            return column_conflict(changes, [e for e in current.live if e.partition in partitions], snapshot_id)
+        marked = grown_vectors(changes) if self._store.traits.data_evolution and not changes.built_on_base else ()
+        if changes.replaces_columns or (marked and changes.kind != CommitKind.COMPACT):
+            read_at = None if started is None else started.snapshot_id
+            conflict = self._row_range_conflict(changes, marked, base, read_at)
+            if conflict is not None:
+                return conflict
         return self._replacement_conflict(changes, base) if changes.needs_check else None
 
     def _history_conflict(self, started: StartedFrom, base: Snapshot | None) -> Conflict | None:
@@ -83,6 +87,38 @@ class ConflictCheck:
             if conflict is not None:
                 return conflict
         return self._statement_conflict(started.snapshot_id, base) if Guard.STATEMENT in started.guards else None
+
+    def _row_range_conflict(
+        self, changes: Changes, marked: Collection[str], base: Snapshot, read_at: int | None
+    ) -> Conflict | None:
+        """Check row ranges whose columns are replaced or whose rows are deleted against other commits.
+
+        Args:
+            changes: the changes to check.
+            marked: the data files that get more deleted rows.
+            base: the newest snapshot.
+            read_at: the id of the snapshot that was read; `None`: later commits do not matter.
+        """
+        partitions = {e.partition for e in (*changes.entries, *changes.new_indexes)}
+        chosen = partitions_predicate(self._store, partitions)
+        current = live_entries(self._store, base, partition=chosen, with_stats=False)
+        live = [e for e in current.live if e.partition in partitions]
+        conflict = None
+        if changes.replaces_columns:
+            conflict = column_conflict(changes, live, read_at)
+            if conflict is None and read_at is not None:
+                conflict = marked_range_conflict(changes, live, self._marked_since(read_at, base))
+        if conflict is None and read_at is not None:
+            conflict = deleted_row_conflict(marked, live, read_at)
+        return conflict
+
+    def _marked_since(self, snapshot_id: int, base: Snapshot) -> set[str]:
+        """Return the data files of `base` whose rows were deleted after a snapshot; all, if the snapshot expired."""
+        before = self._snapshot(snapshot_id) if snapshot_id else None
+        if before is not None and before.index_manifest == base.index_manifest:
+            return set()
+        old, new = (deleted_counts(vector_entries(self._store, snapshot)) for snapshot in (before, base))
+        return {name for name, count in new.items() if old.get(name) != count}
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
         """Check replaced data files and deletion vectors against the live files of their buckets."""

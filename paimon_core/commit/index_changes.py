@@ -71,6 +71,22 @@ def _without(
     return replace(entry, deletion_ranges=remaining, row_count=len(remaining)) if remaining else None
 
 
+def deleted_counts(entries: Sequence[IndexManifestEntry]) -> dict[str, object]:
+    """Return, by data file, a value that changes when rows of the file are deleted: the number of deleted rows.
+
+    For a vector that does not store its number of rows, this is its location.
+    """
+    vectors = ((entry.file_name, vector) for entry in entries for vector in entry.deletion_ranges or ())
+    return {v.data_file: (name, v) if v.cardinality is None else v.cardinality for name, v in vectors}
+
+
+def grown_vectors(changes: Changes) -> list[str]:
+    """Return the data files with new deletion vectors, except vectors that are only copied to new index files."""
+    old = deleted_counts([e for e in changes.deleted_indexes if e.index_type == DELETION_VECTORS])
+    new = deleted_counts([e for e in changes.new_indexes if e.index_type == DELETION_VECTORS])
+    return [name for name, count in new.items() if old.get(name) != count]
+
+
 def vector_conflict(
     changes: Changes, base: Sequence[IndexManifestEntry], live: Collection[str], *, single_index: bool
 ) -> Conflict | None:
@@ -99,9 +115,7 @@ def vector_conflict(
             if ours and (entry.file_name, vector) not in replaced_vectors:
                 return Conflict(f"rows of the file {vector.data_file} were deleted by another commit")
     live_after = (set(live) | changes.added) - changes.removed_files
-    carried = {(r.data_file, r.cardinality) for _, r in replaced_vectors if r.cardinality is not None}
-    grown = [r.data_file for e in added for r in e.deletion_ranges or () if (r.data_file, r.cardinality) not in carried]
-    not_live = next((name for name in grown if name not in live_after), None)
+    not_live = next((name for name in grown_vectors(changes) if name not in live_after), None)
     if not_live is not None:
         return Conflict(f"it deletes rows of the file {not_live}, which is no longer part of the table")
     if len(set(marked)) < len(marked):

@@ -64,6 +64,11 @@ class DeletionVector:
         both.sort(kind="stable")
         return _of_sorted(distinct(both))
 
+    def within(self, first: int, count: int) -> "DeletionVector":
+        """Return the deleted rows among rows ``first`` to ``first + count - 1``, as positions from ``first``."""
+        begin, end = np.searchsorted(self._positions, (first, first + count))
+        return _of_sorted(self._positions[begin:end] - first)
+
     def mask(self, first: int, count: int) -> Mask:
         """Return a boolean array of length ``count``: True at ``i`` if row ``first + i`` is deleted."""
         begin, end = np.searchsorted(self._positions, (first, first + count))

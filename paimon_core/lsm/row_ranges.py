@@ -32,6 +32,14 @@ def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
     return [*groups, _in_order(current)] if current else groups
 
 
+def anchor(group: RowRangeFiles) -> DataFileMeta:
+    """Return the data file that the deletion vector of a row range belongs to: the oldest, in ties the first by name.
+
+    New files of columns are younger, so the vector stays valid when columns are replaced.
+    """
+    return min((f for f in group if not is_blob(f)), key=lambda f: (f.max_sequence_number, f.file_name))
+
+
 def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRangeFiles:
     """Return the blob files of one column that hold the values of all rows of the group, consecutive by row id.
 

@@ -1,19 +1,28 @@
-"""Rows whose columns are stored in several files: each column is read from the newest file that has it."""
+"""Rows whose columns are stored in several files: each column is read from the newest file that has it.
 
-from collections.abc import Iterator, Sequence
+The deletion vector of the rows belongs to the oldest of their data files, and its positions count from their first row.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 
 from paimon_core.datafile.file_columns import stored_columns
 from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed
-from paimon_core.lsm.row_ranges import RowRangeFiles, blobs_in_order, is_blob
+from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, blobs_in_order, is_blob
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.metrics import ReadRecorder
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
+
+Vector = TypeVar("Vector")
 
 
 def read_row_range(
@@ -22,6 +31,7 @@ def read_row_range(
     files: RowRangeFiles,
     fields: Sequence[DataField],
     recorder: ReadRecorder | None = None,
+    deletions: DeletionVector | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows that the files share, with exactly ``fields``; a column that no file has is null.
 
@@ -33,6 +43,7 @@ def read_row_range(
         files: the files of one row range.
         fields: columns to read.
         recorder: measures the read; `None`: the read is not measured.
+        deletions: the rows to leave out, see `vector_of_range`; `None`: all rows are returned.
     """
     parts: dict[RowRangeFiles, list[DataField]] = {}
     for field in fields:
@@ -41,7 +52,8 @@ def read_row_range(
 
     def stream(holders: RowRangeFiles, columns: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         for file in holders:
-            batches = read_file(store, bucket, file, columns, options)
+            deleted = None if deletions is None else _in_file(deletions, files, file)
+            batches = read_file(store, bucket, file, columns, replace(options, deletions=deleted))
             yield from batches if recorder is None else timed(batches, recorder.spender("decode"))
 
     streams = [stream(holders, columns) for holders, columns in (parts or {files[:1]: []}).items()]
@@ -51,6 +63,34 @@ def read_row_range(
         streams = [timed(batches_of_stream, recorder.spender("wait")) for batches_of_stream in streams]
     joined = _side_by_side(streams, arrow_schema(fields), files)
     return joined if recorder is None else timed(joined, recorder.spender("merge"))
+
+
+def vector_of_range(files: RowRangeFiles, vectors: Mapping[str, Vector]) -> Vector | None:
+    """Return the deletion vector of a row range, whose positions count from its first row; `None`: it has none.
+
+    Raises CorruptedError if another file than the oldest data file has a deletion vector.
+
+    Args:
+        files: the files of the row range.
+        vectors: deletion vectors, or their locations, by file name.
+    """
+    oldest = anchor(files).file_name
+    other = next((f.file_name for f in files if f.file_name in vectors and f.file_name != oldest), None)
+    if other is not None:
+        raise CorruptedError(
+            f"file {other} has a deletion vector, but deletion vectors belong to the oldest data file of their rows, "
+            f"{oldest}: it is unknown which rows are deleted"
+        )
+    return vectors.get(oldest)
+
+
+def _in_file(deletions: DeletionVector, files: RowRangeFiles, file: DataFileMeta) -> DeletionVector | None:
+    """Return the deleted rows of one file of a row range, by their positions in the file; a blob file may be a part."""
+    before = (file.first_row_id or 0) - (files[0].first_row_id or 0)
+    within = (
+        deletions if (before, file.row_count) == (0, files[0].row_count) else deletions.within(before, file.row_count)
+    )
+    return within if within.cardinality else None
 
 
 def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) -> RowRangeFiles:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import load_vectors
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
@@ -24,7 +24,7 @@ from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
-from paimon_core.read.data_evolution import read_row_range
+from paimon_core.read.data_evolution import read_row_range, vector_of_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
@@ -171,13 +171,10 @@ class TableRead:
 
     def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield rows whose columns are stored in several files."""
-        if split.vectors:
-            raise UnsupportedError(
-                f"cannot read {self.store.root}: it has deletion vectors for rows whose columns are stored in several "
-                "files, and their positions are not defined"
-            )
+        vectors = self._vectors(split)
         for group in group_by_row_range(split.files):
-            yield from read_row_range(self.store, split.bucket_ref, group, self._needed(), self.recorder)
+            deletions = vector_of_range(group, vectors)
+            yield from read_row_range(self.store, split.bucket_ref, group, self._needed(), self.recorder, deletions)
 
     def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
         vectors = self._vectors(split)

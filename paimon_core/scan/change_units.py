@@ -113,6 +113,8 @@ def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snap
     if not options.value(STREAMING_READ_OVERWRITE if keyed else STREAMING_READ_APPEND_OVERWRITE):
         return []
     entries = snapshot_entries(store, snapshot, changelog=False)
+    if store.traits.data_evolution:
+        _check_new_rows(store, snapshot, [e for e in entries if e.kind == ADD], before)
     units = _added(store, snapshot, [e for e in entries if e.kind == ADD])
     removed = group_by_bucket(e for e in entries if keyed and e.kind == DELETE)
     if not removed:

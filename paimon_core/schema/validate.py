@@ -373,10 +373,6 @@ def _check_features(schema: TableSchema) -> None:
         raise InvalidInputError("option 'row-tracking.enabled' needs an append table with 'bucket' = -1")
     if _flag(options, "data-evolution.enabled") and not tracking:
         raise InvalidInputError("option 'data-evolution.enabled' needs 'row-tracking.enabled'")
-    if _flag(options, "data-evolution.enabled") and _flag(options, "deletion-vectors.enabled"):
-        raise InvalidInputError(
-            "options 'data-evolution.enabled' and 'deletion-vectors.enabled' are mutually exclusive"
-        )
     if _flag(options, "clustering.incremental"):
         if schema.primary_keys:
             raise InvalidInputError("option 'clustering.incremental' needs a table without a primary key")

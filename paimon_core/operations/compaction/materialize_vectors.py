@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, restrict_to_files, vector_entries, vectors_by_bucket
+from paimon_core.errors import UnsupportedError
 from paimon_core.operations.compaction import append_compact
 from paimon_core.operations.compaction.append_compact import AppendCompactTask
 from paimon_core.operations.compaction.compact import CompactTask, plan_compaction, run_task
@@ -28,8 +29,15 @@ def materialize_vectors(
 
     Without a primary key, each file with deleted rows is rewritten without them. With a primary key, all files of a
     bucket with vectors are compacted. Arguments and errors: see `compact_table`.
+
+    Raises UnsupportedError for a table with data evolution, whose rows would need new row ids.
     """
     check_writable(store.schema)
+    if store.traits.data_evolution:
+        raise UnsupportedError(
+            f"deletion vectors of {store.root} cannot be materialized: with 'data-evolution.enabled', the rows that "
+            "remain would need new row ids; overwrite the partitions with their rows"
+        )
     request = PlanRequest(True, partition_choice(store, partitions, filter))
     if store.traits.keyed:
         return run_plan(store, plan_keyed, run_task, request, runner=runner, progress=progress)[0]

@@ -5,10 +5,13 @@ files hold either the same rows or no common row. Row ids, which never change, i
 
 Blobs are stored in separate files with fewer rows. New blobs are written for all rows of a blob file. Compaction does
 not rewrite blob files.
+
+Deleted rows keep their places in all files, and their row ids: the deletion vector of the oldest data file of a range
+marks them. Compaction keeps them, too, and marks them in the new file.
 """
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,18 +21,27 @@ import pyarrow.compute as pc
 from paimon_core.commit.clean_up import delete_written_files
 from paimon_core.commit.commit_messages import commit_messages
 from paimon_core.commit.publisher import Publisher
-from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
+from paimon_core.datafile.deletion_vectors import (
+    read_entries,
+    restrict_to_files,
+    stored_vectors,
+    vector_entries,
+    vectors_by_bucket,
+    write_vectors,
+)
 from paimon_core.datafile.spec import DataFileSpec
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector_files import load_vectors
+from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
-from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
+from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range, is_blob
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files
-from paimon_core.read.data_evolution import files_with_column, read_row_range
+from paimon_core.read.data_evolution import files_with_column, read_row_range, vector_of_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Operation, Snapshot
@@ -73,28 +85,34 @@ class RowRanges:
     """The row ranges of one snapshot, sorted by row id. Picklable: each task replaces columns of one range."""
 
     ranges: tuple[tuple[BucketLocation, RowRangeFiles], ...]
-    with_vectors: frozenset[str] = frozenset()
-    """The files that have deletion vectors."""
 
     @staticmethod
     def of(store: FileStore, snapshot: Snapshot) -> "RowRanges":
         """Return the row ranges of a snapshot. Raises OutOfRangeError if the snapshot has expired."""
         with raise_if_expired(store, snapshot):
             ranges = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
-            with_vectors = _files_with_vectors(store, snapshot)
-        return RowRanges(tuple(sorted(ranges, key=lambda ranges: ranges[1][0].first_row_id or 0)), with_vectors)
+        return RowRanges(tuple(sorted(ranges, key=lambda ranges: ranges[1][0].first_row_id or 0)))
 
     def numbers(self, row_ids: np.ndarray) -> np.ndarray:
         """Return the range number of each row id (``int64``). REQUIRES: rows with these ids exist."""
         firsts = np.array([group[0].first_row_id or 0 for _, group in self.ranges], np.int64)
         return np.searchsorted(firsts, row_ids, side="right") - 1
 
+    def deletion_places(self, store: FileStore, row_ids: np.ndarray) -> tuple[pa.Array, pa.Array]:
+        """Return where a deletion vector marks the rows with these ids: the paths of the data files, and the positions.
+
+        REQUIRES: rows with these ids exist.
+        """
+        numbers, places = np.unique(self.numbers(row_ids), return_inverse=True)
+        ranges = [self.ranges[number] for number in numbers.tolist()]
+        paths = pa.array([store.file_path(at.ref, anchor(group)) for at, group in ranges], pa.string())
+        firsts = np.array([group[0].first_row_id or 0 for _, group in ranges], np.int64)
+        return paths.take(pa.array(places)), pa.array(row_ids - firsts[places])
+
     def replace_columns(
         self, store: FileStore, number: int, fields: Sequence[DataField], new: NewValues
     ) -> CommitMessage:
         """Write new values of some columns of one range; return the message. After an error no new file remains.
-
-        Raises UnsupportedError if the table has deletion vectors.
 
         Args:
             store: the table to change.
@@ -103,7 +121,6 @@ class RowRanges:
             new: the new values of the changed rows, with these columns and types.
         """
         location, group = self.ranges[number]
-        _check_no_vectors(store, self.with_vectors)
         message = CommitMessage(*location)
         try:
             for columns, files in _parts(store, group, fields):
@@ -126,9 +143,9 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
     """Replace the values of some columns of some rows in one commit; return ``None`` if ``data`` has no rows.
 
     ``data`` holds ``_ROW_ID`` and the columns to change, by name. Values of other rows of the same files are copied to
-    the new files. Raises InvalidInputError for ids that the table does not have and for values that its columns cannot
-    hold; UnsupportedError for a table with deletion vectors; CommitConflictError if another commit changed the same
-    columns of the same files at the same time; OutOfRangeError if the snapshot expires during the call.
+    the new files. Raises InvalidInputError for ids that the table does not have, or whose rows are deleted, and for
+    values that its columns cannot hold; CommitConflictError if another commit changed the same columns of the same
+    files, or deleted rows of these files, at the same time; OutOfRangeError if the snapshot expires during the call.
     """
     check_writable(store.schema)
     fields, new = _changes(store, data)
@@ -152,33 +169,20 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
 def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:
     """Return the files to write for rows with these ascending ids. Raises InvalidInputError for an unknown id."""
-    touched: list[_Work] = []
-    exists = np.zeros(len(ids), bool)
-    _check_no_vectors(store, _files_with_vectors(store, snapshot))
-    for location, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
-        for group in groups:
-            low, high = _among(ids, group)
-            if low < high:
-                exists[low:high] = True
-                parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
-                touched += [_Work(location, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
+    by_location = {} if snapshot is None else _groups(store, snapshot)
+    touched = [(at, group) for at, groups in by_location.items() for group in groups if np.ptp(_among(ids, group))]
+    stored = stored_vectors(store, vector_entries(store, snapshot))
+    vectors = load_vectors(store.io, filter(None, (vector_of_range(group, stored) for _, group in touched)))
+    exists, works = np.zeros(len(ids), bool), list[_Work]()
+    for location, group in touched:
+        low, high = _among(ids, group)
+        deleted = vector_of_range(group, vectors)
+        exists[low:high] = deleted is None or ~deleted.among(ids[low:high] - (group[0].first_row_id or 0))
+        parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
+        works += [_Work(location, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
     if not exists.all():
         raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~exists][0]}")
-    return touched
-
-
-def _files_with_vectors(store: FileStore, snapshot: Snapshot | None) -> frozenset[str]:
-    return frozenset(stored_vectors(store, vector_entries(store, snapshot)))
-
-
-def _check_no_vectors(store: FileStore, with_vectors: Collection[str]) -> None:
-    """Raise UnsupportedError if a file of the table has a deletion vector."""
-    if with_vectors:
-        raise UnsupportedError(
-            f"columns of {store.root} cannot be replaced: {len(with_vectors)} of its files, such as "
-            f"{min(with_vectors)}, have deletion vectors, and a table with these cannot be read when columns of a row "
-            "are in several files. Overwrite the table, or these partitions, with their rows"
-        )
+    return works
 
 
 def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
@@ -282,20 +286,17 @@ class RowRangeCompactTask(BucketFiles):
 def plan_row_ranges(store: FileStore, request: PlanRequest = ALL_DUE) -> list[RowRangeCompactTask]:
     """Return the due tasks: each compacts files of consecutive row ranges into one file up to the target size.
 
-    Blob files and row ranges with deletion vectors are not compacted. A full request also compacts fewer than
-    ``compaction.min.file-num`` files.
+    Blob files are not compacted. A full request also compacts fewer than ``compaction.min.file-num`` files.
     """
     request, policy = request.at_snapshot(store), append_compaction_policy(store)
     least = 2 if request.full else max(2, policy.min_files)
-    with_vectors = _files_with_vectors(store, request.snapshot)
+    vectors = vectors_by_bucket(store, request.snapshot)
     return [
-        RowRangeCompactTask(*bucket, group)
-        for bucket, files in live_files(store, request).items()
-        for group in _adjacent_files(
-            [group for group in group_by_row_range(files) if not any(f.file_name in with_vectors for f in group)],
-            policy.target_size,
-            policy.target_rows,
+        RowRangeCompactTask(
+            *bucket, group, restrict_to_files(vectors.get(bucket.ref, ()), {file.file_name for file in group})
         )
+        for bucket, files in live_files(store, request).items()
+        for group in _adjacent_files(group_by_row_range(files), policy.target_size, policy.target_rows)
         if len(group) >= least
     ]
 
@@ -343,4 +344,23 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
         replace(f, first_row_id=first, min_sequence_number=numbers[0], max_sequence_number=numbers[1])
         for f, first in zip(written, firsts, strict=True)
     )
-    return task.message(after)
+    message = task.message(after)
+    try:
+        marks = _deleted_in(after, groups, read_entries(store, task.vectors))
+        return replace(message, compact_new_indexes=write_vectors(store, task.bucket_ref, marks))
+    except BaseException:
+        delete_written_files(store, [message])
+        raise
+
+
+def _deleted_in(
+    files: Sequence[DataFileMeta], groups: Sequence[RowRangeFiles], vectors: Mapping[str, DeletionVector]
+) -> dict[str, DeletionVector]:
+    """Return the deletion vectors of files that hold the rows of some row ranges, by file name.
+
+    ``vectors``: the deletion vectors of the files of the row ranges, by file name.
+    """
+    by_range = ((group[0].first_row_id or 0, vector_of_range(group, vectors)) for group in groups)
+    row_ids = (first + deleted.positions() for first, deleted in by_range if deleted is not None)
+    marked = DeletionVector.of(np.concatenate([np.zeros(0, np.int64), *row_ids]))
+    return {f.file_name: marked.within(f.first_row_id or 0, f.row_count) for f in files}

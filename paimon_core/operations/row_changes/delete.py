@@ -1,6 +1,7 @@
 """Delete the rows that match a filter, in one commit.
 
-- Without a primary key, with ``deletion-vectors.enabled``: add the positions of the rows to deletion vectors.
+- Without a primary key, with ``deletion-vectors.enabled``: add the positions of the rows to deletion vectors. With data
+  evolution, the vector of the oldest file of a row range marks the rows, whichever files hold their columns.
 - Without a primary key otherwise: rewrite the files that hold the rows without these rows.
 - With a primary key: write a row of kind -D for each row.
 
@@ -9,7 +10,7 @@ deleted row comes back, and no row is deleted that no longer matches.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,7 @@ from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitUnknownError, PaimonError, UnsupportedError
+from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -40,6 +42,7 @@ from paimon_core.options.merge import (
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns
+from paimon_core.read.data_evolution import read_row_range, vector_of_range
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.metadata_aggregate import Function, aggregate
@@ -52,7 +55,7 @@ from paimon_core.store.current_schema import check_opened
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
-from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.types.system_fields import ROW_ID, ROW_POSITION
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import TableWrite
 
@@ -173,12 +176,14 @@ def drop_counted(
 def check_deletes(schema: TableSchema) -> None:
     """Raise UnsupportedError, which suggests an alternative, for a table whose rows cannot be deleted.
 
-    These are tables with data evolution, and tables with a primary key in which a row of kind -D deletes nothing.
+    These are tables with data evolution without deletion vectors, and tables with a primary key in which a row of kind
+    -D deletes nothing.
     """
     options, traits = schema.options, TableTraits(schema)
-    if traits.data_evolution:
+    if traits.data_evolution and not traits.deletion_vectors:
         raise UnsupportedError(
-            "rows of a table with 'data-evolution.enabled' cannot be deleted: overwrite its partition"
+            "rows of a table with 'data-evolution.enabled' can only be deleted with 'deletion-vectors.enabled' = "
+            "'true', which a table gets when it is created: overwrite its partition"
         )
     if not traits.keyed:
         return
@@ -275,11 +280,14 @@ def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
 
 
 def _delete_in_files(store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None) -> DeletedRows:
-    messages = _messages(store, _newest(store), predicate, runner, progress)
+    snapshot = _newest(store)
+    messages = _messages(store, snapshot, predicate, runner, progress)
     if not messages:
         return _NO_ROWS
     publisher = Publisher(store, operation=Operation.DELETE)
-    return DeletedRows(_removed_rows(messages), publisher.publish_or_delete(commit_messages, messages).snapshot)
+    started_from = StartedFrom.of(snapshot, Guard.HISTORY)
+    committed = publisher.publish_or_delete(commit_messages, messages, started_from=started_from).snapshot
+    return DeletedRows(_removed_rows(messages), committed)
 
 
 def _removed_rows(messages: Sequence[CommitMessage]) -> int | None:
@@ -374,7 +382,34 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 def _delete(predicate: Predicate, planned: Snapshot, store: FileStore, task: BucketFiles) -> CommitMessage:
     """Find and delete the matching rows in some files of snapshot ``planned``. After an error no new file remains."""
     with raise_if_expired(store, planned):
+        if store.traits.data_evolution:
+            stored = {marks.data_file: marks for entry in task.vectors for marks in entry.deletion_ranges or ()}
+            ranges = {anchor(group).file_name: group for group in group_by_row_range(task.files)}
+            for group in ranges.values():
+                vector_of_range(group, stored)  # raises an error for a vector of another file
+            anchors = replace(task, files=tuple(anchor(group) for group in ranges.values()))
+            return without_rows(store, anchors, partial(_matching_in_range, store, task, predicate, ranges))
         return without_rows(store, task, partial(_matching, store, task, predicate))
+
+
+def _matching_in_range(
+    store: FileStore,
+    task: BucketFiles,
+    predicate: Predicate,
+    ranges: Mapping[str, RowRangeFiles],
+    file: DataFileMeta,
+    old: DeletionVector | None,
+) -> DeletionVector:
+    """Return the positions of rows that match and are not deleted yet, in the row range with the anchor ``file``."""
+    if len(group := ranges[file.file_name]) == 1:
+        return _matching(store, task, predicate, file, old)
+    names, first = columns(predicate), file.first_row_id or 0
+    fields = (*(f for f in store.schema.fields if f.name in names), ROW_ID)
+    positions = [np.zeros(0, np.int64)]
+    for batch in read_row_range(store, task.bucket_ref, group, fields, deletions=old):
+        rows = batch.select(range(len(fields) - 1))
+        positions.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy() - first)
+    return DeletionVector.of(np.concatenate(positions))
 
 
 def _matching(

@@ -1,7 +1,7 @@
 """Remove rows from data files of a table without a primary key, by their positions.
 
 With ``deletion-vectors.enabled`` the positions are added to deletion vectors; otherwise the files are rewritten without
-the rows. A file that loses all its rows is removed.
+the rows. A file that loses all its rows is removed, unless other files may hold columns of the same rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -182,7 +182,8 @@ def without_rows(store: FileStore, task: BucketFiles, find: Find) -> CommitMessa
             if not removed.cardinality:
                 continue
             deleted = old[file.file_name].union(removed) if file.file_name in old else removed
-            if deleted.cardinality < file.row_count and store.traits.deletion_vectors:
+            remains = deleted.cardinality < file.row_count or store.traits.data_evolution
+            if remains and store.traits.deletion_vectors:
                 marked[file.file_name] = deleted
                 continue
             after: tuple[DataFileMeta, ...] = ()

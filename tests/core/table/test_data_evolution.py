@@ -1,21 +1,19 @@
 """Columns replaced for some rows, with concurrent appends, schema changes, compactions and replacements."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.commit.publisher import Publisher
-from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
+from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.operations.jobs.task import PlanRequest
-from paimon_core.operations.row_changes.data_evolution import NewValues, RowRanges, plan_row_ranges, run
+from paimon_core.operations.row_changes.data_evolution import plan_row_ranges, run
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
 from tests.support.draws import draws
-from tests.support.edited_metadata import edit_json
 from tests.support.tables import append_table, files_below, orders, rows_of
 
 EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
@@ -129,11 +127,6 @@ def test_other_tables_have_no_columns_to_replace(tmp_path):
         made.update_columns(values(row=[0], v=["x"]))
 
 
-def test_rows_are_not_deleted(table):
-    with pytest.raises(UnsupportedError, match=r"data-evolution\.enabled"):
-        table.delete("id = 1")
-
-
 # ---- others at the same time
 
 
@@ -213,38 +206,3 @@ def test_random_histories_agree_with_dictionary(tmp_path_factory, history):
                 key, v, n = model[r]
                 model[r] = (key, f"{step}{number}" if "v" in new else v, number if "n" in new else n)
     assert by_id(table) == model
-
-
-@pytest.fixture
-def with_vectors(tmp_path):
-    """A table with columns that evolve and with deletion vectors, as other engines make them."""
-    options = {"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"}
-    made = append_table(tmp_path / "vectors", **options)
-    for rows in ([(1, "a", 1), (2, "b", 2), (3, "c", 3)], [(4, "d", 4)], [(5, "e", 5)]):
-        made.write(orders(*rows))
-    made.delete("id = 2")
-    edit_json(tmp_path / "vectors" / "schema" / "schema-0", options={**EVOLVING, **options})
-    return Table.open(made.path)
-
-
-@pytest.mark.parametrize("row", [0, 1, 3], ids=["in the file", "deleted", "in another file"])
-def test_columns_are_not_replaced_in_table_with_deletion_vectors(with_vectors, row):
-    files, rows = files_below(with_vectors.path), by_id(with_vectors)
-    with pytest.raises(UnsupportedError, match=r"cannot be replaced: 1 of its files, such as data-"):
-        with_vectors.update_columns(values(row=[row], v=["z"]))
-    ranges = RowRanges.of(with_vectors.store, with_vectors.snapshot())
-    new = NewValues(np.array([row]), pa.table({"v": ["z"]}))
-    with pytest.raises(UnsupportedError, match="cannot be replaced"):
-        ranges.replace_columns(with_vectors.store, 0, [with_vectors.schema.field("v")], new)
-    assert files_below(with_vectors.path) == files
-    assert by_id(Table.open(with_vectors.path)) == rows
-    assert set(rows) == {0, 2, 3, 4}
-
-
-def test_compaction_does_not_change_row_ranges_with_deletion_vectors(with_vectors):
-    rows = by_id(with_vectors)
-    (task,) = plan_row_ranges(with_vectors.store, PlanRequest(full=True))
-    assert [file.first_row_id for file in task.files] == [3, 4]
-    assert with_vectors.compact(full=True) is not None
-    assert by_id(Table.open(with_vectors.path)) == rows
-    assert Table.open(with_vectors.path).compact(full=True) is None

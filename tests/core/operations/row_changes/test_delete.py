@@ -385,8 +385,7 @@ def test_rows_in_several_files_are_not_deleted_by_half():
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     with pytest.raises(UnsupportedError, match="data-evolution"):
         check_deletes(create(Schema(ORDERS, options=options), 0))
-    with pytest.raises(InvalidInputError, match="are mutually exclusive"):
-        create(Schema(ORDERS, options={**options, "deletion-vectors.enabled": "true"}), 0)
+    check_deletes(create(Schema(ORDERS, options={**options, "deletion-vectors.enabled": "true"}), 0))
 
 
 @pytest.mark.parametrize("options", [{}, MARKS])
