@@ -80,9 +80,12 @@ class Changes:
 
     @property
     def replaces_columns(self) -> bool:
-        """Return True if files hold new columns of existing rows. Only existing rows have ids before their commit."""
-        added = (e.file for e in self.entries if e.kind == ADD)
-        return self.kind != CommitKind.COMPACT and any(f.first_row_id is not None for f in added)
+        """Return True if files hold new columns of existing rows. Only existing rows have ids before their commit.
+
+        An overwrite by the rows of another table, which keep their ids, replaces no columns.
+        """
+        adds = self.kind == CommitKind.APPEND or (self.kind == CommitKind.OVERWRITE and self.next_row_id is None)
+        return adds and any(e.file.first_row_id is not None for e in self.entries if e.kind == ADD)
 
     @property
     def record_delta(self) -> int:

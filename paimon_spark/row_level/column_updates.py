@@ -1,5 +1,6 @@
-"""Updates of columns in data evolution tables, with one task per range of row ids."""
+"""Updates of columns and deletes in data evolution tables, with one task per range of row ids."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
@@ -20,7 +21,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_spark.bucket_shuffle import TASK_COLUMN, typed_arrow_udf
 from paimon_spark.report import reporting
-from paimon_spark.row_level.rows import INSERTED, SEVERAL, UPDATED
+from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED
 from paimon_spark.row_level.tasks import ChangeCounts, TaskChanges
 from paimon_spark.write_job import TaskWrites, WriteJob
 
@@ -98,23 +99,28 @@ class ColumnTask:
     """The function that each task runs. It pickles.
 
     Args:
-        job: writes new rows.
+        job: writes new rows; `None`: the statement deletes rows only.
+        store: the table.
         ranges: the row ranges of the snapshot that was read.
         fields: the columns that change.
         may_repeat: False if a repeated row of the table is an error.
     """
 
-    job: WriteJob
+    job: WriteJob | None
+    store: FileStore
     ranges: RowRanges
     fields: tuple[DataField, ...]
     may_repeat: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> TaskChanges:
-        """Write the rows of one task. An error leaves no file."""
-        store = self.job.table.store
-        counts, columns = ChangeCounts(), _Columns(store, self.ranges, self.fields, self.may_repeat)
+        """Write the rows of one task, and collect the positions of deleted rows. An error leaves no file."""
+        counts, columns = ChangeCounts(), _Columns(self.store, self.ranges, self.fields, self.may_repeat)
+        inserted = self._inserted(batches, counts, columns)
+        if self.job is None:
+            deque(inserted, maxlen=0)
+            return TaskChanges(counts=counts)
         try:
-            written = self.job.write(self._inserted(batches, counts, columns))
+            written = self.job.write(inserted)
             columns.write()
         except BaseException:
             self.job.abort([TaskWrites(TaskWrite(tuple(columns.messages)))])
@@ -129,5 +135,11 @@ class ColumnTask:
         for batch in counts.added(batches, positions=False):
             stored = batch.column(ROW_ID.name).is_valid()
             columns.add(batch.filter(stored))
+            self._collect_deleted(batch, counts)
             inserted = batch.filter(pc.equal(batch.column(ROW_KIND.name), INSERTED))
             yield inserted.drop_columns([ROW_ID.name, ROW_KIND.name])
+
+    def _collect_deleted(self, batch: pa.RecordBatch, counts: ChangeCounts) -> None:
+        deleted = batch.column(ROW_ID.name).filter(pc.equal(batch.column(ROW_KIND.name), DELETED))
+        if len(deleted):
+            counts.removed.add(*self.ranges.deletion_places(self.store, deleted.to_numpy()))

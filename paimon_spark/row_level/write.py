@@ -159,21 +159,29 @@ def _change_files(
 def _change_columns(
     target: Target, statement: RowStatement, request: WriteRequest, progress: Progress | None
 ) -> RowChanges:
-    """Add the new rows, and for each changed range a file with the changed columns of all its rows."""
+    """Add the new rows, for each changed range a file with the changed columns of all its rows, and delete rows."""
     table, snapshot = target.table, target.table.snapshot()
     check_knows_columns(table.store, snapshot)
     ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
-    rows = by_range(statement.changes(target.rows(snapshot)), ranges)
-    job = WriteJob(table.with_options(_WRITE_ONLY), request, rows.drop(ROW_ID.name, ROW_KIND.name).schema, False)
+    old = target.rows(snapshot)
+    rows, job = by_range(statement.changes(old), ranges), None
+    if set(old.columns) & set(rows.columns):
+        written = rows.drop(ROW_ID.name, ROW_KIND.name).schema
+        job = WriteJob(table.with_options(_WRITE_ONLY), request, written, overwrite=False)
     changed = tuple(f for f in table.schema.fields if f.name in statement.columns)
-    results = run_tasks(rows, ColumnTask(job, ranges, changed, statement.may_repeat), job.abort)
-    counts, messages = total(results), job.prepare(results).messages
+    task = ColumnTask(job, table.store, ranges, changed, statement.may_repeat)
+    results = run_tasks(rows, task, _no_files if job is None else job.abort)
+    counts, messages = total(results), () if job is None else job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher
     identity = replace(publisher.identity(None, request.properties or None), operation=statement.logged)
-    started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
-    committed = publisher.publish_or_delete(commit_messages, messages, identity, started_from).snapshot
-    after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
-    return _changes(counts, counts.kinds[DELETED], committed)
+    with publisher.deleting_unless_published(messages):
+        removing = remove_rows(table.store, snapshot, counts.removed) if counts.removed and snapshot is not None else []
+        with publisher.deleting_unless_published(removing):
+            started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.STATEMENT)
+            committed = commit_messages(publisher, [*removing, *messages], identity, started_from).snapshot
+    buckets = {message.bucket_ref for message in (*removing, *messages)}
+    after_commit(table.store, buckets, runner=_runner(target, "compact"))
+    return _changes(counts, counts.removed.distinct, committed)
 
 
 def _written(rows: DataFrame, few: pa.Table | None, task: ChangeTask, abort: Callable[[Results], None]) -> Results:

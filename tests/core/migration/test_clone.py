@@ -38,7 +38,10 @@ KINDS = {
     "vectors": ([], {"deletion-vectors.enabled": "true"}),
     "vectors and keys": (["id"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
     "row ids": ([], {"row-tracking.enabled": "true"}),
-    "data evolution": ([], {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}),
+    "data evolution": (
+        [],
+        {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
+    ),
     "indexes": ([], {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "1 b"}),
     "avro": ([], {"file.format": "avro"}),
 }
@@ -75,7 +78,7 @@ SOME = ("append", "keys", "compacted", "vectors", "data evolution")
 def test_every_kind_of_table_is_copied_and_brought_up_to_date(catalogs, kind):
     here, there = catalogs
     source = source_table(here, *KINDS[kind])
-    if kind in ("append", "vectors", "vectors and keys", "keys"):
+    if kind in ("append", "vectors", "vectors and keys", "keys", "data evolution"):
         source.delete("id = 2")
     copy = here.clone("db.t", there, "db.copy")
     assert contents(copy) == contents(source)

@@ -28,6 +28,7 @@ KINDS = {
     "append in buckets": {"bucket": "2", "bucket-key": "k"},
     "tracked": {"row-tracking.enabled": "true"},
     "evolving": {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    "evolving with vectors": {"row-tracking.enabled": "true", "data-evolution.enabled": "true", **VECTORS},
     "keyed": {"bucket": "2"},
     "keyed with vectors": {"bucket": "2", **VECTORS},
     "dynamic": {"bucket": "-1"},
@@ -39,7 +40,7 @@ KINDS = {
     "partial update": {"bucket": "1", "merge-engine": "partial-update"},
     "aggregation": {"bucket": "1", "merge-engine": "aggregation", "fields.v.aggregate-function": "max"},
 }
-APPEND = {"append", "append with vectors", "append in buckets", "tracked", "evolving"}
+APPEND = {"append", "append with vectors", "append in buckets", "tracked", "evolving", "evolving with vectors"}
 UPSERTS_ONLY = {"first row", "partial update", "aggregation"}
 
 
@@ -91,7 +92,7 @@ def turn(rng: random.Random, table: Table, kind: str) -> None:
     if kind not in APPEND:
         rows = list({row[0]: (row[0], row[0] % 2, row[2]) for row in rows}.values())
     move = rng.choice(["write", "write", "write", "delete", "overwrite", "compact", "truncate"])
-    if move == "delete" and kind == "evolving":
+    if move == "delete" and (kind == "evolving" or (kind == "evolving with vectors" and rng.random() < 0.5)):
         tracked = table.system_table("row_tracking").to_arrow() if table.store.snapshots.latest_id() else None
         if tracked is not None and tracked.num_rows:
             tracked = tracked.slice(rng.randrange(tracked.num_rows)).select(["_ROW_ID"])

@@ -1,7 +1,8 @@
-"""Deleted rows of tables whose columns may be in several files: reads, deletes, replaced columns, compaction, conflicts."""
+"""Deleted rows of tables whose columns may be in several files: reads, deletes, updates, compaction, conflicts."""
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,10 @@ from paimon_core.lsm.row_ranges import anchor, group_by_row_range
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.operations.jobs.task import PlanRequest
 from paimon_core.operations.row_changes import delete as deletes
-from paimon_core.operations.row_changes.data_evolution import plan_row_ranges, run
+from paimon_core.operations.row_changes.data_evolution import NewValues, RowRanges, plan_row_ranges, run
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.table import Table
 from tests.support.draws import rounds
 from tests.support.tables import append_table, files_below, orders
@@ -34,6 +37,15 @@ def by_id(table, columns=("id", "v", "n"), **selection):
     found = {row["_ROW_ID"]: tuple(row[c] for c in columns) for row in rows}
     assert len(found) == len(rows)
     return found
+
+
+def at(table, snapshot_id):
+    return table.with_options({"scan.snapshot-id": str(snapshot_id)})
+
+
+def deleted(table, text):
+    """Delete rows, and return their number."""
+    return deletes.delete_rows(table.store, bound_filter(text, table.schema.fields)).rows
 
 
 def live(table):
@@ -131,17 +143,16 @@ def test_vector_past_the_end_of_its_file_is_refused(table):
 
 def test_deleted_rows_leave_all_columns_and_ids_stay(table):
     before, files = by_id(table), files_below(table.path)
-    done = table.delete("v = 'B' or n = 4")
-    assert done.rows == 2
+    assert deleted(table, "v = 'B' or n = 4") == 2
     assert by_id(table) == {i: row for i, row in before.items() if i not in (1, 3)}
     assert all("bucket" not in name for name in files_below(table.path) - files)
-    assert (table.delete("v = 'b'").rows, table.delete("id = 2").rows) == (0, 0)  # an older value, and a deleted row
+    assert deleted(table, "v = 'b' or id = 2") == 0  # an older value, and a deleted row
     table.write(orders((6, "f", 6)))
     assert by_id(table)[5] == (6, "f", 6)
-    assert table.delete("n <= 3").rows == 2
+    assert deleted(table, "n <= 3") == 2
     assert by_id(table) == {4: (5, "e", 5), 5: (6, "f", 6)}
-    assert by_id(table.at(snapshot_id=3)) == before
-    assert table.delete("id > 0").rows == 2
+    assert by_id(at(table, 3)) == before
+    assert deleted(table, "id > 0") == 2
     assert by_id(table) == {}
     table.compact(full=True)
     table.write(orders((7, "g", 7)))
@@ -154,9 +165,9 @@ def test_partition_is_deleted_whole(tmp_path):
     table.write(pa.table({"p": ["a", "a", "b", "b"], "k": [1, 2, 3, 4]}, schema))
     ids = {row["k"]: row["_ROW_ID"] for row in table.to_arrow(["k", "_ROW_ID"]).to_pylist()}
     table.update_columns(values(row=[ids[1], ids[3]], k=[10, 30]))
-    assert table.delete("k = 2 or k = 3 or k = 30").rows == 2
+    assert deleted(table, "k = 2 or k = 3 or k = 30") == 2
     assert by_id(table, ("p", "k")) == {ids[1]: ("a", 10), ids[4]: ("b", 4)}
-    assert table.delete("p = 'a'").snapshot is not None
+    assert deleted(table, "p = 'a'") is None  # files with other columns are not counted
     assert by_id(table, ("p", "k")) == {ids[4]: ("b", 4)}
 
 
@@ -197,12 +208,12 @@ def test_compaction_moves_vectors_and_keeps_ids(table):
     (group,), _ = live(table)
     assert [(f.first_row_id, f.row_count) for f in group] == [(0, 5)]
     assert by_id(table) == rows
-    assert table.delete("v = 'e'").rows == 1
+    assert deleted(table, "v = 'e'") == 1
     assert table.compact(full=True) is None
     table.update_columns(values(row=[2], v=["C"]))
     table.compact(full=True)
     assert by_id(table) == {0: (1, "A", 1), 2: (3, "C", 3)}
-    assert table.verify(deep=True).ok
+    assert table.verify(deep=True)
 
 
 def test_compaction_divides_vector_among_files(tmp_path):
@@ -283,21 +294,33 @@ def test_compaction_that_missed_a_delete_is_left_out(table, already):
 # ---- streams and changes
 
 
-def test_stream_refuses_commit_that_deletes_and_replaces_columns(table):
-    stream_options = {"streaming-read-append-overwrite": "true"}
+def test_changes_of_columns_and_deletes_in_one_commit(table, monkeypatch):
+    """As MERGE commits them. Streams refuse the commit by name."""
     groups, location = live(table)
-    table.update_columns(values(row=[0], v=["x"]))
-    newest = live(table)[0][0][0]
-    column_file = replace(newest, file_name=f"again-{newest.file_name}", first_row_id=0)
-    source = table.store.file_path(location.ref, newest)
-    table.store.io.write(table.store.file_path(location.ref, column_file), table.store.io.read(source))
-    entries = write_vectors(table.store, location.ref, {anchor(groups[1]).file_name: DeletionVector.of([0])})
-    message = CommitMessage(*location, new_files=(column_file,), new_indexes=entries)
-    snapshot = commit_messages(Publisher(table.store), [message]).snapshot
+
+    def commit(started_from):
+        ranges = RowRanges.of(table.store, table.snapshot())
+        new = NewValues(np.array([0]), pa.table({"v": ["x"]}))
+        message = ranges.replace_columns(table.store, 0, [table.schema.field("v")], new)
+        entries = write_vectors(table.store, location.ref, {anchor(groups[1]).file_name: DeletionVector.of([0])})
+        message = replace(message, new_indexes=entries)
+        return Publisher(table.store).publish_or_delete(commit_messages, [message], started_from=started_from).snapshot
+
+    read = StartedFrom.of(table.snapshot())
+    for between, said in (
+        (lambda: table.update_columns(values(row=[1], v=["theirs"])), "replaced columns of the rows from id 0"),
+        (lambda: table.update_columns(values(row=[4], n=pa.array([7], pa.int32()))), "columns of the rows from id 3"),
+    ):
+        with pytest.raises(CommitConflictError, match=said):
+            late(monkeypatch, partial(commit, read), between)
+        read = StartedFrom.of(table.snapshot())
+    snapshot = commit(read)
     assert snapshot.commit_kind == "OVERWRITE"
-    stream = table.with_options(stream_options).stream_scan()
+    assert by_id(table) == {0: (1, "x", 1), 1: (2, "theirs", 2), 2: (3, "c", 3), 4: (5, "e", 7)}
+    options = {"scan.snapshot-id": str(snapshot.id), "streaming-read-append-overwrite": "true"}
+    stream = table.with_options(options).stream()
     with pytest.raises(UnsupportedError, match="updates some columns of existing rows"):
-        stream.changes(snapshot)
+        list(stream.to_batches())
 
 
 # ---- histories
@@ -342,10 +365,10 @@ def test_random_histories_agree_with_dictionary(tmp_path, seed):
             with pytest.raises(InvalidInputError, match="no row with _ROW_ID"):
                 table.update_columns(values(row=[rng.choice(gone)], v=["x"]))
     for snapshot_id, rows in rng.sample(sorted(history.items()), min(len(history), 8)):
-        assert by_id(table.at(snapshot_id=snapshot_id)) == rows
+        assert by_id(at(table, snapshot_id)) == rows
         wanted = np.array(sorted(rows), np.int64)
         some = set(rng.sample(wanted.tolist(), min(len(wanted), 3)))
-        assert by_id(table.at(snapshot_id=snapshot_id), filter=f"_ROW_ID in ({', '.join(map(str, some or {-1}))})") == {
+        assert by_id(at(table, snapshot_id), filter=f"_ROW_ID in ({', '.join(map(str, some or {-1}))})") == {
             i: rows[i] for i in some
         }
-    assert table.verify(deep=True).ok
+    assert table.verify(deep=True)
