@@ -171,14 +171,14 @@ def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry
 
 
 def _with_row_ids(entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:
-    """Return the files whose range of row ids may match: for each matching row, all files with its columns."""
-    numbered = [e for e in entries if e.file.first_row_id is not None]
-    first = np.array([e.file.first_row_id for e in numbered], np.int64)
-    rows = np.array([e.file.row_count for e in numbered], np.int64)
+    """Return the files of the row ranges that may match; a range has all its files or none, even if some are parts."""
+    numbered = [group for group in group_by_row_range(e.file for e in entries) if group[0].first_row_id is not None]
+    first = np.array([group[0].first_row_id for group in numbered], np.int64)
+    rows = np.array([group[0].row_count for group in numbered], np.int64)
     bounds = ColumnStats(pa.array(first), pa.array(first + rows - 1), np.zeros(len(rows), np.int64))
     matching = may_match(predicate, {ROW_ID.name: bounds}, rows, len(rows))
-    left_out = {id(e) for e, may in zip(numbered, matching, strict=True) if not may}
-    return [e for e in entries if id(e) not in left_out]
+    left_out = {file.file_name for group, may in zip(numbered, matching, strict=True) if not may for file in group}
+    return [e for e in entries if e.file.file_name not in left_out]
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:

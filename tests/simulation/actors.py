@@ -23,11 +23,9 @@ from paimon_core.errors import (
     PaimonError,
     UnsupportedError,
 )
-from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
 from paimon_core.snapshot.branches import branch_root
 from paimon_core.snapshot.started_from import Guard, StartedFrom
-from paimon_core.table import Table
 from tests.simulation.effects import (
     Insert,
     Overwrite,
@@ -43,7 +41,7 @@ from tests.simulation.oracle import STRUCTURAL, Record, Violation
 from tests.simulation.plan import Op
 from tests.simulation.readers import read, stream, travel
 from tests.simulation.scheduler import START, Client, Killed, Stopped
-from tests.simulation.tables import EVOLVING, World, arrow, by_id
+from tests.simulation.tables import World, arrow, by_id
 
 _REFUSALS = (
     AlreadyExistsError,
@@ -128,19 +126,7 @@ def delete(world: World, op: Op, record: Record) -> None:
     table = world.open(op, record)
     ids = world.ids(world.oracle.line(table.path), op)
     record.effect = Remove(frozenset(ids))
-    where = f"id IN ({', '.join(map(str, ids))})"
-    if world.table == "evolution, vectors":
-        _delete_as_others_do(world, table, where)
-    else:
-        table.delete(where)
-
-
-def _delete_as_others_do(world: World, table: Table, where: str) -> None:
-    """Delete rows of a table with evolution, which this engine refuses: other engines do if each row is in one file."""
-    with world.scheduler.uninterrupted():  # what they check for conflicts is not known
-        if any(len(files) > 1 for split in table.scan().plan().splits for files in group_by_row_range(split.files)):
-            raise UnsupportedError("rows whose columns are in several files")
-        table.with_store(table.store.with_schema(table.schema.copy({EVOLVING: None}))).delete(where)
+    table.delete(f"id IN ({', '.join(map(str, ids))})")
 
 
 def update_columns(world: World, op: Op, record: Record) -> None:

@@ -73,7 +73,7 @@ def run(plan: Plan, decisions: Decisions) -> Outcome:
     with simulated(scheduler, storage):
         oracle = Oracle(disk, lambda: scheduler.time)
         world = World(scheduler, oracle, FileSystemCatalog(WAREHOUSES[plan.flavour]), plan.table)
-        storage.world, disk.edit = world, world.stored_by_others
+        storage.world = world
         try:
             scheduler.run([lambda client: _set_up(world, client, plan)])
             scheduler.decisions = decisions

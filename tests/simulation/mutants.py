@@ -81,6 +81,7 @@ def _apply(function: str, edits: Sequence[Edit], stack: contextlib.ExitStack) ->
 
 
 _profile = functools.partial(Profile, alone=ALONE, unhurt=UNHURT)
+_MARKED_ROWS = ("evolution, vectors",)
 _APPEND = ("append",)
 _KEYS = ("keys",)
 _PUBLISHER = "paimon_core.commit.publisher:Publisher."
@@ -176,7 +177,7 @@ MUTANTS = [
     ),
     Mutant(
         "conflict of columns",
-        [Edit(_CHECK + "find", "if changes.replaces_columns:", "if False:")],
+        [Edit(_CHECK + "_row_range_conflict", "if changes.replaces_columns:", "if False:")],
         _profile({"update_columns": 3, "overwrite": 1, "compact": 1}, ("evolution",), faults=NO_FAULTS),
         quick=True,
     ),
@@ -387,15 +388,15 @@ MUTANTS = [
         _profile({"write": 3, "rollback": 3, "tag": 1, "overwrite": 1}, ("append", "keys")),
     ),
     Mutant(
-        "columns of rows with deletion vectors stay",
+        "deleted rows stay in compacted row ranges",
         [
             Edit(
-                "paimon_core.operations.row_changes.data_evolution:_check_no_vectors",
-                "if with_vectors:",
-                "if False:",
+                "paimon_core.operations.row_changes.data_evolution:_deleted_in",
+                "if deleted is not None",
+                "if deleted is not None and first",
             )
         ],
-        _profile({"write": 2, "delete": 2, "update_columns": 3}, ("evolution, vectors",), faults=NO_FAULTS),
+        _profile({"write": 2, "delete": 2, "update_columns": 2, "compact_fully": 1}, _MARKED_ROWS, faults=NO_FAULTS),
         quick=True,
     ),
     Mutant(

@@ -63,8 +63,6 @@ class Disk:
         self.flavour = flavour
         self.files: dict[str, File] = {}
         self.on_change: Callable[[list[Change]], None] = lambda changes: None
-        self.edit: Callable[[str, bytes], bytes] = lambda path, data: data
-        """Changes the bytes of a new file, as another engine would have written them."""
         self._children: dict[str, set[str]] = {"": set()}
         self._former: dict[str, File] = {}
         self._numbers = itertools.count(1)
@@ -82,7 +80,7 @@ class Disk:
         parent, _, _ = path.rpartition("/")
         self.make_directories(parent)
         before = self.files.get(path)
-        after = File(next(self._numbers), self.edit(path, bytes(data)), now, by)
+        after = File(next(self._numbers), bytes(data), now, by)
         self._put(path, after)
         self._touched[parent] = now
         self.on_change([Change(path, before, after, by)])

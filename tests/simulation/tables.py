@@ -1,6 +1,5 @@
 """The tables of a history, and what its operations share."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,10 +31,13 @@ TABLES: Final[dict[str, tuple[list[str], list[str], dict[str, str]]]] = {
     "partitions, vectors": (["p"], [], {"deletion-vectors.enabled": "true"}),
     "partitions, keys": (["p"], ["id", "p"], {"bucket": "1", "num-sorted-run.compaction-trigger": "3"}),
     "evolution": ([], [], {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}),
-    "evolution, vectors": ([], [], {"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"}),
+    "evolution, vectors": (
+        [],
+        [],
+        {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
+    ),
 }
 """Kinds of tables: partition columns, primary key and options. The partition of a row follows from its id."""
-EVOLVING: Final = "data-evolution.enabled"
 _KEYS = 6
 _PARTITIONS = 2
 
@@ -67,14 +69,6 @@ class World:
         partitions, keys, options = TABLES[self.table]
         columns = COLUMNS.append(pa.field("p", pa.int32(), nullable=not keys)) if partitions else COLUMNS
         return Schema(columns, keys, partitions, {**_SMALL, **options})
-
-    def stored_by_others(self, path: str, data: bytes) -> bytes:
-        """Return a schema file with both evolution and vectors, which only other engines create."""
-        if self.table != "evolution, vectors" or "/schema/schema-" not in path:
-            return data
-        document = json.loads(data)
-        document["options"][EVOLVING] = "true"
-        return json.dumps(document).encode()
 
     def root(self, name: str) -> str:
         """Return the directory of a table."""

@@ -30,7 +30,7 @@ PROFILES = {
     "places": Profile({**PLACES, "write": 4, "write_late": 2, "write_stale": 2, "sink": 1, **READS}, KINDS),
     "partitions": Profile({**ROWS, **PARTITIONS, **FILES, **READS, "rollback": 1, "alter": 1}, PARTITIONED),
     "columns": Profile({**EVOLUTION, **FILES, **READS}, ("evolution",)),
-    "columns, vectors": Profile({"write": 3, "delete": 2, "update_columns": 3, **FILES}, ("evolution, vectors",)),
+    "columns, vectors": Profile({**EVOLUTION, "delete": 3, **FILES, **READS}, ("evolution, vectors",)),
 }
 _TABLE_OF = {
     "update_columns": "evolution",

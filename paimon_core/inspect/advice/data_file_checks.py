@@ -31,7 +31,12 @@ def small_files(facts: Facts) -> Iterator[Found]:
 
 
 def deletion_vectors(facts: Facts) -> Iterator[Found]:
-    """Find partitions in which deletion vectors hide many rows, or affect files with many bytes."""
+    """Find partitions in which deletion vectors hide many rows, or affect files with many bytes.
+
+    Tables with data evolution keep their vectors, because rewritten rows would get new row ids.
+    """
+    if facts.kind.by_row_range:
+        return
     buckets, limits = facts.buckets, facts.limits
     numbers = facts.partition
     deleted, rows = facts.by_partition(buckets.deleted), facts.by_partition(buckets.rows)

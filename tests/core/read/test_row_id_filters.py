@@ -11,6 +11,7 @@ KINDS = {
     "rewritten": TRACKED,
     "with vectors": {**TRACKED, "deletion-vectors.enabled": "true"},
     "evolving": {**TRACKED, "data-evolution.enabled": "true"},
+    "evolving with vectors": {**TRACKED, "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
 }
 COLUMNS = ["_ROW_ID", "_SEQUENCE_NUMBER", "v", "p", "text"]
 FILTERS = (
@@ -38,8 +39,10 @@ def table(request, tmp_path_factory):
         numbers = range(start, start + 20)
         rows = {"v": numbers, "p": [n % 2 for n in numbers], "text": [f"row {n}" for n in numbers]}
         table.write(pa.table({name: list(values) for name, values in rows.items()}, columns))
-    if request.param == "evolving":
+    if table.store.traits.data_evolution:
         table.update_columns(pa.table({"_ROW_ID": [3, 25, 61], "text": ["x", "y", "z"]}))
+        if table.store.traits.deletion_vectors:
+            table.delete("v IN (4, 26, 62)")
         return table
     table.delete("v IN (4, 26, 62)")
     table.compact(full=True)

@@ -108,6 +108,7 @@ def test_vector_counts_positions_from_first_row_of_range_in_all_blob_files(tmp_p
     expected = {i: (i, b"b%d" % i) for i in (0, 2, 4, 5)}
     assert by_id(table, ("id", "b")) == expected
     assert by_id(table, ("b",)) == {i: row[1:] for i, row in expected.items()}
+    assert by_id(table, ("b",), filter="_ROW_ID = 4 or _ROW_ID = 3") == {4: (b"b4",)}
     table.update_columns(values(row=[4], b=pa.array([b"new"], pa.large_binary())))
     table.delete("id = 5")
     assert by_id(table, ("b",)) == {0: (b"b0",), 2: (b"b2",), 4: (b"new",)}
