@@ -242,7 +242,7 @@ def column_conflict(changes: Changes, live: Sequence[ManifestEntry], snapshot_id
 def marked_range_conflict(
     changes: Changes, live: Iterable[ManifestEntry], marked_files: Collection[str]
 ) -> Conflict | None:
-    """Return a conflict if columns of row ranges are replaced of which other commits have deleted rows.
+    """Return a conflict if other commits have deleted rows of the row ranges whose columns are replaced.
 
     ``marked_files``: the names of the data files whose deletion vectors other commits have changed.
     """
@@ -256,7 +256,7 @@ def marked_range_conflict(
 def deleted_row_conflict(
     marked_files: Collection[str], live: Sequence[ManifestEntry], snapshot_id: int
 ) -> Conflict | None:
-    """Return a conflict if rows are deleted of which other commits have replaced columns: they may not match any more.
+    """Return a conflict if other commits have replaced columns of rows to delete: the rows may not match any more.
 
     Args:
         marked_files: the names of the data files that get more deleted rows.

@@ -74,7 +74,7 @@ def compact_manifest(call: Call) -> Rows:
 
 @procedure("materialize_deletion_vectors(table STRING, [partitions STRING], [options STRING], [where STRING])")
 def materialize_deletion_vectors(call: Call) -> Rows:
-    """Rewrite the files that have deletion vectors, so that no deletion vectors remain."""
+    """Rewrite the files that have deletion vectors, so that no deletion vectors remain; not with data evolution."""
     _at_most_one(call)
     table = call.table().with_options(call.options())
     verbs = TableMaintenance(table.store, call.runner(table))

@@ -66,7 +66,7 @@ def read_row_range(
 
 
 def vector_of_range(files: RowRangeFiles, vectors: Mapping[str, Vector]) -> Vector | None:
-    """Return the deletion vector of a row range, whose positions count from its first row; `None`: it has none.
+    """Return the deletion vector of a row range, whose positions count from its first row; `None`: no row is deleted.
 
     Raises CorruptedError if another file than the oldest data file has a deletion vector.
 

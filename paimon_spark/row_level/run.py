@@ -89,8 +89,8 @@ def describe_changes(table: Table) -> str:
     if traits.keyed:
         return "changed rows are written with their kinds"
     if traits.data_evolution:
-        kept = "changed columns are written to files of their own"
-        return f"{kept}, deleted rows are added to deletion vectors" if traits.deletion_vectors else kept
+        written = "changed columns are written to files of their own"
+        return f"{written}, deleted rows are added to deletion vectors" if traits.deletion_vectors else written
     if traits.deletion_vectors:
         return "old rows are added to deletion vectors"
     return "files with changed rows are rewritten"

@@ -2,11 +2,16 @@
 
 import os
 import re
+import subprocess
+import venv
+from pathlib import Path
 
 import pytest
 
 from tests.conformance.judge import Judge, unavailable
 
+PACKAGES = ("pypaimon==2.1.0", "pypaimon-rust==0.4.0")
+HOME = Path(__file__).parents[2] / ".venvs" / "readers"
 REQUIRED = os.environ.get("CI", "").lower() == "true"
 
 
@@ -26,6 +31,22 @@ def judge(tmp_path_factory):
     quick_start = ("-XX:TieredStopAtLevel=1",)  # thousands of small tables: compiling hard costs more than it saves
     with Judge(tmp_path_factory.mktemp("conformance"), jvm=quick_start) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def python():
+    """A Python that has pypaimon and pypaimon_rust, in a virtual environment that is made on first use."""
+    given = os.environ.get("CONFORMANCE_READERS_PYTHON")
+    if given:
+        return given
+    made = HOME / "bin" / "python"
+    if not (HOME / ".made").exists():
+        venv.create(HOME, with_pip=True, clear=True)
+        done = subprocess.run([made, "-m", "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)
+        if done.returncode:
+            missing(f"pip cannot install {' '.join(PACKAGES)}: {done.stderr[-300:]}")
+        (HOME / ".made").touch()
+    return str(made)
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ The environment is made on first use below .venvs; ``$CONFORMANCE_READERS_PYTHON
 """
 
 import json
-import os
 import random
 import subprocess
-import venv
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,15 +17,12 @@ from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import AtomicType, DataField
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
-from tests.conformance.conftest import missing
 from tests.conformance.domain import value
 from tests.conformance.kinds import FORMATS
 from tests.conformance.values import arrow, rows
 
 pytestmark = pytest.mark.readers
-PACKAGES = ("pypaimon==2.1.0", "pypaimon-rust==0.4.0")
 HERE = Path(__file__).parent
-HOME = HERE.parents[1] / ".venvs" / "readers"
 TYPES = (
     "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)", "DECIMAL(38, 10)", "STRING",
     "VARCHAR(10)", "BYTES", "DATE", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "ARRAY<INT>",
@@ -41,22 +36,6 @@ KINDS = {
     "keys-partitions": (("p", "k"), ("p",), {"bucket": "1"}),
     "keys-sequence": (("k",), (), {"bucket": "2", "sequence.field": "s"}),
 }
-
-
-@pytest.fixture(scope="session")
-def python():
-    """A Python that has both libraries."""
-    given = os.environ.get("CONFORMANCE_READERS_PYTHON")
-    if given:
-        return given
-    made = HOME / "bin" / "python"
-    if not (HOME / ".made").exists():
-        venv.create(HOME, with_pip=True, clear=True)
-        done = subprocess.run([made, "-m", "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)
-        if done.returncode:
-            missing(f"pip cannot install {' '.join(PACKAGES)}: {done.stderr[-300:]}")
-        (HOME / ".made").touch()
-    return str(made)
 
 
 @pytest.fixture(scope="session")

@@ -183,7 +183,7 @@ def check_deletes(schema: TableSchema) -> None:
     if traits.data_evolution and not traits.deletion_vectors:
         raise UnsupportedError(
             "rows of a table with 'data-evolution.enabled' can only be deleted with 'deletion-vectors.enabled' = "
-            "'true', which a table gets when it is created: overwrite its partition"
+            "'true': overwrite their partition"
         )
     if not traits.keyed:
         return
