@@ -8,16 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
+from paimon_core.datafile.file_columns import stored_columns
 from paimon_core.errors import hide_secrets
 from paimon_core.lazy import collection_paused
-from paimon_core.lsm.row_ranges import group_by_row_range
+from paimon_core.lsm.row_ranges import group_by_row_range, is_blob
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.metrics.listeners import emit, listening
 from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
-from paimon_core.predicate.rewrite import columns, split_by
+from paimon_core.predicate.rewrite import columns, restrict, split_by
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import PruningStep, prune_files
 from paimon_core.scan.split import DataSplit
@@ -117,8 +118,10 @@ class TableScan:
         if self.predicate is not None:
             whole_rows, partial_rows = _by_whole_rows(live) if traits.data_evolution else (live, [])
             chosen, pruned = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
-            files = [*chosen, *partial_rows]
             steps += [PruningStep(s.name, s.before + len(partial_rows), s.after + len(partial_rows)) for s in pruned]
+            files = [*chosen, *_matching_ranges(self.store, partial_rows, self.predicate)]
+            if partial_rows:
+                steps.append(PruningStep("row ranges", len(chosen) + len(partial_rows), len(files)))
         if self.row_ids is not None and traits.data_evolution:
             within = _with_row_ids(files, self.row_ids)
             steps.append(PruningStep("row ids", len(files), len(within)))
@@ -162,12 +165,39 @@ def _measured(store: FileStore, snapshot: Snapshot, plan: Plan, seconds: float) 
 
 
 def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """Return the files whose rows no other file shares, and the other files, which values cannot prune."""
+    """Return the files whose rows no other file shares, and the other files."""
     names = {group[0].file_name for group in group_by_row_range(e.file for e in entries) if len(group) == 1}
     return (
         [e for e in entries if e.file.file_name in names],
         [e for e in entries if e.file.file_name not in names],
     )
+
+
+def _matching_ranges(store: FileStore, entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:
+    """Return the files of the row ranges that may match: each column is judged by the newest file that has it."""
+    names = columns(predicate) - set(store.schema.partition_keys)
+    fields = [f for f in store.schema.fields if f.name in names]
+    groups = group_by_row_range(e.file for e in entries) if fields else []
+    layouts = {(f.schema_id, f.write_cols): f for group in groups for f in group}
+    stored_ids = {layout: {column.id for column in stored_columns(store, f)} for layout, f in layouts.items()}
+    judged: dict[str, set[str]] = {}  # by file name, the columns whose newest values are in the file
+    for group in groups:
+        for field in fields:
+            having = [f for f in group if field.id in stored_ids[f.schema_id, f.write_cols]]
+            numbers = [f.max_sequence_number for f in having[:2]]
+            if having and not is_blob(having[0]) and len(set(numbers)) == len(numbers):
+                judged.setdefault(having[0].file_name, set()).add(field.name)
+    by_columns: dict[frozenset[str], list[ManifestEntry]] = {}
+    for entry in entries:
+        if entry.file.file_name in judged:
+            by_columns.setdefault(frozenset(judged[entry.file.file_name]), []).append(entry)
+    no_match: set[str] = set()
+    for of_files, holders in by_columns.items():
+        if (weaker := restrict(predicate, of_files)) is not None:
+            may_hold = {e.file.file_name for e in prune_files(store, holders, weaker)[0]}
+            no_match |= {e.file.file_name for e in holders} - may_hold
+    left_out = {f.file_name for group in groups if any(f.file_name in no_match for f in group) for f in group}
+    return [e for e in entries if e.file.file_name not in left_out]
 
 
 def _with_row_ids(entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:

@@ -153,6 +153,8 @@ def _note(scan: TableScan, step: PruningStep) -> str | None:
         return "overlapping files only together with their whole bucket"
     if step.name == "statistics" and traits.data_evolution:
         return "not files that share their rows with other files"
+    if step.name == "row ranges":
+        return "by the newest file of each column"
     return None
 
 

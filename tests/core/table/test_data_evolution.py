@@ -58,6 +58,30 @@ def test_older_value_is_not_found(table):
     assert table.to_arrow(limit=2).num_rows == 2
 
 
+def test_newest_values_leave_out_files_of_whole_row_ranges(tmp_path):
+    table = append_table(tmp_path / "t", **EVOLVING)
+    for k in range(3):
+        table.write(orders(*((10 * k + i, f"v{k}", 10 * k + i) for i in range(10))))
+    table.update_columns(values(row=list(range(10)), v=["new"] * 10))
+    table.update_columns(values(row=[10], v=["new"]))
+    table = table.alter([AddColumn("w", parse_type("INT"))])
+    table.update_columns(values(row=[20], w=pa.array([7], pa.int32())))
+    for text, files, rows in (
+        ("v = 'v0'", 2, 0),
+        ("v = 'w'", 0, 0),
+        ("v = 'new'", 4, 11),
+        ("v = 'v1'", 2, 9),
+        ("n = 15", 2, 1),
+        ("n = 5 and v = 'new'", 2, 1),
+        ("v = 'new' and n = 25", 0, 0),
+        ("n = 25 or n = 5", 4, 2),
+        ("w = 7 and v = 'v2'", 2, 1),
+        ("w = 8", 4, 0),
+    ):
+        found = table.scan(filter=text).plan().files, table.to_arrow(["id"], filter=text).num_rows
+        assert found == (files, rows), text
+
+
 def test_compaction_joins_columns_and_keeps_ids(table):
     table.update_columns(values(row=[0, 4], v=["A", "E"]))
     before = by_id(table)

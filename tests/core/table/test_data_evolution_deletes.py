@@ -109,6 +109,7 @@ def test_vector_counts_positions_from_first_row_of_range_in_all_blob_files(tmp_p
     assert by_id(table, ("id", "b")) == expected
     assert by_id(table, ("b",)) == {i: row[1:] for i, row in expected.items()}
     assert by_id(table, ("b",), filter="_ROW_ID = 4 or _ROW_ID = 3") == {4: (b"b4",)}
+    assert by_id(table, ("b",), filter="_ROW_ID < 2") == {0: (b"b0",)}
     table.update_columns(values(row=[4], b=pa.array([b"new"], pa.large_binary())))
     table.delete("id = 5")
     assert by_id(table, ("b",)) == {0: (b"b0",), 2: (b"b2",), 4: (b"new",)}
@@ -147,7 +148,9 @@ def test_deleted_rows_leave_all_columns_and_ids_stay(table):
     assert deleted(table, "v = 'B' or n = 4") == 2
     assert by_id(table) == {i: row for i, row in before.items() if i not in (1, 3)}
     assert all("bucket" not in name for name in files_below(table.path) - files)
-    assert deleted(table, "v = 'b' or id = 2") == 0  # an older value, and a deleted row
+    snapshot = table.snapshot()
+    assert deleted(table, "v = 'b' or v = 'B' or id = 2") == 0  # an older value, and a deleted row
+    assert table.snapshot() == snapshot
     table.write(orders((6, "f", 6)))
     assert by_id(table)[5] == (6, "f", 6)
     assert deleted(table, "n <= 3") == 2
@@ -360,6 +363,13 @@ def test_random_histories_agree_with_dictionary(tmp_path, seed):
                 key, v, n = model[i]
                 model[i] = (key, text[0] if "v" in new else v, turn if "n" in new else n)
         assert by_id(table) == model, (turn, step)
+        number, text = rng.randrange(turn + 1), rng.choice(["w", "v", "n", "both"]) + str(rng.randrange(turn + 1))
+        for where, ids in (
+            (f"v = '{text}'", [i for i, (_, v, _) in model.items() if v == text]),
+            (f"v >= '{text}' and n < {number}", [i for i, (_, v, n) in model.items() if v >= text and n < number]),
+            (f"n = {number} or id = {number}", [i for i, (key, _, n) in model.items() if number in (key, n)]),
+        ):
+            assert by_id(table, filter=where) == {i: model[i] for i in ids}, (turn, where)
         history[table.snapshot().id] = model.copy()
         gone = sorted(set(range(following)) - set(model))
         if gone and turn % 5 == 0:
