@@ -13,13 +13,15 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.int96 import BEYOND_NANOSECONDS, NANOS, WIDTH, decode_int96
-from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.datatype import DataField
+from paimon_core.format.variant.rebuild import is_shredded, rebuilt
+from paimon_core.types import datatype
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, RowType
 from paimon_core.types.map_entries import map_entries
 
 _INT96 = pa.binary(WIDTH)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-_VARIANT = ["value", "metadata"]
+_VARIANT = to_arrow(datatype.VARIANT)
 _VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view", "is_binary_view")) if t)
 
 
@@ -40,15 +42,16 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
     if batch.schema.equals(schema):
         return batch
     columns = []
+    types = {field.name: field.type for field in fields}
     for field in schema:
         index = batch.schema.get_field_index(field.name)
         if index < 0:
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
         try:
-            columns.append(conform(batch.column(index), field.type))
-        except UnsupportedError as cause:
-            raise UnsupportedError(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
+            columns.append(conform(batch.column(index), field.type, variants=_has_variants(types[field.name])))
+        except (CorruptedError, UnsupportedError) as cause:
+            raise type(cause)(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
             stored_type = batch.schema.field(index).type
             raise CorruptedError(
@@ -65,20 +68,38 @@ def counted(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([nulls], names=[""]).select([])
 
 
-def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _has_variants(t: DataType) -> bool:
+    """Return True if a column type is or contains VARIANT."""
+    match t:
+        case AtomicType():
+            return t.root == "VARIANT"
+        case RowType(fields):
+            return any(_has_variants(field.type) for field in fields)
+        case MapType(key, value):
+            return _has_variants(key) or _has_variants(value)
+        case _:
+            return _has_variants(t.element)
+
+
+def conform(array: pa.Array, target: pa.DataType, *, variants: bool = False) -> pa.Array:
     """Return the array in type ``target``.
 
-    Raises ArrowInvalid or TypeError if the conversion would change or lose values, UnsupportedError for a timestamp
-    that nanoseconds cannot hold and for shredded variants.
+    Args:
+        array: the stored values.
+        target: a canonical type.
+        variants: True if structs of the fields `value` and `metadata` are variants, which may be shredded.
+
+    Raises ArrowInvalid or TypeError if the conversion would change or lose values, CorruptedError for invalid shredded
+    variants, UnsupportedError for a timestamp that nanoseconds cannot hold.
     """
     if array.type == target:
         return array
     if isinstance(array, pa.ExtensionArray):
-        return conform(array.storage, target)
+        return conform(array.storage, target, variants=variants)
     if pa.types.is_dictionary(array.type):
         return conform(array.dictionary_decode(), target)
     if pa.types.is_nested(target):
-        return _nested(array, target)
+        return _nested(array, target, variants)
     if _is_text(target) and not _is_text(array.type) and not pa.types.is_fixed_size_binary(array.type):
         raise TypeError("it is not text or binary")
     if pa.types.is_temporal(target):
@@ -134,43 +155,59 @@ def _floor(array: pa.Array, factor: int) -> pa.Array:
     return pa.array(np.floor_divide(numbers, factor), pa.int64(), mask=mask)
 
 
-def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _nested(array: pa.Array, target: pa.DataType, variants: bool) -> pa.Array:
     """Return structs, lists or maps in type ``target``; raises as `conform` does."""
     stored_type = array.type
     if pa.types.is_struct(target):
-        return _struct(array, target)
+        return _struct(array, target, variants)
     if pa.types.is_fixed_size_list(target):
         inner = pa.list_(target.value_field)
         if pa.types.is_fixed_size_list(stored_type):
             array = array.cast(pa.list_(stored_type.value_field))
-        return _list(array, inner).cast(target)
+        return _list(array, inner, variants).cast(target)
     if pa.types.is_large_list(stored_type) or pa.types.is_fixed_size_list(stored_type):
         array = array.cast(pa.list_(stored_type.value_field))
-    return _map(array, target) if pa.types.is_map(target) else _list(array, target)
+    return _map(array, target, variants) if pa.types.is_map(target) else _list(array, target, variants)
 
 
-def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _struct(array: pa.Array, target: pa.DataType, variants: bool) -> pa.Array:
     if not pa.types.is_struct(array.type):
         raise TypeError("it is not a row")
-    if array.type.get_field_index("typed_value") >= 0 and [field.name for field in target] == _VARIANT:
-        raise UnsupportedError("its variants are shredded over several columns, which this engine does not read yet")
+    if variants and target == _VARIANT and is_shredded(array.type):
+        return _variants(array)
     children = []
     for field in target:
         index = array.type.get_field_index(field.name)
-        children.append(pa.nulls(len(array), field.type) if index < 0 else conform(array.field(index), field.type))
+        stored = None if index < 0 else pc.struct_field(array, [index]) if variants else array.field(index)
+        children.append(
+            pa.nulls(len(array), field.type) if stored is None else conform(stored, field.type, variants=variants)
+        )
     mask = array.is_null() if array.null_count else None
     if not children:
         return pa.array([{}] * len(array), target, mask=mask)
     return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
 
-def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _variants(array: pa.StructArray) -> pa.Array:
+    """Return shredded variants in the type of variants."""
+    if not array.null_count:
+        return pa.StructArray.from_arrays(rebuilt(array), fields=list(_VARIANT))
+    value, metadata = rebuilt(array.filter(array.is_valid()))
+    present = array.is_valid().to_numpy(zero_copy_only=False)
+    places = np.where(present, np.cumsum(present), 0)  # place 0 is an empty value, for rows that are null
+    parts = [
+        pa.concat_arrays([pa.array([b""], pa.binary()), part]).take(pa.array(places)) for part in (value, metadata)
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=pa.array(~present))
+
+
+def _list(array: pa.Array, target: pa.DataType, variants: bool) -> pa.Array:
     if not pa.types.is_list(array.type):
         raise TypeError("it is not a list")
-    return with_children(array, target, conform(array.values, target.value_type))
+    return with_children(array, target, conform(array.values, target.value_type, variants=variants))
 
 
-def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _map(array: pa.Array, target: pa.DataType, variants: bool) -> pa.Array:
     stored_type = array.type
     if pa.types.is_map(stored_type):
         keys, items = array.keys, array.items
@@ -182,7 +219,9 @@ def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
         keys, items = array.values.field(0), array.values.field(1)
     else:
         raise TypeError("it is not a map")
-    entries = map_entries(conform(keys, target.key_type), conform(items, target.item_type), target)
+    entries = map_entries(
+        conform(keys, target.key_type, variants=variants), conform(items, target.item_type, variants=variants), target
+    )
     return with_children(array, target, entries)
 
 

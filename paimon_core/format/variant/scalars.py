@@ -1,0 +1,149 @@
+"""Scalars of variants: Arrow arrays to and from the binary encoding."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.format.variant.encoding import (
+    BINARY,
+    DATE,
+    DECIMAL4,
+    DECIMAL8,
+    DECIMAL16,
+    DOUBLE,
+    FALSE,
+    FLOAT,
+    INT8,
+    NANOS,
+    NANOS_NTZ,
+    SHORT_TEXT,
+    SHORTEST_LONG_TEXT,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TRUE,
+    UUID,
+    Bytes,
+    Flags,
+    Numbers,
+    binary_array,
+    joined,
+    slices_of,
+)
+
+_WIDE = 16  # bytes of a decimal
+_SHORT_DECIMAL, _LONG_DECIMAL = 9, 18  # digits of decimals of 4 and 8 bytes
+
+
+def encoded_scalars(array: pa.Array) -> pa.Array:
+    """Return scalars in the binary encoding; null stays null. Raises UnsupportedError for other types than a variant's.
+
+    Integers and decimals take the fewest bytes that hold them. Timestamps of milliseconds become microseconds.
+    """
+    kind, types = array.type, pa.types
+    if isinstance(array, pa.ExtensionArray):
+        array, kind = array.storage, array.type.storage_type
+    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
+        is_text = types.is_string(kind) or types.is_large_string(kind)
+        return _texts(array.cast(pa.binary()), mask, is_text=is_text)
+    if types.is_boolean(kind):
+        flags = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+        return _fixed(np.where(flags, TRUE, FALSE), np.zeros((len(array), 0), np.uint8), 0, mask)
+    if types.is_decimal(kind):
+        return _decimals(array.cast(pa.decimal128(kind.precision, kind.scale)), mask)
+    if types.is_fixed_size_binary(kind) and kind.byte_width == _WIDE:
+        return _fixed(UUID, _rows_of(array, _WIDE), _WIDE, mask)
+    if types.is_signed_integer(kind):
+        return _integers(_filled(array.cast(pa.int64())), mask)
+    header, stored = _header_of(array)
+    width = stored.type.bit_width // 8
+    return _fixed(header, _rows_of(stored, width), width, mask)
+
+
+def _header_of(array: pa.Array) -> tuple[int, pa.Array]:
+    """Return the primitive type of numbers and times of fixed width, and the array in its unit."""
+    kind, types = array.type, pa.types
+    if types.is_float32(kind):
+        return FLOAT, array
+    if types.is_float64(kind):
+        return DOUBLE, array
+    if types.is_date32(kind):
+        return DATE, array
+    if types.is_time(kind) and kind.unit != "ns":
+        return TIME, array.cast(pa.time64("us"))
+    if types.is_timestamp(kind) and kind.unit != "s":
+        if kind.unit == "ns":
+            return (NANOS_NTZ if kind.tz is None else NANOS), array
+        return (TIMESTAMP_NTZ if kind.tz is None else TIMESTAMP), array.cast(pa.timestamp("us", kind.tz))
+    raise UnsupportedError(f"its shredded variants have values of type {kind}, which no variant has")
+
+
+def _filled(array: pa.Array) -> Numbers:
+    numbers: Numbers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _rows_of(array: pa.Array, width: int) -> Bytes:
+    """Return the stored bytes of values of fixed width as a matrix with a row per value."""
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros((len(array), width), np.uint8)
+    flat = np.frombuffer(data, np.uint8, len(array) * width, array.offset * width)
+    return flat.reshape(len(array), width)
+
+
+def _fixed(header: int | Numbers, content: Bytes, width: int, mask: Flags | None) -> pa.Array:
+    """Return primitive values of ``width`` bytes after their header. ``mask``: True where the result is null."""
+    out = np.empty((len(content), 1 + width), np.uint8)
+    out[:, 0] = np.asarray(header) << 2
+    out[:, 1:] = content
+    if mask is not None:
+        out = out[~mask]
+    return binary_array(out.reshape(-1), _sizes(np.full(len(content), 1 + width), mask), mask)
+
+
+def _sizes(sizes: Numbers, mask: Flags | None) -> Numbers:
+    return sizes if mask is None else np.where(mask, 0, sizes)
+
+
+def _ragged(out: Bytes, sizes: Numbers, mask: Flags | None) -> pa.Array:
+    """Return the first ``sizes[i]`` bytes of each row of a matrix."""
+    sizes = _sizes(sizes, mask)
+    return binary_array(out[np.arange(out.shape[1]) < sizes[:, None]], sizes, mask)
+
+
+def _integers(numbers: Numbers, mask: Flags | None) -> pa.Array:
+    step = sum(((numbers < -(1 << bits)) | (numbers >= 1 << bits)).astype(np.int64) for bits in (7, 15, 31))
+    out = np.empty((len(numbers), 9), np.uint8)
+    out[:, 0] = (INT8 + step) << 2
+    out[:, 1:] = np.ascontiguousarray(numbers).astype("<i8").view(np.uint8).reshape(-1, 8)
+    return _ragged(out, 1 + (1 << np.asarray(step)), mask)
+
+
+def _decimals(array: pa.Array, mask: Flags | None) -> pa.Array:
+    content = _rows_of(array, _WIDE)
+    size = np.full(len(array), _WIDE, np.int64)
+    header = np.full(len(array), DECIMAL16, np.int64)
+    low = np.ascontiguousarray(content[:, :8]).view("<i8").reshape(-1)
+    high = np.ascontiguousarray(content[:, 8:]).view("<i8").reshape(-1)
+    for digits, width, kind in ((_LONG_DECIMAL, 8, DECIMAL8), (_SHORT_DECIMAL, 4, DECIMAL4)):
+        fits = (high == low >> 63) & (-(10**digits) < low) & (low < 10**digits) & (array.type.scale <= digits)
+        size[fits], header[fits] = width, kind
+    out = np.empty((len(array), 2 + _WIDE), np.uint8)
+    out[:, 0], out[:, 1], out[:, 2:] = header << 2, array.type.scale, content
+    return _ragged(out, 2 + size, mask)
+
+
+def _texts(array: pa.Array, mask: Flags | None, *, is_text: bool) -> pa.Array:
+    values = slices_of(array)
+    sizes = _sizes(values.sizes, mask)
+    short = sizes < (SHORTEST_LONG_TEXT if is_text else 0)
+    out = np.empty((len(sizes), 5), np.uint8)
+    out[:, 0] = np.where(short, SHORT_TEXT | sizes << 2, (TEXT if is_text else BINARY) << 2)
+    out[:, 1:] = np.ascontiguousarray(sizes).astype("<i4").view(np.uint8).reshape(-1, 4)
+    header_sizes = _sizes(np.where(short, 1, 5), mask)
+    headers = binary_array(out[np.arange(5) < header_sizes[:, None]], header_sizes)
+    return joined(headers, [array], mask)

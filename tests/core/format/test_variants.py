@@ -1,0 +1,170 @@
+"""Shredded variants: what other writers store is read, value by value."""
+
+import datetime as dt
+import random
+import uuid
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format.conform import conform
+from paimon_core.format.file_format import ReadRequest
+from paimon_core.format.parquet import ParquetFormat
+from paimon_core.format.variant import rebuild
+from paimon_core.types import datatype
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from tests.support.samples import fields_of
+from tests.support.variants import MISSING, decoded, encoded, metadata_of, names_of, shredded_column
+
+NAMES = ("a", "b", "c", "é", "\uff5e", "\U0001f600", "long" * 20, *(f"n{i}" for i in range(300)))
+LAYOUT = {
+    "a": pa.int64(),
+    "\U0001f600": pa.string(),
+    "\uff5e": None,
+    "c": {"d": [pa.float64()], "a": pa.bool_(), "rows": [{"a": pa.int64(), "e": pa.binary()}]},
+}
+
+
+def draw(rng, depth=3):
+    """Return a random value."""
+    scalars = (None, True, False, 0, -129, 1 << 40, 1.5, "", "x" * 63, "y" * 64, "é", b"", b"\x00z", Decimal("-1.50"))
+    kind = rng.random() if depth else 0
+    if kind < 0.5:
+        return rng.choice(scalars)
+    if kind < 0.65:
+        return [draw(rng, depth - 1) for _ in range(rng.choice((0, 1, 3, 300 if depth == 3 else 2)))]
+    names = rng.sample(NAMES, rng.choice((0, 2, 5, 290 if depth == 3 else 3)))
+    value = {name: draw(rng, depth - 1) for name in names}
+    if rng.random() < 0.5:
+        value["a"] = rng.choice((7, "text", None))
+    if rng.random() < 0.5:
+        value["c"] = {"d": [1.0, 2], "a": True, "rows": [{"a": 1}, {}, {"e": b"x", "z": 2}, 5]}
+    return value
+
+
+def objects(column):
+    """Return the Python values of a column of variants."""
+    return [MISSING if row is None else decoded(row["value"], names_of(row["metadata"])) for row in column.to_pylist()]
+
+
+def read(column):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"c0": column}), sink)
+    fields = fields_of(["VARIANT"])
+    batches = ParquetFormat().read(pa.BufferReader(sink.getvalue()), ReadRequest(fields, 1000, path="the-file"))
+    return pa.Table.from_batches(batches, arrow_schema(fields))["c0"].combine_chunks()
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, [LAYOUT], pa.int64(), pa.string(), [[pa.int64()]], {"zz": {"y": None}}])
+def test_shredded_variants_are_read_value_by_value(layout, monkeypatch):
+    monkeypatch.setattr(rebuild, "_MOST_CELLS", 500)
+    rng = random.Random(str(layout))
+    values = [rng.choice((MISSING, draw(rng), draw(rng))) for _ in range(120)]
+    values += [[draw(rng) for _ in range(n)] for n in (0, 1, 5)]
+    column = shredded_column(values, layout)
+    assert objects(read(column)) == values
+    assert objects(conform(column.slice(7, 50), to_arrow(datatype.VARIANT), variants=True)) == values[7:57]
+
+
+MOMENT = dt.datetime(2024, 5, 6, 7, 8, 9, 123000)
+MICROS = 1714979289123000
+TENTHS = [Decimal("1.5"), Decimal("-999999999.9")]
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([-128, 127, None], pa.int8()), [-128, 127]),
+        (pa.array([128, -(1 << 15), None, 1 << 15]), [128, -(1 << 15), 1 << 15]),
+        (pa.array([(1 << 31) - 1, -(1 << 31) - 1]), [(1 << 31) - 1, -(1 << 31) - 1]),
+        (pa.array(TENTHS, pa.decimal128(38, 1)), TENTHS),
+        (pa.array([Decimal(10**37), Decimal(-(10**17))], pa.decimal128(38, 0)), [10**37, -(10**17)]),
+        (pa.array([1.5, None], pa.float32()), [1.5]),
+        (pa.array([True, None, False]), [True, False]),
+        (pa.array([dt.date(1969, 12, 31)]), [(11, -1)]),
+        (pa.array([MOMENT], pa.timestamp("us", "UTC")), [(12, MICROS)]),
+        (pa.array([MOMENT], pa.timestamp("ms")), [(13, MICROS)]),
+        (pa.array([dt.time(0, 0, 1)], pa.time64("us")), [(17, 1_000_000)]),
+        (pa.array([MOMENT], pa.timestamp("ns", "UTC")), [(18, MICROS * 1000)]),
+        (pa.array([MOMENT], pa.timestamp("ns")), [(19, MICROS * 1000)]),
+        (pa.array([uuid.UUID(int=5).bytes], pa.binary(16)), [uuid.UUID(int=5).bytes]),
+        (pa.array([b"\xff", None]), [b"\xff"]),
+        (pa.array(["a" * 64, "b"], pa.large_string()), ["a" * 64, "b"]),
+    ],
+)  # fmt: skip
+def test_typed_values_of_every_type_are_read(array, expected):
+    none = pa.array([b"\x00" if valid else b"\x05n" for valid in array.is_null().to_pylist()])
+    value = pc.if_else(array.is_null(), none, pa.scalar(None, pa.binary()))
+    metadata = pa.array([metadata_of([])] * len(array))
+    column = pa.StructArray.from_arrays([metadata, value, array], ["metadata", "value", "typed_value"])
+    assert [v for v in objects(read(column)) if v is not None] == expected
+
+
+def group(**columns):
+    return pa.StructArray.from_arrays([*columns.values()], [*columns])
+
+
+ONE = pa.array([1])
+OF_A = group(a=group(typed_value=ONE))
+NOTHING, METADATA = pa.array([None], pa.binary()), pa.array([metadata_of(["a"])])
+FIELD_A = pa.array([encoded({"a": 1}, ["a"])])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "value", "typed", "error", "message"),
+    [
+        (NOTHING, NOTHING, ONE, CorruptedError, "no metadata"),
+        (METADATA, NOTHING, pa.array([None], pa.int64()), CorruptedError, "neither value nor typed_value"),
+        (METADATA, NOTHING, pa.array([1], pa.uint32()), UnsupportedError, "type uint32"),
+        (METADATA, NOTHING, pa.array([[1]]), CorruptedError, "stored as int64, not as groups"),
+        (METADATA, NOTHING, group(b=group(typed_value=ONE)), CorruptedError, "lacks the name 'b'"),
+        (METADATA, FIELD_A, OF_A, CorruptedError, "both in typed_value and in value"),
+        (METADATA, pa.array([b"\x00"]), OF_A, CorruptedError, "is an object in typed_value, but not in value"),
+        (METADATA, pa.array([b"\x02\x05\x00"]), OF_A, CorruptedError, "cut off"),
+        (pa.array([b"\x02\x00\x00"]), NOTHING, ONE, CorruptedError, "another version"),
+        (pa.array([b"\x01\x09\x00"]), NOTHING, ONE, CorruptedError, "cut off"),
+    ],
+)
+def test_invalid_shredded_variants_are_refused_by_column_and_file(metadata, value, typed, error, message):
+    with pytest.raises(error, match=rf"column 'c0' of the-file: .*{message}"):
+        read(group(metadata=metadata, value=value, typed_value=typed))
+
+
+def test_row_whose_fields_look_like_a_shredded_variant_is_a_row():
+    column = pa.array([{"value": b"v", "metadata": b"m", "typed_value": 1}])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"c0": column}), sink)
+    fields = fields_of(["ROW<`value` BYTES NOT NULL, metadata BYTES NOT NULL>"])
+    batches = ParquetFormat().read(pa.BufferReader(sink.getvalue()), ReadRequest(fields, 1000))
+    assert [row["c0"] for batch in batches for row in batch.to_pylist()] == [{"value": b"v", "metadata": b"m"}]
+
+
+@pytest.mark.parametrize("text", ["ROW<v VARIANT NOT NULL>", "ARRAY<VARIANT>", "MAP<STRING, VARIANT>"])
+def test_shredded_variants_inside_other_columns_are_read(text):
+    inner = shredded_column([{"a": 1}, MISSING, {"a": "x", "b": 2}], {"a": pa.int64()})
+    if text.startswith("ROW"):
+        inner = inner.filter(inner.is_valid())
+        column = pa.StructArray.from_arrays([inner], ["v"], mask=pa.array([False, True]))
+        expected = [{"a": 1}]
+    else:
+        offsets = pa.array([0, 2, 2, 3], pa.int32())
+        column = (
+            pa.ListArray.from_arrays(offsets, inner)
+            if text.startswith("ARRAY")
+            else pa.MapArray.from_arrays(offsets, pa.array(["x", "y", "z"]), inner)
+        )
+        expected = [{"a": 1}, MISSING, {"a": "x", "b": 2}]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"c0": column}), sink)
+    fields = fields_of([text])
+    batches = ParquetFormat().read(pa.BufferReader(sink.getvalue()), ReadRequest(fields, 1000))
+    found = pa.Table.from_batches(batches, arrow_schema(fields))["c0"].combine_chunks()
+    assert len(found) == len(column)
+    if text.startswith("ROW"):
+        assert objects(pc.struct_field(found, [0]).drop_null()) == expected
+    else:
+        assert objects(found.values if text.startswith("ARRAY") else found.items) == expected
