@@ -88,6 +88,13 @@ def _is_on(setting: str, text: str | None) -> bool:
         raise InvalidInputError(f"setting {setting!r} is {text!r}: it {error}") from None
 
 
+VARIANT_SETTINGS = {
+    "spark.sql.variant.allowReadingShredded": "true",
+    "spark.sql.parquet.ignoreVariantAnnotation": "false",
+}
+"""Settings of Spark's Parquet reader, with the values under which the reader accepts every layout of variants."""
+
+
 @dataclass(frozen=True)
 class ReadSettings:
     """The settings of a session about the readers of scans."""
@@ -98,6 +105,8 @@ class ReadSettings:
     """The most bytes of the position masks of a scan."""
     mask_rows: int = DEFAULT_MASK_ROWS
     """The most rows that the driver merges to compute the position masks of a scan."""
+    no_variants: str | None = None
+    """The reason why Spark's own scan must not read variants; `None`: it may."""
 
     @classmethod
     def of(cls, settings: Mapping[str, str | None]) -> "ReadSettings":
@@ -106,7 +115,17 @@ class ReadSettings:
             native_reads(settings.get(NATIVE_READS)),
             _parsed(settings, MASK_MEMORY, memory_size, DEFAULT_MASK_MEMORY),
             _parsed(settings, MASK_ROWS, number(0, _MOST_ROWS), DEFAULT_MASK_ROWS),
+            _without_variants(settings),
         )
+
+
+def _without_variants(settings: Mapping[str, str | None]) -> str | None:
+    """Return the reason why Spark's own scan must not read variants: with these settings it refuses some layouts."""
+    for name, usual in VARIANT_SETTINGS.items():
+        value = (settings.get(name) or usual).strip().lower()
+        if value != usual:
+            return f"{name} is {value}"
+    return None
 
 
 def _parsed(settings: Mapping[str, str | None], name: str, parse: Callable[[str], int], default: int) -> int:

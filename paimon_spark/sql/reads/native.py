@@ -18,12 +18,13 @@ from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import java_session
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}
 _IN_BOTH = _NUMBERS | {"BOOLEAN", "VARCHAR", "BINARY", "VARBINARY"}
 _READ_ALIKE = {
-    "parquet": _IN_BOTH | {"CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"},
+    "parquet": _IN_BOTH | {"CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "VARIANT"},
     "orc": _IN_BOTH,  # Spark reads times in the JVM's zone and old dates as Julian, and keeps blanks
 }
 """The type roots that Spark reads with the same values as the engine, by file format."""
@@ -180,6 +181,11 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
         if kind == "orc" and any("`" in part for part in _names_within(by_name[name])):
             return f"Spark cannot find ORC columns with a backtick in their names, such as {name}"
     return None
+
+
+def unsuitable_variants(columns: StructType, settings: ReadSettings) -> str | None:
+    """Return the setting that forbids Spark's own scan of variants in these columns, in words; `None`: none does."""
+    return settings.no_variants if "variant" in columns.simpleString() else None
 
 
 def has_ambiguous_paths(fields: Sequence[DataField]) -> bool:

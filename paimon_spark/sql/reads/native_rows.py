@@ -34,7 +34,14 @@ from paimon_spark.sql.reads.masks import (
     unsuitable_masks,
     unsuitable_merge,
 )
-from paimon_spark.sql.reads.native import ALL_ROW_GROUPS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.reads.native import (
+    ALL_ROW_GROUPS,
+    NativeFiles,
+    native_files,
+    path_of,
+    sizes_of,
+    unsuitable_variants,
+)
 from paimon_spark.sql.reads.newer_rows import with_newer_rows
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.session_options import (
@@ -42,6 +49,7 @@ from paimon_spark.sql.session_options import (
     MASK_MEMORY,
     MASK_ROWS,
     NATIVE_READS,
+    VARIANT_SETTINGS,
     ReadSettings,
     native_reads,
 )
@@ -204,13 +212,17 @@ def native_target(
         return "rows keep their ids"
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
         return f"a column is called {_METADATA}, which is Spark's name for the positions of rows"
+    columns, settings = spark_schema(table.schema.fields), ReadSettings.of(_settings_of(spark))
+    reason = unsuitable_variants(columns, settings)
+    if reason is not None:
+        return reason
     scan = _scan(table, snapshot)
-    target = _parts(table, scan.store, scan.plan(), ReadSettings.of(_settings_of(spark)))
+    target = _parts(table, scan.store, scan.plan(), settings)
     if isinstance(target, str):
         return target
     plan, newer, masks = target
     bare = replace(plan, splits=[_unmasked(split, masks) for split in plan.splits])
-    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), lambda: bare)
+    files = native_files(Jvm(spark), scan.store, columns, lambda: bare)
     if isinstance(files, str):
         return files
     return NativeTarget(files, newer, masks) if files.kind == "parquet" else "the files are not Parquet"
@@ -246,7 +258,7 @@ def _unmasked(split: DataSplit, masks: Sequence[FileMask]) -> DataSplit:
 
 
 def _settings_of(spark: SparkSession) -> dict[str, str | None]:
-    return {name: spark.conf.get(name, None) for name in (MASK_MEMORY, MASK_ROWS)}
+    return {name: spark.conf.get(name, None) for name in (MASK_MEMORY, MASK_ROWS, *VARIANT_SETTINGS)}
 
 
 def _key_types(table: Table) -> list[str]:

@@ -45,7 +45,13 @@ from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.strategy import Tasks, choose, summary
 from paimon_spark.sql.reads.table_reads import TableReads
-from paimon_spark.sql.session_options import MASK_MEMORY, NATIVE_READS, ReadSettings, native_reads
+from paimon_spark.sql.session_options import (
+    MASK_MEMORY,
+    NATIVE_READS,
+    VARIANT_SETTINGS,
+    ReadSettings,
+    native_reads,
+)
 from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
@@ -159,7 +165,7 @@ class PathReads(TableReads):
         return summary(strategy)
 
     def _settings(self) -> ReadSettings:
-        return ReadSettings.of({MASK_MEMORY: self.jvm.spark.conf.get(MASK_MEMORY, None)})
+        return ReadSettings.of({name: self.jvm.spark.conf.get(name, None) for name in (MASK_MEMORY, *VARIANT_SETTINGS)})
 
     def _current(self) -> Table:
         return open_table(self.request)  # a DataFrame reads the newest rows each time it runs

@@ -18,7 +18,15 @@ from paimon_spark.sql.reads.driver_rows import matching_rows, small_read, stream
 from paimon_spark.sql.reads.expired_reads import native_read
 from paimon_spark.sql.reads.mask_choice import merge_choice
 from paimon_spark.sql.reads.masks import FileMask, MergeMask, masked_text, masks_of, unsuitable_masks, unsuitable_merge
-from paimon_spark.sql.reads.native import NativeFiles, divided_plan, native_files, scan_text, sizes_of, with_options
+from paimon_spark.sql.reads.native import (
+    NativeFiles,
+    divided_plan,
+    native_files,
+    scan_text,
+    sizes_of,
+    unsuitable_variants,
+    with_options,
+)
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.source import Source, source_of_reader
 from paimon_spark.sql.session_options import NATIVE_READS, ReadSettings
@@ -190,7 +198,7 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
     """
     if not settings.native:
         return Tasks(f"{NATIVE_READS} is off")
-    reason = _unsuitable(planned)
+    reason = _unsuitable(planned) or unsuitable_variants(planned.request.columns, settings)
     if reason is not None:
         return Tasks(reason)
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)

@@ -39,6 +39,8 @@ public class Sessions {
     if (conf.contains(key) && conf.v2BucketingEnabled() && !conf.v2BucketingShuffleEnabled()) {
       found.put(key, "true");
     }
+    found.putAll(settings(session, "spark.sql.variant.allowReadingShredded"));
+    found.putAll(settings(session, "spark.sql.parquet.ignoreVariantAnnotation"));
     return Trees.json(found);
   }
 
