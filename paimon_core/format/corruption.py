@@ -8,7 +8,7 @@ from typing import TypeVar
 import fastavro
 import pyarrow as pa
 
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, PaimonError, UnsupportedError
 
 T = TypeVar("T")
 _ALLOCATION = re.compile(r"size (\d+) failed")
@@ -28,6 +28,8 @@ _DECODER_ERRORS = (
 def as_corrupted(path: str) -> Iterator[None]:
     """Turn a decoder's errors in the block into a CorruptedError that names the file; storage errors pass unchanged.
 
+    A logical type that only newer versions of pyarrow know becomes an UnsupportedError.
+
     A decoder reports damage as ArrowInvalid, or as an OSError without an error number. Errors of the operating system
     have one, sometimes only in the message.
     """
@@ -43,7 +45,7 @@ def as_corrupted(path: str) -> Iterator[None]:
             raise
         raise _corrupted(path, cause) from cause
     except _DECODER_ERRORS as cause:
-        if isinstance(cause, CorruptedError):
+        if isinstance(cause, (CorruptedError, UnsupportedError)):
             raise
         raise _corrupted(path, cause) from cause
 
@@ -59,5 +61,10 @@ def decoded(batches: Iterator[T], path: str) -> Iterator[T]:
         yield item
 
 
-def _corrupted(path: str, cause: Exception) -> CorruptedError:
+def _corrupted(path: str, cause: Exception) -> PaimonError:
+    if "LogicalType that is not recognized" in str(cause):
+        return UnsupportedError(
+            f"{path or 'the data file'} has a column of a type, such as VARIANT of Spark, that pyarrow "
+            f"{pa.__version__} does not know: upgrade pyarrow to version 21 or later"
+        )
     return CorruptedError(f"{path or 'the data file'} is damaged or incomplete: {cause}")

@@ -109,6 +109,15 @@ def joined(headers: pa.Array, parts: Sequence[pa.Array], mask: Flags | None = No
     return rows if mask is None else pc.if_else(pa.array(mask), pa.scalar(None, pa.binary()), rows)
 
 
+def placed(array: pa.Array, rows: Numbers, n: int) -> pa.Array:
+    """Return an array of ``n`` values that has ``array[i]`` at ``rows[i]`` and null elsewhere."""
+    missing: Flags = np.ones(n, np.bool_)
+    missing[rows] = False
+    places = np.zeros(n, np.int64)
+    places[rows] = np.arange(len(rows))
+    return array.take(pa.array(places, mask=missing))
+
+
 def _offsets(array: pa.Array) -> Numbers:
     buffer = array.buffers()[1]
     if buffer is None or not len(array):

@@ -14,13 +14,13 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.variant.encoding import (
     OBJECT,
     FieldNames,
-    Flags,
     Numbers,
     container_headers,
     elements_of,
     grouped,
     in_field_order,
     joined,
+    placed,
     slices_of,
 )
 from paimon_core.format.variant.scalars import encoded_scalars
@@ -131,10 +131,10 @@ def _objects(typed: pa.StructArray, value: pa.Array | None, metadata: Numbers, n
         flat_offsets = np.concatenate([flat_offsets, others.offsets + totals[owners[1]]])[order]
         counts[rest] += others.counts
         totals[rest] += pc.binary_length(others.bodies).to_numpy(zero_copy_only=False)
-        parts.append(_scattered(others.bodies, rest, n))
+        parts.append(placed(others.bodies, rest, n))
     headers = container_headers(counts, flat_ids, flat_offsets, totals)
     objects = joined(headers, parts)
-    return objects if len(rows) == len(present) else _scattered(objects, rows, len(present))
+    return objects if len(rows) == len(present) else placed(objects, rows, len(present))
 
 
 class _OtherFields:
@@ -171,15 +171,6 @@ def _arrays(typed: pa.Array, metadata: Numbers, names: FieldNames) -> pa.Array:
     sizes = pc.binary_length(bodies).to_numpy(zero_copy_only=False).astype(np.int64)
     mask = typed.is_null().to_numpy(zero_copy_only=False) if typed.null_count else None
     return joined(container_headers(lengths, None, offsets, sizes), [bodies], mask)
-
-
-def _scattered(array: pa.Array, rows: Numbers, n: int) -> pa.Array:
-    """Return an array of ``n`` values that has ``array[i]`` at ``rows[i]`` and null elsewhere."""
-    missing: Flags = np.ones(n, np.bool_)
-    missing[rows] = False
-    places = np.zeros(n, np.int64)
-    places[rows] = np.arange(len(rows))
-    return array.take(pa.array(places, mask=missing))
 
 
 def _leaf_count(kind: pa.DataType) -> int:

@@ -1,10 +1,14 @@
 """Scalars of variants: Arrow arrays to and from the binary encoding."""
 
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.variant.encoding import (
     BINARY,
     DATE,
@@ -15,8 +19,10 @@ from paimon_core.format.variant.encoding import (
     FALSE,
     FLOAT,
     INT8,
+    INT64,
     NANOS,
     NANOS_NTZ,
+    PRIMITIVE,
     SHORT_TEXT,
     SHORTEST_LONG_TEXT,
     TEXT,
@@ -28,12 +34,24 @@ from paimon_core.format.variant.encoding import (
     Bytes,
     Flags,
     Numbers,
+    Slices,
     binary_array,
     joined,
+    placed,
+    read_numbers,
     slices_of,
 )
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import AtomicType
 
+_Part: TypeAlias = tuple[Numbers, pa.Array]
+"""Values, and their rows."""
 _WIDE = 16  # bytes of a decimal
+_MOST_DIGITS, _INT64_DIGITS = 38, 19
+_WHOLE = pa.decimal128(_MOST_DIGITS, 0)
+_EXACT = Context(prec=2 * _MOST_DIGITS)
+_FIXED_KINDS = {"FLOAT": FLOAT, "DOUBLE": DOUBLE, "DATE": DATE, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP": TIMESTAMP_NTZ}
+"""The primitive types of numbers and times that no other type holds, by the root of the column type."""
 _SHORT_DECIMAL, _LONG_DECIMAL = 9, 18  # digits of decimals of 4 and 8 bytes
 
 
@@ -147,3 +165,114 @@ def _texts(array: pa.Array, mask: Flags | None, *, is_text: bool) -> pa.Array:
     header_sizes = _sizes(np.where(short, 1, 5), mask)
     headers = binary_array(out[np.arange(5) < header_sizes[:, None]], header_sizes)
     return joined(headers, [array], mask)
+
+
+def decoded_scalars(values: Slices, t: AtomicType) -> pa.Array:
+    """Return the values that a type holds exactly, in its Arrow type; null: another value.
+
+    Args:
+        values: the values.
+        t: BOOLEAN, a number, DECIMAL, STRING, BYTES, DATE, or a timestamp of microseconds.
+    """
+    target = to_arrow(t)
+    details = values.type_details().astype(np.int64)
+    basic = values.basic_types()
+    kinds = np.where(basic == PRIMITIVE, details, -1)
+    if t.root in ("VARCHAR", "VARBINARY"):
+        return _decoded_texts(values, kinds, (basic == SHORT_TEXT) & (t.root == "VARCHAR"), details, target)
+    if t.root == "BOOLEAN":
+        return pa.array(kinds == TRUE, mask=(kinds != TRUE) & (kinds != FALSE))
+    if t.root in _FIXED_KINDS:
+        kind = _FIXED_KINDS[t.root]
+        rows = np.flatnonzero(kinds == kind)
+        numbers = read_numbers(values.data, values.starts[rows] + 1, target.bit_width // 8)
+        width = np.int32 if target.bit_width == 32 else np.int64
+        return placed(pa.array(numbers.astype(width)).view(target), rows, len(values))
+    parts = [_integers_of(values, kinds), *_decimals_of(values, kinds)]
+    if t.root == "DECIMAL":
+        return _merged([(rows, _rescaled(part, target)) for rows, part in parts], target, len(values))
+    low, high = -(1 << target.bit_width - 1), (1 << target.bit_width - 1) - 1
+    whole = [(rows, part if pa.types.is_integer(part.type) else _rescaled(part, _WHOLE)) for rows, part in parts]
+    return _merged([(rows, _within(part, low, high).cast(target)) for rows, part in whole], target, len(values))
+
+
+def _decoded_texts(values: Slices, kinds: Numbers, short: Flags, details: Numbers, target: pa.DataType) -> pa.Array:
+    """Return the texts, or bytes, among values. ``short``: True for texts that the header gives the length of."""
+    long = kinds == (TEXT if target == pa.string() else BINARY)
+    sizes = np.zeros(len(values), np.int64)
+    sizes[short] = details[short]
+    rows = np.flatnonzero(long)
+    sizes[rows] = read_numbers(values.data, values.starts[rows] + 1, 4)
+    starts = values.starts + np.where(short, 1, 5)
+    found = short | long
+    if (np.where(found, starts + sizes, 0) > values.starts + values.sizes).any():
+        raise CorruptedError("a variant is cut off")
+    try:
+        return Slices(values.data, starts, sizes).to_arrow(~found).cast(target)
+    except pa.ArrowInvalid as error:
+        raise CorruptedError("a variant has a text that is not UTF-8") from error
+
+
+def _integers_of(values: Slices, kinds: Numbers) -> _Part:
+    """Return the rows with integers, and the integers."""
+    rows = np.flatnonzero((kinds >= INT8) & (kinds <= INT64))
+    widths = np.int64(1) << kinds[rows] - INT8
+    shift = 64 - 8 * widths
+    return rows, pa.array(read_numbers(values.data, values.starts[rows] + 1, widths) << shift >> shift)
+
+
+def _decimals_of(values: Slices, kinds: Numbers) -> list[_Part]:
+    """Return the rows with decimals of each scale, and the decimals."""
+    rows = np.flatnonzero((kinds >= DECIMAL4) & (kinds <= DECIMAL16))
+    scales = read_numbers(values.data, values.starts[rows] + 1, 1)
+    widths = np.int64(4) << kinds[rows] - DECIMAL4
+    at = values.starts[rows] + 2
+    shift = 64 - 8 * np.minimum(widths, 8)
+    low = read_numbers(values.data, at, np.minimum(widths, 8)) << shift >> shift
+    high = low >> 63
+    wide = widths == _WIDE
+    high[wide] = read_numbers(values.data, at[wide] + 8, 8)
+    content = np.stack([low, high], axis=1).astype("<i8")
+    parts = []
+    for scale in np.unique(scales):
+        chosen = np.flatnonzero(scales == scale)
+        if scale > _MOST_DIGITS:
+            raise CorruptedError(f"a variant has a decimal of scale {scale}")
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(content[chosen]))]
+        parts.append(
+            (rows[chosen], pa.Array.from_buffers(pa.decimal128(_MOST_DIGITS, int(scale)), len(chosen), buffers))
+        )
+    return parts
+
+
+def _rescaled(numbers: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return integers or decimals in a decimal type; null: the type does not hold the number exactly."""
+    if pa.types.is_integer(numbers.type):
+        numbers = numbers.cast(pa.decimal128(_INT64_DIGITS, 0))
+    scale = numbers.type.scale
+    if scale > target.scale:
+        cut = numbers.cast(pa.decimal128(_MOST_DIGITS, target.scale), safe=False)
+        exact = pc.equal(cut.cast(pa.decimal128(_MOST_DIGITS, scale), safe=False), numbers)
+        numbers = pc.if_else(exact, cut, pa.scalar(None, cut.type))
+        scale = target.scale
+    digits = target.precision - (target.scale - scale)
+    if digits <= 0:
+        limit = Decimal(0)
+    elif digits >= numbers.type.precision:
+        return numbers.cast(target)
+    else:
+        limit = Decimal(10**digits - 1).scaleb(-scale, _EXACT)
+    return _within(numbers, -limit, limit).cast(target)
+
+
+def _within(numbers: pa.Array, low: int | Decimal, high: int | Decimal) -> pa.Array:
+    """Return the numbers from ``low`` to ``high``, and null for others."""
+    kind = pa.decimal128(_MOST_DIGITS, numbers.type.scale) if pa.types.is_decimal(numbers.type) else numbers.type
+    inside = pc.and_(pc.greater_equal(numbers, pa.scalar(low, kind)), pc.less_equal(numbers, pa.scalar(high, kind)))
+    return pc.if_else(inside, numbers, pa.scalar(None, numbers.type))
+
+
+def _merged(parts: Sequence[_Part], target: pa.DataType, n: int) -> pa.Array:
+    """Return an array of ``n`` values with those of the parts at their rows."""
+    rows = np.concatenate([rows for rows, _ in parts])
+    return placed(pa.concat_arrays([part.cast(target) for _, part in parts]), rows, n)

@@ -15,8 +15,12 @@ from paimon_core.format.conform import conform
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.format.variant import rebuild
+from paimon_core.format.variant.scalars import encoded_scalars
+from paimon_core.format.variant.shred import shredded
 from paimon_core.types import datatype
 from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.datatype import ArrayType, DataField, RowType
+from paimon_core.types.parse import parse_type
 from tests.support.samples import fields_of
 from tests.support.variants import MISSING, decoded, encoded, metadata_of, names_of, shredded_column
 
@@ -168,3 +172,77 @@ def test_shredded_variants_inside_other_columns_are_read(text):
         assert objects(pc.struct_field(found, [0]).drop_null()) == expected
     else:
         assert objects(found.values if text.startswith("ARRAY") else found.items) == expected
+
+
+TYPES = {pa.int64(): "BIGINT", pa.string(): "STRING", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+TYPES[pa.binary()] = "BYTES"
+
+
+def type_of(layout):
+    """Return the type to shred by of a layout of `tests.support.variants`."""
+    if isinstance(layout, dict):
+        return RowType(tuple(DataField(-1, name, type_of(inner)) for name, inner in layout.items()))
+    return ArrayType(type_of(layout[0])) if isinstance(layout, list) else parse_type(TYPES.get(layout, "VARIANT"))
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, [LAYOUT], pa.int64(), pa.string(), [[pa.int64()]], {"zz": {"y": None}}])
+def test_variants_are_shredded_as_one_by_one(layout):
+    rng = random.Random(str(layout))
+    values = [rng.choice((MISSING, draw(rng), draw(rng))) for _ in range(120)]
+    plain = conform(shredded_column(values, None), to_arrow(datatype.VARIANT), variants=True)
+    expected = shredded_column(values, layout)
+    found = shredded(plain, type_of(layout))
+    assert [without_bytes(row) for row in found.to_pylist()] == [without_bytes(row) for row in expected.to_pylist()]
+    assert objects(conform(found, to_arrow(datatype.VARIANT), variants=True)) == values
+
+
+def without_bytes(group):
+    """Return a group with its values decoded."""
+    if group is None:
+        return None
+    names = names_of(group["metadata"])
+
+    def inner(part):
+        if isinstance(part, list):
+            return [inner(element) for element in part]
+        if not isinstance(part, dict):
+            return part
+        found = {name: inner(value) for name, value in part.items()}
+        if isinstance(part.get("value"), bytes) and part["value"]:
+            found["value"] = decoded(part["value"], names)
+        return found
+
+    return inner({name: part for name, part in group.items() if name != "metadata"})
+
+
+DECIMALS = (*map(Decimal, ("1.50", "1.505", "-999.99", "1000", 10**36, "0E-3")), 7, -1000, 999)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DECIMAL(5, 2)", [Decimal("1.50"), None, Decimal("-999.99"), None, None, 0, 7, None, 999]),
+        ("DECIMAL(38, 4)", [Decimal("1.5"), Decimal("1.505"), Decimal("-999.99"), 1000, None, 0, 7, -1000, 999]),
+        ("DECIMAL(2, 2)", [None, None, None, None, None, 0, None, None, None]),
+        ("BIGINT", [None, None, None, 1000, None, 0, 7, -1000, 999]),
+        ("TINYINT", [None, None, None, None, None, 0, 7, None, None]),
+    ],
+)
+def test_numbers_are_shredded_if_a_type_holds_them_exactly(text, expected):
+    plain = conform(shredded_column(DECIMALS, None), to_arrow(datatype.VARIANT), variants=True)
+    found = shredded(plain, parse_type(text))
+    assert pc.struct_field(found, "typed_value").to_pylist() == expected
+    assert objects(conform(found, to_arrow(datatype.VARIANT), variants=True)) == list(DECIMALS)
+
+
+@pytest.mark.parametrize("text", ["FLOAT", "DATE", "TIMESTAMP(6)", "TIMESTAMP_LTZ(6)", "DOUBLE", "BOOLEAN", "BYTES"])
+def test_other_scalars_are_shredded_by_their_own_type_only(text):
+    kinds = {"FLOAT": pa.array([1.5], pa.float32()), "DATE": pa.array([dt.date(1969, 12, 31)])}
+    kinds |= {"DOUBLE": pa.array([2.5]), "BOOLEAN": pa.array([False]), "BYTES": pa.array([b"x"])}
+    kinds |= {f"TIMESTAMP{z}(6)": pa.array([MOMENT], pa.timestamp("us", tz)) for z, tz in (("", None), ("_LTZ", "UTC"))}
+    values = pa.concat_arrays([encoded_scalars(array) for array in kinds.values()])
+    metadata = pa.array([metadata_of([])] * len(values))
+    plain = pa.StructArray.from_arrays([values, metadata], fields=list(to_arrow(datatype.VARIANT)))
+    typed = pc.struct_field(shredded(plain, parse_type(text)), "typed_value")
+    assert typed.drop_null().equals(kinds[text])
+    assert typed.is_valid().to_pylist() == [kind == text for kind in kinds]
