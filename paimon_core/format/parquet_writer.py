@@ -14,6 +14,8 @@ from paimon_core.format.codec import parquet_codec
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
+from paimon_core.format.variant.columns import Shredding, shredded_rows
+from paimon_core.format.variant.layout import Layouts, stored_fields
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -84,14 +86,15 @@ class ParquetFileWriter(FormatWriter):
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> None:
         self._schema = arrow_schema(fields)
-        layout = _layout(tuple(fields))
+        self._fields, self._shredding = tuple(fields), Shredding(fields, options)
+        self._layouts: Layouts = {}
+        plain = _layout(self._fields)
         codec = parquet_codec(options.get("parquet.compression", compression))
-        self._stored = layout.stored
         self._encoder_options: dict[str, Any] = {
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
-            "use_deprecated_int96_timestamps": layout.int96,
+            "use_deprecated_int96_timestamps": plain.int96,
             "store_decimal_as_integer": True,
             "store_schema": False,
             "write_page_checksum": True,
@@ -100,16 +103,31 @@ class ParquetFileWriter(FormatWriter):
         }
         self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
-        enabled = boolean(options.get("parquet.enable.dictionary", "true"))
-        self._allowed = list(layout.may_have_dictionary) if enabled else []
+        self._enabled = boolean(options.get("parquet.enable.dictionary", "true"))
         self._dictionaries: set[str] = set()  # paths
         self._writer: Any = None  # opened with the first rows, which decide the encodings
-        self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
-        self._encoded = sink if self._bounds is None else self._bounds.buffered
+        self._sink = sink
+        self._stored: Any = None  # a schema, once `_choose_layout` was called
+        self._bounds: BoundsSink | None = None
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * layout.leaves))
+        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
+        if not self._shredding.sample_rows:
+            self._choose_layout()
+
+    def _choose_layout(self) -> None:
+        """Choose the stored columns, once. The first rows of the file, if they matter, are in memory."""
+        if self._stored is not None:
+            return
+        first = pa.concat_tables(self._held) if self._held else self._schema.empty_table()
+        self._layouts = self._shredding.layouts(first)
+        layout = _layout(stored_fields(self._fields, self._layouts))
+        self._stored = layout.stored
+        self._allowed = list(layout.may_have_dictionary) if self._enabled else []
+        if any(holds_floats(f.type) for f in self._stored):
+            self._bounds = BoundsSink(self._sink, self._stored)
+        self._encoded: Any = self._sink if self._bounds is None else self._bounds.buffered
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""
@@ -133,6 +151,7 @@ class ParquetFileWriter(FormatWriter):
     def flush(self) -> None:
         """See `FormatWriter.flush`: the rows in memory become a row group, or several in a sorted file."""
         if self._held:
+            self._choose_layout()
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
             self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
             writer = self._opened(rows)
@@ -152,7 +171,7 @@ class ParquetFileWriter(FormatWriter):
         else:
             self._bounds.finish(writer)
         # frees the memory of the encoder and of its buffer before this object is garbage-collected
-        self._writer = self._bounds = self._encoded = None
+        self._writer = self._bounds = self._encoded = self._sink = None
 
     def _is_full(self) -> bool:
         """Return True if the rows in memory are enough for a row group."""
@@ -163,6 +182,7 @@ class ParquetFileWriter(FormatWriter):
     def _opened(self, first: pa.Table | None = None) -> Any:
         """Return the encoder; if it is not open yet, open it with encodings for the rows ``first``."""
         if self._writer is None:
+            self._choose_layout()
             dictionaries = self._chosen_dictionaries(first)
             self._dictionaries = set(dictionaries)
             self._writer = self._open(self._encoded, dictionaries)
@@ -180,11 +200,13 @@ class ParquetFileWriter(FormatWriter):
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
         """Return rows of canonical types, cast to the types that the encoder needs."""
+        rows = shredded_rows(rows, self._fields, self._layouts)
         columns = [_without_absent_elements(c).cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
         """Return the size in bytes of a file with these rows."""
+        self._choose_layout()
         trial = pa.BufferOutputStream()
         rows = self._as_stored(sample)
         with self._open(trial, self._chosen_dictionaries(rows)) as writer:

@@ -9,6 +9,7 @@ from paimon_core.options.parse import (
     boolean,
     comma_list,
     enum,
+    fraction,
     level_map,
     long,
     lower_text,
@@ -243,9 +244,23 @@ VARIANT_SHREDDINGSCHEMA = Option(
     "variant.shreddingSchema",
     text,
     None,
-    "layout of shredded variants",
+    "columns of VARIANT to shred, and the types to shred them by: a ROW as JSON",
     ("parquet.variant.shreddingSchema",),
-    mark=not_yet("variants are written whole"),
+)
+VARIANT_INFERSHREDDINGSCHEMA = Option(
+    "variant.inferShreddingSchema", boolean, False, "shred variants by types that the first rows of each file have"
+)
+VARIANT_SHREDDING_MAXINFERBUFFERROW = Option(
+    "variant.shredding.maxInferBufferRow", number(1), 4096, "most rows of a file from which the types are inferred"
+)
+VARIANT_SHREDDING_MAXSCHEMADEPTH = Option(
+    "variant.shredding.maxSchemaDepth", number(0), 50, "most levels of objects and arrays that are inferred"
+)
+VARIANT_SHREDDING_MAXSCHEMAWIDTH = Option(
+    "variant.shredding.maxSchemaWidth", number(0), 300, "most stored columns that are inferred"
+)
+VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO = Option(
+    "variant.shredding.minFieldCardinalityRatio", fraction, 0.1, "least share of the rows that have an inferred field"
 )
 METASTORE_PARTITIONED_TABLE = Option(
     "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore", mark=_NO_METASTORE

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.indexed_columns import indexed_columns
+from paimon_core.format.variant.layout import configured_layout, is_variant
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
@@ -400,6 +401,19 @@ def _check_blobs(schema: TableSchema) -> None:
         )
 
 
+def _check_variants(schema: TableSchema) -> None:
+    """Check the option `variant.shreddingSchema`."""
+    layout = configured_layout(schema.options)
+    types = {f.name: f.type for f in schema.fields}
+    for field in () if layout is None else layout.fields:
+        if field.name not in types or not is_variant(types[field.name]):
+            found = f"is {types[field.name]}" if field.name in types else "does not exist"
+            raise InvalidInputError(
+                f"option 'variant.shreddingSchema' shreds column {field.name!r}, which {found}: name columns of type "
+                f"VARIANT"
+            )
+
+
 def _check_formats(schema: TableSchema) -> None:
     levels = split_list(schema.options.get("file.format.per.level", ""))
     formats = {_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels)}
@@ -448,6 +462,7 @@ _RULES: tuple[Callable[[TableSchema], None], ...] = (
     _check_features,
     _check_blobs,
     _check_formats,
+    _check_variants,
     _check_file_indexes,
     _check_defaults,
 )

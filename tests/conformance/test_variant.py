@@ -63,3 +63,20 @@ def test_shredded_variants_of_java_are_read(judge, name, rng, column):
         table.java("write", rows=[["+I", row(rng, k)] for k in range(40)])
         table.agree()
     assert table.ours().to_arrow(["k"]).num_rows == 120
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+@pytest.mark.parametrize("column", [SHAPE, shape(c0=["BIGINT"]), shape(c0="DECIMAL(5, 1)"), None])
+def test_java_reads_our_shredded_variants(judge, name, rng, column, keys):
+    table = SharedTable(judge, name)
+    options = {"variant.inferShreddingSchema": "true"} if column is None else {"variant.shreddingSchema": column}
+    if keys:
+        options["bucket"] = "1"
+    fields = [["k", "INT NOT NULL"], *([f"c{i}", t] for i, t in enumerate(TYPES))]
+    table.java("create_table", fields=fields, primary_keys=keys, options=options)
+    for turn in range(3):
+        rows = [["+I", row(rng, rng.randrange(40))] for _ in range(30)]
+        table.java("write", rows=rows) if turn == 1 else table.we_write(rows)
+        table.agree()
+    table.ours().compact(full=True)
+    table.agree_everywhere()

@@ -7,6 +7,7 @@ any other type for values of that type.
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.file import VARIANT_SHREDDINGSCHEMA
@@ -28,6 +29,10 @@ from paimon_core.types.parse import parse_type
 _NUMBERS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE")
 _TEXTS = {"CHAR": STRING, "VARCHAR": STRING, "BINARY": BYTES, "VARBINARY": BYTES}
 _MICROSECONDS = 6
+
+
+Layouts: TypeAlias = dict[str, DataType]
+"""The type to shred by, for each column that is shredded. For a ROW column it is a ROW of the fields to shred."""
 
 
 def is_variant(t: DataType) -> bool:
@@ -96,13 +101,9 @@ def stored_group(layout: DataType, *, top: bool = True) -> RowType:
     return RowType(tuple(DataField(i, name, t) for i, (name, t) in enumerate(columns)))
 
 
-def stored_fields(fields: Sequence[DataField], layouts: "Layouts") -> tuple[DataField, ...]:
+def stored_fields(fields: Sequence[DataField], layouts: Layouts) -> tuple[DataField, ...]:
     """Return the columns of a file, of which those in ``layouts`` are shredded."""
     return tuple(replace(f, type=_stored_type(f.type, layouts[f.name])) if f.name in layouts else f for f in fields)
-
-
-Layouts = dict[str, DataType]
-"""The type to shred by, for each column that is shredded. For a ROW column it is a ROW of the fields to shred."""
 
 
 def _stored_type(t: DataType, layout: DataType) -> DataType:
@@ -114,7 +115,7 @@ def _stored_type(t: DataType, layout: DataType) -> DataType:
     return t
 
 
-def layouts_of(fields: Sequence[DataField], options: Options) -> Layouts:
+def configured_layouts(fields: Sequence[DataField], options: Options) -> Layouts:
     """Return the layouts that the option `variant.shreddingSchema` gives for the variants among these columns."""
     layout = configured_layout(options)
     variants = {f.name for f in fields if is_variant(f.type)}

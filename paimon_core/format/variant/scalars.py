@@ -47,8 +47,7 @@ from paimon_core.types.datatype import AtomicType
 _Part: TypeAlias = tuple[Numbers, pa.Array]
 """Values, and their rows."""
 _WIDE = 16  # bytes of a decimal
-_MOST_DIGITS, _INT64_DIGITS = 38, 19
-_WHOLE = pa.decimal128(_MOST_DIGITS, 0)
+_MOST_DIGITS = 38
 _EXACT = Context(prec=2 * _MOST_DIGITS)
 _FIXED_KINDS = {"FLOAT": FLOAT, "DOUBLE": DOUBLE, "DATE": DATE, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP": TIMESTAMP_NTZ}
 """The primitive types of numbers and times that no other type holds, by the root of the column type."""
@@ -188,12 +187,12 @@ def decoded_scalars(values: Slices, t: AtomicType) -> pa.Array:
         numbers = read_numbers(values.data, values.starts[rows] + 1, target.bit_width // 8)
         width = np.int32 if target.bit_width == 32 else np.int64
         return placed(pa.array(numbers.astype(width)).view(target), rows, len(values))
-    parts = [_integers_of(values, kinds), *_decimals_of(values, kinds)]
     if t.root == "DECIMAL":
-        return _merged([(rows, _rescaled(part, target)) for rows, part in parts], target, len(values))
+        parts = [(rows, _rescaled(part, target)) for rows, part in _decimals_of(values, kinds)]
+        return _merged(parts, target, len(values))
+    rows, numbers = _integers_of(values, kinds)
     low, high = -(1 << target.bit_width - 1), (1 << target.bit_width - 1) - 1
-    whole = [(rows, part if pa.types.is_integer(part.type) else _rescaled(part, _WHOLE)) for rows, part in parts]
-    return _merged([(rows, _within(part, low, high).cast(target)) for rows, part in whole], target, len(values))
+    return _merged([(rows, _within(numbers, low, high).cast(target))], target, len(values))
 
 
 def _decoded_texts(values: Slices, kinds: Numbers, short: Flags, details: Numbers, target: pa.DataType) -> pa.Array:
@@ -245,10 +244,27 @@ def _decimals_of(values: Slices, kinds: Numbers) -> list[_Part]:
     return parts
 
 
+def decimal_digits(values: Slices, kinds: Numbers) -> tuple[int, int]:
+    """Return the most digits before and after the decimal point, without zeros at the end, of integers and decimals.
+
+    Args:
+        values: the values.
+        kinds: their primitive types.
+    """
+    whole = fraction = 0
+    for _, part in (_integers_of(values, kinds), *_decimals_of(values, kinds)):
+        if len(part):
+            for number in (pc.min(part).as_py(), pc.max(part).as_py()):
+                whole = max(whole, len(str(abs(int(number)))))
+            scale = part.type.scale if pa.types.is_decimal(part.type) else 0
+            while scale > fraction and _rescaled(part, pa.decimal128(_MOST_DIGITS, scale - 1)).null_count == 0:
+                scale -= 1
+            fraction = max(fraction, scale)
+    return whole, fraction
+
+
 def _rescaled(numbers: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return integers or decimals in a decimal type; null: the type does not hold the number exactly."""
-    if pa.types.is_integer(numbers.type):
-        numbers = numbers.cast(pa.decimal128(_INT64_DIGITS, 0))
+    """Return decimals in another decimal type; null: the type does not hold the number exactly."""
     scale = numbers.type.scale
     if scale > target.scale:
         cut = numbers.cast(pa.decimal128(_MOST_DIGITS, target.scale), safe=False)
@@ -274,5 +290,7 @@ def _within(numbers: pa.Array, low: int | Decimal, high: int | Decimal) -> pa.Ar
 
 def _merged(parts: Sequence[_Part], target: pa.DataType, n: int) -> pa.Array:
     """Return an array of ``n`` values with those of the parts at their rows."""
+    if not parts:
+        return pa.nulls(n, target)
     rows = np.concatenate([rows for rows, _ in parts])
     return placed(pa.concat_arrays([part.cast(target) for _, part in parts]), rows, n)

@@ -1,7 +1,8 @@
 """Variants, shredded over several columns.
 
-Values that the types of a layout hold exactly become typed columns, as in Spark and the Java engine: an integer fits a
-decimal type, and a decimal an integer type, if the number does. Other values stay in the binary encoding.
+Values that the types of a layout hold exactly become typed columns; others stay in the binary encoding. Spark stores an
+integer also in a decimal column, and a decimal in an integer column. This engine does not, because the value would be
+read as the other type.
 """
 
 from dataclasses import dataclass

@@ -10,13 +10,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format.conform import conform
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.format.variant import rebuild
 from paimon_core.format.variant.scalars import encoded_scalars
 from paimon_core.format.variant.shred import shredded
+from paimon_core.options.option import Options
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.validate import create
 from paimon_core.types import datatype
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import ArrayType, DataField, RowType
@@ -189,9 +192,8 @@ def type_of(layout):
 def test_variants_are_shredded_as_one_by_one(layout):
     rng = random.Random(str(layout))
     values = [rng.choice((MISSING, draw(rng), draw(rng))) for _ in range(120)]
-    plain = conform(shredded_column(values, None), to_arrow(datatype.VARIANT), variants=True)
     expected = shredded_column(values, layout)
-    found = shredded(plain, type_of(layout))
+    found = shredded(plain(values), type_of(layout))
     assert [without_bytes(row) for row in found.to_pylist()] == [without_bytes(row) for row in expected.to_pylist()]
     assert objects(conform(found, to_arrow(datatype.VARIANT), variants=True)) == values
 
@@ -221,16 +223,16 @@ DECIMALS = (*map(Decimal, ("1.50", "1.505", "-999.99", "1000", 10**36, "0E-3")),
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("DECIMAL(5, 2)", [Decimal("1.50"), None, Decimal("-999.99"), None, None, 0, 7, None, 999]),
-        ("DECIMAL(38, 4)", [Decimal("1.5"), Decimal("1.505"), Decimal("-999.99"), 1000, None, 0, 7, -1000, 999]),
+        ("DECIMAL(5, 2)", [Decimal("1.50"), None, Decimal("-999.99"), None, None, 0, None, None, None]),
+        ("DECIMAL(38, 4)", [Decimal("1.5"), Decimal("1.505"), Decimal("-999.99"), 1000, None, 0, None, None, None]),
         ("DECIMAL(2, 2)", [None, None, None, None, None, 0, None, None, None]),
-        ("BIGINT", [None, None, None, 1000, None, 0, 7, -1000, 999]),
-        ("TINYINT", [None, None, None, None, None, 0, 7, None, None]),
+        ("DECIMAL(37, 0)", [None, None, None, 1000, 10**36, 0, None, None, None]),
+        ("BIGINT", [None, None, None, None, None, None, 7, -1000, 999]),
+        ("TINYINT", [None, None, None, None, None, None, 7, None, None]),
     ],
 )
 def test_numbers_are_shredded_if_a_type_holds_them_exactly(text, expected):
-    plain = conform(shredded_column(DECIMALS, None), to_arrow(datatype.VARIANT), variants=True)
-    found = shredded(plain, parse_type(text))
+    found = shredded(plain(DECIMALS), parse_type(text))
     assert pc.struct_field(found, "typed_value").to_pylist() == expected
     assert objects(conform(found, to_arrow(datatype.VARIANT), variants=True)) == list(DECIMALS)
 
@@ -242,7 +244,117 @@ def test_other_scalars_are_shredded_by_their_own_type_only(text):
     kinds |= {f"TIMESTAMP{z}(6)": pa.array([MOMENT], pa.timestamp("us", tz)) for z, tz in (("", None), ("_LTZ", "UTC"))}
     values = pa.concat_arrays([encoded_scalars(array) for array in kinds.values()])
     metadata = pa.array([metadata_of([])] * len(values))
-    plain = pa.StructArray.from_arrays([values, metadata], fields=list(to_arrow(datatype.VARIANT)))
-    typed = pc.struct_field(shredded(plain, parse_type(text)), "typed_value")
+    column = pa.StructArray.from_arrays([values, metadata], fields=list(to_arrow(datatype.VARIANT)))
+    typed = pc.struct_field(shredded(column, parse_type(text)), "typed_value")
     assert typed.drop_null().equals(kinds[text])
     assert typed.is_valid().to_pylist() == [kind == text for kind in kinds]
+
+
+def written(column, text="VARIANT", **options):
+    """Return the stored type of a column of variants, and the variants read again."""
+    sink = pa.BufferOutputStream()
+    fields = fields_of([text])
+    writer = ParquetFormat().open_writer(sink, fields, Options(options), "zstd")
+    for start in range(0, len(column), 50):
+        writer.write(pa.table([column.slice(start, 50)], arrow_schema(fields)))
+    writer.close()
+    data = sink.getvalue()
+    batches = ParquetFormat().read(pa.BufferReader(data), ReadRequest(fields, 1000))
+    found = pa.Table.from_batches(batches, arrow_schema(fields))["c0"].combine_chunks()
+    return pq.read_schema(pa.BufferReader(data)).field(0).type, found
+
+
+def plain(values):
+    return conform(shredded_column(values, None), to_arrow(datatype.VARIANT), variants=True)
+
+
+def typed_part(stored, *path):
+    """Return the type of the values at a path in a stored type, in Arrow's words; `None`: they are not shredded."""
+    for name in path:
+        stored = stored.field("typed_value").type
+        stored = stored.value_type if name is None else stored.field(name).type
+    index = stored.get_field_index("typed_value")
+    return None if index < 0 else str(stored.field(index).type)
+
+
+SHAPE = '{"type":"ROW","fields":[{"name":"c0","type":{"type":"ROW","fields":[{"name":"a","type":"INT"}]}}]}'
+
+
+@pytest.mark.parametrize("key", ["variant.shreddingSchema", "parquet.variant.shreddingSchema"])
+def test_option_gives_the_stored_columns(key):
+    values = [{"a": 1, "b": [1.5]}, MISSING, {"a": "x"}, [], 7] * 40
+    stored, found = written(plain(values), **{key: SHAPE})
+    assert [(f.name, f.metadata[b"PARQUET:field_id"]) for f in stored] == [
+        ("metadata", b"0"), ("value", b"1"), ("typed_value", b"2"),
+    ]  # fmt: skip
+    assert typed_part(stored, "a") == "int32"
+    assert objects(found) == values
+
+
+INFER = {"variant.inferShreddingSchema": "true"}
+MIXED = [
+    {"a": k, "b": f"x{k}", "c": {"d": [k / 2], "e": None}, "m": k if k % 2 else "text", "n": Decimal("1.50"), " ": 1}
+    | ({"rare": 1} if k == 7 else {})
+    for k in range(100)
+]
+
+
+def test_inferred_types_are_those_of_common_fields():
+    stored, found = written(plain([*MIXED, MISSING, {}]), **INFER)
+    assert typed_part(stored, "a") == "int64"
+    assert typed_part(stored, "b") == "string"
+    assert typed_part(stored, "c", "d", None) == "double"
+    assert typed_part(stored, "c", "e") is typed_part(stored, "m") is None
+    assert typed_part(stored, "n") == "decimal128(18, 1)"
+    assert [f.name for f in stored.field("typed_value").type] == ["a", "b", "c", "m", "n"]
+    assert objects(found) == [*MIXED, MISSING, {}]
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "path", "expected"),
+    [
+        ({"variant.shredding.minFieldCardinalityRatio": "0.001"}, MIXED, ("rare",), "int64"),
+        ({"variant.shredding.maxSchemaDepth": "0"}, MIXED, (), None),
+        ({"variant.shredding.maxSchemaDepth": "1"}, MIXED, ("c",), None),
+        ({"variant.shredding.maxSchemaWidth": "3"}, MIXED, ("a",), "int64"),
+        ({"variant.shredding.maxInferBufferRow": "1"}, [7, *MIXED], (), "int64"),
+        ({}, [Decimal(10**20), 5], (), "decimal128(38, 0)"),
+        ({}, [1 << 62, Decimal("0.5")], (), "decimal128(38, 1)"),
+        ({}, [Decimal(10**36), Decimal("0.001")], (), None),
+        ({}, [1.5, 1], (), None),
+        ({}, [None, None], (), None),
+        ({}, [MISSING], (), None),
+        ({}, [], (), None),
+    ],
+)
+def test_limits_of_the_inference(options, values, path, expected):
+    stored, found = written(plain(values), **INFER, **options)
+    assert typed_part(stored, *path) == expected
+    assert objects(found) == values
+
+
+def test_variants_in_rows_are_inferred_but_not_those_in_arrays():
+    rows = pa.array([{"v": v} for v in plain([{"a": 1}, {"a": 2}]).to_pylist()] + [None])
+    stored, found = written(rows.cast(to_arrow(parse_type("ROW<v VARIANT>"))), "ROW<v VARIANT>", **INFER)
+    assert typed_part(stored.field("v").type, "a") == "int64"
+    assert objects(pc.struct_field(found, [0]).drop_null()) == [{"a": 1}, {"a": 2}]
+    lists = pa.ListArray.from_arrays([0, 2], plain([{"a": 1}, {"a": 2}])).cast(to_arrow(parse_type("ARRAY<VARIANT>")))
+    stored, found = written(lists, "ARRAY<VARIANT>", **INFER)
+    assert [f.name for f in stored.value_type] == ["value", "metadata"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ROW<c0 INT>", "not a type as JSON"),
+        ('"INT"', "it must be a ROW"),
+        ('{"type":"ROW","fields":[{"name":"c0","type":"TIMESTAMP(3)"}]}', r"TIMESTAMP\(3\) at c0"),
+        ('{"type":"ROW","fields":[{"name":"c0","type":{"type":"ROW","fields":[]}}]}', "without fields"),
+        ('{"type":"ROW","fields":[{"name":"k","type":"INT"}]}', "column 'k', which is INT"),
+        ('{"type":"ROW","fields":[{"name":"z","type":"INT"}]}', "column 'z', which does not exist"),
+    ],
+)
+def test_unsuitable_shredding_schemas_are_refused(text, message):
+    fields = (DataField(0, "k", parse_type("INT")), DataField(1, "c0", parse_type("VARIANT")))
+    with pytest.raises(InvalidInputError, match=f"option 'variant.shreddingSchema' .*{message}"):
+        create(Schema(fields, options={"variant.shreddingSchema": text}), 0)

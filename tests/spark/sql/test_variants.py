@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.sql.test_native import both, way
@@ -72,3 +73,22 @@ def test_settings_that_forbid_layouts_leave_the_read_to_python(sql, rows):
             assert sql("SELECT to_json(v) FROM t WHERE id = 6") == [("[1,2,3]",)]
         finally:
             sql(f"RESET {setting}")
+
+
+SCHEMA = """{"type":"ROW","fields":[{"name":"v","type":{"type":"ROW","fields":[
+    {"name":"a","type":"INT"}, {"name":"A","type":"INT"}, {"name":"c","type":{"type":"ROW","fields":[
+        {"name":"d","type":"DECIMAL(9, 2)"}, {"name":"e","type":{"type":"ARRAY","element":"BIGINT"}}]}}]}}]}"""
+
+
+@pytest.mark.parametrize("option", ["'variant.shreddingSchema' = '{0}'", "'variant.inferShreddingSchema' = 'true'"])
+def test_spark_reads_what_the_engine_shreds(sql, rows, option):
+    expected = sorted(sql("SELECT id, to_json(v) FROM t"), key=repr)
+    sql("DROP TABLE t")
+    sql(f"CREATE TABLE t (id INT, v VARIANT) TBLPROPERTIES ({option.format(SCHEMA)})")
+    objects = rows.where("id < 5").coalesce(1)
+    objects.writeTo("t").append()
+    assert pq.read_schema(data_file(sql)).field("v").type.get_field_index("typed_value") == 2
+    rows.where("id >= 5").writeTo("t").append()
+    for query in QUERIES:
+        both(sql, query)
+    assert sorted(sql("SELECT id, to_json(v) FROM t"), key=repr) == expected

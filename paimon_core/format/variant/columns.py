@@ -1,0 +1,67 @@
+"""The shredding of the variants in the columns of a file."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.format.variant.infer import inferred_layouts
+from paimon_core.format.variant.layout import Layouts, configured_layouts, is_variant
+from paimon_core.format.variant.shred import shredded
+from paimon_core.options.file import (
+    VARIANT_INFERSHREDDINGSCHEMA,
+    VARIANT_SHREDDING_MAXINFERBUFFERROW,
+    VARIANT_SHREDDINGSCHEMA,
+)
+from paimon_core.options.option import Options
+from paimon_core.types.datatype import DataField, DataType, RowType
+
+
+class Shredding:
+    """The choice of the layouts of the variants in a file.
+
+    The option `variant.shreddingSchema` gives the layouts. Without it, and with `variant.inferShreddingSchema`, the
+    first rows of each file give them. Without both, no variant is shredded.
+    """
+
+    def __init__(self, fields: Sequence[DataField], options: Options) -> None:
+        """Create the choice for a file with these columns. Raises InvalidInputError for an unsuitable option."""
+        self._fields, self._options = fields, options
+        self._configured = configured_layouts(fields, options)
+        infers = not options.has(VARIANT_SHREDDINGSCHEMA) and options.value(VARIANT_INFERSHREDDINGSCHEMA)
+        self.sample_rows = options.value(VARIANT_SHREDDING_MAXINFERBUFFERROW) if infers and _has_variants(fields) else 0
+        """The number of first rows that give the layouts; 0: they do not depend on the rows."""
+
+    def layouts(self, first: pa.Table) -> Layouts:
+        """Return the layouts. ``first``: the first rows of the file."""
+        if not self.sample_rows:
+            return self._configured
+        return inferred_layouts(first.slice(0, self.sample_rows), self._fields, self._options)
+
+
+def _has_variants(fields: Sequence[DataField]) -> bool:
+    """Return True if a column, or a field of a ROW, is a variant: others are not shredded."""
+    return any(is_variant(f.type) or (isinstance(f.type, RowType) and _has_variants(f.type.fields)) for f in fields)
+
+
+def shredded_rows(rows: pa.Table, fields: Sequence[DataField], layouts: Layouts) -> pa.Table:
+    """Return rows with their variants shredded. ``fields``: the columns of the rows."""
+    for i, field in enumerate(fields):
+        if field.name in layouts:
+            column = _shredded(rows.column(i).combine_chunks(), field.type, layouts[field.name])
+            rows = rows.set_column(i, field.name, column)
+    return rows
+
+
+def _shredded(array: pa.Array, t: DataType, layout: DataType) -> pa.Array:
+    """Return a column of variants, or of rows with variants, shredded by a type; null stays null."""
+    if is_variant(t):
+        return shredded(array, layout)
+    assert isinstance(t, RowType)
+    assert isinstance(layout, RowType)
+    inner = {f.name: f.type for f in layout.fields}
+    parts = [pc.struct_field(array, [i]) for i in range(len(t.fields))]
+    parts = [
+        _shredded(p, f.type, inner[f.name]) if f.name in inner else p for p, f in zip(parts, t.fields, strict=True)
+    ]
+    return pa.StructArray.from_arrays(parts, [f.name for f in t.fields], mask=array.is_null())
