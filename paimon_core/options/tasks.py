@@ -49,6 +49,7 @@ TASKS: dict[str, tuple[str, ...]] = {
         "file-index.*",
         "index-file-*",
         "metadata.stats-*",
+        "variant.*",
     ),
     "Compaction": ("compaction.*", "num-*", "full-compaction.*", "lookup*", "force-lookup"),
     "Commits and manifests": ("commit.*", "snapshot.ignore-empty-commit", "manifest.*"),
