@@ -31,7 +31,6 @@ _LARGE = 256
 _PRIMITIVE_SIZES = np.array([1, 1, 1, 2, 3, 5, 9, 9, 6, 10, 18, 5, 9, 9, 5, 5, 5, 9, 9, 9, 17], np.int64)
 """The bytes of a primitive value with its header; a binary value and a long text also have their content."""
 _VERSION = 1
-_EMPTY = pa.scalar(b"", pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ def joined(headers: pa.Array, parts: Sequence[pa.Array], mask: Flags | None = No
 
     ``mask``: True where the result is null.
     """
-    rows = pc.binary_join_element_wise(headers, *parts, _EMPTY, null_handling="replace", null_replacement="")
+    between = binary_array(np.zeros(0, np.uint8), np.zeros(1, np.int64))[0]  # pa.scalar would import pandas
+    rows = pc.binary_join_element_wise(headers, *parts, between, null_handling="replace", null_replacement="")
     return rows if mask is None else pc.if_else(pa.array(mask), pa.scalar(None, pa.binary()), rows)
 
 
@@ -328,7 +328,7 @@ class FieldNames:
         self.ranks[[self._code_of[name] for name in in_field_order(self.names)]] = np.arange(len(self.names))
 
     def ids(self, name: str, metadata: Numbers) -> Numbers:
-        """Return the id of a name in each of these metadata, given by number. Raises CorruptedError if it has none."""
+        """Return the id of a name in each of these metadata, given by number. Raises CorruptedError if one lacks it."""
         ids = np.full(len(self._counts), -1, np.int64)
         code = self._code_of.get(name)
         if code is not None:
@@ -352,5 +352,5 @@ class FieldNames:
 
 
 def in_field_order(names: Sequence[str]) -> list[str]:
-    """Sort names as fields of an object are sorted: by UTF-16, as Spark and the Java engine search for them."""
+    """Sort names of fields by UTF-16, as Spark and the Java engine search for them."""
     return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))

@@ -179,7 +179,7 @@ class _Inference:
 
 
 def _scalar(values: Slices, kinds: Numbers) -> DataType:
-    """Return the type of scalars, of which none is null; VARIANT: they fit no one type."""
+    """Return the type of scalars without nulls; VARIANT: they fit no one type."""
     found = np.unique(kinds)
     numbers = (found >= INT8) & (found <= INT64) | (found >= DECIMAL4) & (found <= DECIMAL16)
     if numbers.all():

@@ -43,7 +43,7 @@ def is_variant(t: DataType) -> bool:
 def configured_layout(options: Options) -> RowType | None:
     """Return the types to shred by, by column, of the option `variant.shreddingSchema`; `None`: not set.
 
-    Raises InvalidInputError for a text that is no ROW, or a type by which variants cannot be shredded.
+    Raises InvalidInputError for a text that is no ROW, or an unsuitable type.
     """
     text = options.value(VARIANT_SHREDDINGSCHEMA)
     if text is None:
@@ -102,7 +102,7 @@ def stored_group(layout: DataType, *, top: bool = True) -> RowType:
 
 
 def stored_fields(fields: Sequence[DataField], layouts: Layouts) -> tuple[DataField, ...]:
-    """Return the columns of a file, of which those in ``layouts`` are shredded."""
+    """Return the columns of a file, with the columns in ``layouts`` shredded."""
     return tuple(replace(f, type=_stored_type(f.type, layouts[f.name])) if f.name in layouts else f for f in fields)
 
 

@@ -34,7 +34,7 @@ def is_shredded(kind: pa.DataType) -> bool:
 
 
 def rebuilt(array: pa.StructArray) -> tuple[pa.Array, pa.Array]:
-    """Return the binary values and the metadata of shredded variants, of which none is null.
+    """Return the binary values and the metadata of shredded variants. REQUIRES: none is null.
 
     Memory: the values, and a few integers for each shredded field of some rows.
 

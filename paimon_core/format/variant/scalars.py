@@ -289,7 +289,7 @@ def _within(numbers: pa.Array, low: int | Decimal, high: int | Decimal) -> pa.Ar
 
 
 def _merged(parts: Sequence[_Part], target: pa.DataType, n: int) -> pa.Array:
-    """Return an array of ``n`` values with those of the parts at their rows."""
+    """Return an array of ``n`` values that has the values of each part at its rows."""
     if not parts:
         return pa.nulls(n, target)
     rows = np.concatenate([rows for rows, _ in parts])

@@ -68,7 +68,7 @@ class _Group:
 
 
 def _shred(values: Slices, metadata: Numbers, layout: DataType, names: FieldNames) -> _Group:
-    """Shred values of which none is missing. ``metadata``: the number of the metadata of each value."""
+    """Shred values. ``metadata``: the number of the metadata of each value."""
     match layout:
         case RowType():
             return _objects(values, metadata, layout, names)
@@ -119,7 +119,7 @@ def _objects(values: Slices, metadata: Numbers, layout: RowType, names: FieldNam
 
 
 def _other_fields(parts: Slices, ids: Numbers, counts: Numbers) -> pa.Array:
-    """Return objects of the fields that are not shredded; null: there are none.
+    """Return objects of the fields that are not shredded; null: an object without such fields.
 
     Args:
         parts: the values of the fields, object by object, in the order of their names.
