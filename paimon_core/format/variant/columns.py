@@ -1,16 +1,19 @@
 """The shredding of the variants in the columns of a file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.format.variant.infer import inferred_layouts
+from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.format.variant.infer import Width, inferred_layout
 from paimon_core.format.variant.layout import Layouts, configured_layouts, is_variant
 from paimon_core.format.variant.shred import shredded
 from paimon_core.options.file import (
     VARIANT_INFERSHREDDINGSCHEMA,
     VARIANT_SHREDDING_MAXINFERBUFFERROW,
+    VARIANT_SHREDDING_MAXSCHEMAWIDTH,
     VARIANT_SHREDDINGSCHEMA,
 )
 from paimon_core.options.option import Options
@@ -36,7 +39,15 @@ class Shredding:
         """Return the layouts. ``first``: the first rows of the file."""
         if not self.sample_rows:
             return self._configured
-        return inferred_layouts(first.slice(0, self.sample_rows), self._fields, self._options)
+        rows = first.slice(0, self.sample_rows)
+        layouts: Layouts = {}
+        width = Width(self._options.value(VARIANT_SHREDDING_MAXSCHEMAWIDTH))
+        for field, column in zip(self._fields, rows.columns, strict=True):
+            with _naming(field.name):
+                layout = inferred_layout(column.combine_chunks(), field.type, self._options, width)
+            if layout is not None:
+                layouts[field.name] = layout
+        return layouts
 
 
 def _has_variants(fields: Sequence[DataField]) -> bool:
@@ -44,11 +55,24 @@ def _has_variants(fields: Sequence[DataField]) -> bool:
     return any(is_variant(f.type) or (isinstance(f.type, RowType) and _has_variants(f.type.fields)) for f in fields)
 
 
+@contextmanager
+def _naming(column: str) -> Iterator[None]:
+    """Turn the error of bytes that are no variant into an InvalidInputError that names the column."""
+    try:
+        yield
+    except CorruptedError as cause:
+        raise InvalidInputError(f"column {column!r} has bytes that are no VARIANT: {cause}") from cause
+
+
 def shredded_rows(rows: pa.Table, fields: Sequence[DataField], layouts: Layouts) -> pa.Table:
-    """Return rows with their variants shredded. ``fields``: the columns of the rows."""
+    """Return rows with their variants shredded. ``fields``: the columns of the rows.
+
+    Raises InvalidInputError for bytes that are no variant.
+    """
     for i, field in enumerate(fields):
         if field.name in layouts:
-            column = _shredded(rows.column(i).combine_chunks(), field.type, layouts[field.name])
+            with _naming(field.name):
+                column = _shredded(rows.column(i).combine_chunks(), field.type, layouts[field.name])
             rows = rows.set_column(i, field.name, column)
     return rows
 

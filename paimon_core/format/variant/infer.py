@@ -4,7 +4,7 @@ A field is shredded if enough rows have it and all its values fit one type. Null
 variant stay whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +37,10 @@ from paimon_core.format.variant.encoding import (
     in_field_order,
     slices_of,
 )
-from paimon_core.format.variant.layout import Layouts, is_variant
+from paimon_core.format.variant.layout import is_variant
 from paimon_core.format.variant.scalars import decimal_digits
 from paimon_core.options.file import (
     VARIANT_SHREDDING_MAXSCHEMADEPTH,
-    VARIANT_SHREDDING_MAXSCHEMAWIDTH,
     VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO,
 )
 from paimon_core.options.option import Options
@@ -75,36 +74,37 @@ _SCALARS = {
 }
 
 
-def inferred_layouts(rows: pa.Table, fields: Sequence[DataField], options: Options) -> Layouts:
-    """Return the types to shred by for the variants among columns and their fields.
+@dataclass
+class Width:
+    """The number of stored columns that may still be added to a file."""
+
+    left: int
+
+
+def inferred_layout(column: pa.Array, t: DataType, options: Options, width: Width) -> DataType | None:
+    """Return the type to shred by of a VARIANT column or of a ROW with variants; `None`: nothing is shredded.
 
     Args:
-        rows: the first rows of the file.
-        fields: the columns.
+        column: the first rows of the file.
+        t: the type of the column.
         options: the options of the table, with the limits of the inference.
+        width: the limit of the stored columns, which becomes smaller.
+
+    Raises CorruptedError for bytes that are no variant.
     """
-    layouts: Layouts = {}
-    width = _Width(options.value(VARIANT_SHREDDING_MAXSCHEMAWIDTH))
-    for field, column in zip(fields, rows.columns, strict=True):
-        layout = _of_column(column.combine_chunks(), field.type, options, width)
-        if layout is not None:
-            layouts[field.name] = layout
-    return layouts
-
-
-def _of_column(column: pa.Array, t: DataType, options: Options, width: "_Width") -> DataType | None:
-    """Return the type to shred by of a column or of a ROW with variants; `None`: nothing is shredded."""
     if is_variant(t):
         layout = _of_variants(column.drop_null(), options, width)
         return None if layout == VARIANT else layout
     if not isinstance(t, RowType):
         return None
-    inner = [(f.name, _of_column(pc.struct_field(column, [i]), f.type, options, width)) for i, f in enumerate(t.fields)]
+    inner = [
+        (f.name, inferred_layout(pc.struct_field(column, [i]), f.type, options, width)) for i, f in enumerate(t.fields)
+    ]
     chosen = tuple(DataField(NO_ID, name, layout) for name, layout in inner if layout is not None)
     return RowType(chosen) if chosen else None
 
 
-def _of_variants(variants: pa.StructArray, options: Options, width: "_Width") -> DataType:
+def _of_variants(variants: pa.StructArray, options: Options, width: Width) -> DataType:
     if not len(variants):
         return VARIANT
     names = FieldNames(pc.struct_field(variants, "metadata"))
@@ -112,13 +112,6 @@ def _of_variants(variants: pa.StructArray, options: Options, width: "_Width") ->
     least = int(np.ceil(len(values) * options.value(VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO)))
     inference = _Inference(names, least, width)
     return inference.layout(values, names.rows, options.value(VARIANT_SHREDDING_MAXSCHEMADEPTH))
-
-
-@dataclass
-class _Width:
-    """The number of stored columns that may still be added."""
-
-    left: int
 
 
 @dataclass(frozen=True)
@@ -133,7 +126,7 @@ class _Inference:
 
     names: FieldNames
     least: int
-    width: _Width
+    width: Width
 
     def layout(self, values: Slices, metadata: Numbers, depth: int) -> DataType:
         """Return the type to shred values by. ``depth``: the levels of objects and arrays that may be shredded."""

@@ -334,11 +334,12 @@ def test_limits_of_the_inference(options, values, path, expected):
 
 
 def test_variants_in_rows_are_inferred_but_not_those_in_arrays():
-    rows = pa.array([{"v": v} for v in plain([{"a": 1}, {"a": 2}]).to_pylist()] + [None])
-    stored, found = written(rows.cast(to_arrow(parse_type("ROW<v VARIANT>"))), "ROW<v VARIANT>", **INFER)
+    variants = plain([{"a": 1}, {"a": 2}]).to_pylist()
+    rows = pa.array([*({"v": v} for v in variants), None], to_arrow(parse_type("ROW<v VARIANT>")))
+    stored, found = written(rows, "ROW<v VARIANT>", **INFER)
     assert typed_part(stored.field("v").type, "a") == "int64"
     assert objects(pc.struct_field(found, [0]).drop_null()) == [{"a": 1}, {"a": 2}]
-    lists = pa.ListArray.from_arrays([0, 2], plain([{"a": 1}, {"a": 2}])).cast(to_arrow(parse_type("ARRAY<VARIANT>")))
+    lists = pa.array([variants, None], to_arrow(parse_type("ARRAY<VARIANT>")))
     stored, found = written(lists, "ARRAY<VARIANT>", **INFER)
     assert [f.name for f in stored.value_type] == ["value", "metadata"]
 
@@ -358,3 +359,13 @@ def test_unsuitable_shredding_schemas_are_refused(text, message):
     fields = (DataField(0, "k", parse_type("INT")), DataField(1, "c0", parse_type("VARIANT")))
     with pytest.raises(InvalidInputError, match=f"option 'variant.shreddingSchema' .*{message}"):
         create(Schema(fields, options={"variant.shreddingSchema": text}), 0)
+
+
+@pytest.mark.parametrize("options", [{"variant.shreddingSchema": SHAPE}, {"variant.inferShreddingSchema": "true"}])
+@pytest.mark.parametrize(
+    ("value", "metadata"), [(b"", b"\x01\x00\x00"), (b"\x02\x01", b"\x01\x00\x00"), (b"\x00", b"\x09")]
+)
+def test_bytes_that_are_no_variant_are_refused_by_column(options, value, metadata):
+    column = pa.array([{"value": value, "metadata": metadata}], to_arrow(datatype.VARIANT))
+    with pytest.raises(InvalidInputError, match="column 'c0' has bytes that are no VARIANT"):
+        written(column, **options)
