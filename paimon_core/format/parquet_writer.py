@@ -15,7 +15,7 @@ from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
 from paimon_core.format.variant.columns import Shredding, shredded_rows
-from paimon_core.format.variant.layout import Layouts, stored_fields
+from paimon_core.format.variant.layout import Layouts, stored_fields, without_times
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -122,6 +122,8 @@ class ParquetFileWriter(FormatWriter):
             return
         first = pa.concat_tables(self._held) if self._held else self._schema.empty_table()
         self._layouts = self._shredding.layouts(first)
+        if self._encoder_options["use_deprecated_int96_timestamps"]:
+            self._layouts = {name: without_times(layout) for name, layout in self._layouts.items()}
         layout = _layout(stored_fields(self._fields, self._layouts))
         self._stored = layout.stored
         self._allowed = list(layout.may_have_dictionary) if self._enabled else []

@@ -79,6 +79,23 @@ def _checked(t: DataType, path: str, where: str) -> DataType:
     )
 
 
+def without_times(layout: DataType) -> DataType:
+    """Return a type to shred by that leaves timestamps in the binary encoding.
+
+    In a file with a column of nanoseconds, the encoder writes other timestamps as plain integers, which readers would
+    take for integers of a variant.
+    """
+    match layout:
+        case RowType(fields):
+            return replace(layout, fields=tuple(replace(f, type=without_times(f.type)) for f in fields))
+        case ArrayType(element):
+            return replace(layout, element=without_times(element))
+        case AtomicType(root="TIMESTAMP" | "TIMESTAMP_LTZ"):
+            return VARIANT
+        case _:
+            return layout
+
+
 def stored_group(layout: DataType, *, top: bool = True) -> RowType:
     """Return the stored columns of variants that are shredded by a type, as the type of a row.
 

@@ -369,3 +369,20 @@ def test_bytes_that_are_no_variant_are_refused_by_column(options, value, metadat
     column = pa.array([{"value": value, "metadata": metadata}], to_arrow(datatype.VARIANT))
     with pytest.raises(InvalidInputError, match="column 'c0' has bytes that are no VARIANT"):
         written(column, **options)
+
+
+@pytest.mark.parametrize("nanos", [False, True])
+def test_times_remain_times_beside_a_column_of_nanoseconds(nanos):
+    value = encoded_scalars(pa.array([MOMENT], pa.timestamp("us", "UTC")))
+    metadata = pa.array([metadata_of(["a"])])
+    times = pa.StructArray.from_arrays([value, metadata], fields=list(to_arrow(datatype.VARIANT)))
+    fields = fields_of(["VARIANT", "TIMESTAMP(9)" if nanos else "TIMESTAMP(6)"])
+    rows = pa.table([times, pa.array([MOMENT], pa.timestamp("ns" if nanos else "us"))], arrow_schema(fields))
+    sink = pa.BufferOutputStream()
+    writer = ParquetFormat().open_writer(sink, fields, Options(INFER), "zstd")
+    writer.write(rows)
+    writer.close()
+    data = sink.getvalue()
+    assert (typed_part(pq.read_schema(pa.BufferReader(data)).field(0).type) is None) == nanos
+    (batch,) = ParquetFormat().read(pa.BufferReader(data), ReadRequest(fields, 1000))
+    assert objects(batch.column(0)) == [(12, MICROS)]
