@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from paimon_core.operations.history.table_consumers import TableConsumers
     from paimon_core.operations.history.table_tags import TableTags
     from paimon_core.operations.row_changes.delete import DeletedRows
+    from paimon_core.operations.row_changes.statement import RowChanges
     from paimon_core.operations.table_maintenance import TableMaintenance
     from paimon_core.predicate.expr import col
     from paimon_core.read.stream import Stream
@@ -119,6 +120,7 @@ __all__ = [
     "RescaleRequest",
     "RewriteResult",
     "RewrittenFiles",
+    "RowChanges",
     "Schema",
     "SetOption",
     "Snapshot",
@@ -178,6 +180,7 @@ _NAMES = {
     "paimon_core.operations.history.table_consumers": "TableConsumers",
     "paimon_core.operations.history.table_tags": "TableTags",
     "paimon_core.operations.row_changes.delete": "DeletedRows",
+    "paimon_core.operations.row_changes.statement": "RowChanges",
     "paimon_core.operations.table_maintenance": "TableMaintenance",
     "paimon_core.predicate.expr": "col",
     "paimon_core.read.stream": "Stream",

@@ -75,6 +75,13 @@ if TYPE_CHECKING:
     )
     from paimon_core.operations.row_changes.delete import replace_rows as replace_matching_rows
     from paimon_core.operations.row_changes.remove_rows import RowPositions, remove_rows
+    from paimon_core.operations.row_changes.statement import (
+        SEVERAL,
+        check_added_names,
+        check_updates,
+        null_unless_changed,
+        position_fields,
+    )
     from paimon_core.predicate.compute import evaluate
     from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
     from paimon_core.predicate.filter import Filter, bound_filter
@@ -311,18 +318,23 @@ __all__ += [
 
 __all__ += [
     "RETRIES",
+    "SEVERAL",
     "Dropped",
     "NewValues",
     "RowPositions",
     "RowRanges",
+    "check_added_names",
     "check_deletes",
+    "check_updates",
     "drop_counted",
     "drops_partitions",
+    "null_unless_changed",
+    "position_fields",
     "remove_rows",
     "replace_matching_rows",
     "shows_all",
 ]
-"""Changes of rows: dELETE and UPDATE: partitions to drop, rows to remove, and new values of columns."""
+"""Changes of rows: DELETE, UPDATE and MERGE: partitions to drop, rows to remove, and new values of columns."""
 
 __all__ += [
     "IMPORTED_FORMATS",
@@ -468,6 +480,9 @@ _NAMES = {
         "RETRIES Dropped check_deletes drop_counted drops_partitions shows_all replace_rows=replace_matching_rows"
     ),
     "paimon_core.operations.row_changes.remove_rows": "RowPositions remove_rows",
+    "paimon_core.operations.row_changes.statement": (
+        "SEVERAL check_added_names check_updates null_unless_changed position_fields"
+    ),
     "paimon_core.predicate.compute": "evaluate",
     "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate conjunction",
     "paimon_core.predicate.filter": "Filter bound_filter",

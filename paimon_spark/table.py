@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from paimon_core import (
     AddedFiles,
     Explanation,
+    RowChanges,
     Snapshot,
     SystemTable,
     Table,
@@ -51,7 +52,6 @@ from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.new_values import as_column, assigned
 from paimon_spark.row_level.run import delete, update
-from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.path_table import explain, options_of_name, path_frame

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
 from paimon_core import CommitMessage
-from paimon_core.engine import FileStore, NewValues, RowRanges, TaskWrite
+from paimon_core.engine import SEVERAL, FileStore, NewValues, RowRanges, TaskWrite
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
@@ -21,7 +21,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_spark.bucket_shuffle import TASK_COLUMN, typed_arrow_udf
 from paimon_spark.report import reporting
-from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED
+from paimon_spark.row_level.rows import DELETED, INSERTED, UPDATED
 from paimon_spark.row_level.tasks import ChangeCounts, TaskChanges
 from paimon_spark.write_job import TaskWrites, WriteJob
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from paimon_core import TableSchema
+from paimon_core import RowChanges, TableSchema
 from paimon_core.engine import MergeRules
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import matching_positions
@@ -15,7 +15,6 @@ from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.row_level.new_values import SourceValues, as_column, assigned, column_name
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.run import merge
-from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.supported_statements import check_merge
 from paimon_spark.row_level.target import Target
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from paimon_core.engine import SEVERAL
 from paimon_core.types.columns import free_prefix
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.internals import select_texts
@@ -14,7 +15,6 @@ from paimon_spark.row_level.target import TargetRows
 from paimon_spark.row_level.texts import NumberedRows, stored, text_of
 
 DELETED, UPDATED, INSERTED, MATCHED = "-D", "+U", "+I", ""
-SEVERAL = "MERGE INTO: several source rows match one row of the target; make the source unique by the columns of ON"
 _PREFIX = "__paimon_"
 _KINDS = {"update": UPDATED, "delete": DELETED, "insert": INSERTED}
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
-from paimon_core import Table
+from paimon_core import RowChanges, Table
 from paimon_core.engine import TRUE, Dropped, Predicate, Progress, collect, drop_counted
 from paimon_spark.options import write_request
 from paimon_spark.row_level.new_values import NewValues
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
-from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.supported_statements import check_delete, check_merge, check_updates
 from paimon_spark.row_level.target import Target, TargetRows
 from paimon_spark.row_level.write import RowStatement, change_rows

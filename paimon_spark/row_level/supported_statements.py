@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 
 from paimon_core import TableSchema
-from paimon_core.engine import BucketMode, TableTraits, bucket_mode, check_deletes
+from paimon_core.engine import TableTraits, check_deletes
+from paimon_core.engine import check_updates as engine_check
 from paimon_core.errors import UnsupportedError
-from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD, SEQUENCE_FIELD
-from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.options.merge import SEQUENCE_FIELD
 from paimon_core.types.datatype import DataField, DataType, RowType, without_finer_digits
 from paimon_spark.row_level.rows import Clause
 
@@ -38,51 +38,7 @@ def check_updates(schema: TableSchema, columns: Collection[str], operation: str)
     """
     if not TableTraits(schema).data_evolution:
         _check_exact((f for f in schema.fields if f.name not in columns), operation)
-    if not schema.primary_keys:
-        moving = sorted(set(schema.partition_keys) & set(columns))
-        if moving and TableTraits(schema).data_evolution:
-            raise UnsupportedError(
-                f"{operation} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not "
-                "move to other partitions; delete and insert them instead"
-            )
-        return
-    if bucket_mode(schema) is BucketMode.POSTPONE:
-        raise UnsupportedError(
-            f"{operation} of a table with 'bucket' = -2 is not possible: its reads show writes only after a compaction"
-        )
-    if schema.options.value(ROWKIND_FIELD) is not None:
-        raise UnsupportedError(
-            f"{operation} of a table with 'rowkind.field' is not possible: write rows with their kinds"
-        )
-    engine = TableTraits(schema).engine_type.name
-    if engine not in ("deduplicate", "partial-update"):
-        raise UnsupportedError(
-            f"{operation} of a table with merge engine {engine} is not possible: its merge would discard new values; "
-            "insert rows instead"
-        )
-    if merged := sorted(_merged_otherwise(schema) & set(columns)):
-        raise UnsupportedError(
-            f"{operation} cannot change {', '.join(merged)}: a sequence group or an aggregate function of "
-            "partial-update computes the value; insert rows instead"
-        )
-    wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
-    if wrong:
-        raise UnsupportedError(
-            f"{operation} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and "
-            "insert new ones"
-        )
-
-
-def _merged_otherwise(schema: TableSchema) -> set[str]:
-    """Return the columns of partial-update with a sequence group or an aggregate function."""
-    names: set[str] = set()
-    for key, value in schema.options.items():
-        parts = split_field_option(key)
-        if parts is not None and parts[1] in ("sequence-group", "aggregate-function"):
-            names.update(parts[0], split_list(value) if parts[1] == "sequence-group" else ())
-    if schema.options.has(FIELDS_DEFAULT_AGGREGATE_FUNCTION):
-        names.update(field.name for field in schema.fields)
-    return names if TableTraits(schema).engine_type.name == "partial-update" else set()
+    engine_check(schema, columns, operation)
 
 
 def _check_exact(read: Iterable[DataField], operation: str) -> None:

@@ -9,13 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from paimon_core import Snapshot, Table
-from paimon_core.engine import readable_fields, shows_all
-from paimon_core.errors import UnsupportedError
-from paimon_core.options.file import ROW_TRACKING_ENABLED
+from paimon_core.engine import null_unless_changed, position_fields, readable_fields, shows_all
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.types.columns import free_prefix
 from paimon_core.types.datatype import DataField
-from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX, ROW_KIND
 from paimon_spark.char_columns import has_char, marked, padded_text, pads_reads
 from paimon_spark.internals import renamed
 from paimon_spark.row_level.texts import text_of
@@ -136,7 +133,7 @@ class Target:
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; `None`: the table is empty."""
         schema = self.table.schema
-        positions = position_fields(self.table)
+        positions = position_fields(self.table.store)
         columns = tuple(field.name for field in schema.fields)
         names = tuple(field.name for field in positions)
         metadata = [field for field in readable_fields(schema) if field.name in set(self.metadata) - set(names)]
@@ -168,7 +165,7 @@ class Target:
             identity,
             schema.options.value(SEQUENCE_FIELD),
             schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
-            self._left_out(),
+            null_unless_changed(schema),
             as_stored,
         )
 
@@ -193,40 +190,6 @@ class Target:
         ]
         stored = (F.col(numbers[name]).alias(copy) for name, copy in as_stored.items())
         return numbered.select(*shown, *stored), as_stored
-
-    def _left_out(self) -> frozenset[str]:
-        schema = self.table.schema
-        if not schema.primary_keys or self.table.store.traits.engine_type.name != "partial-update":
-            return frozenset()
-        always = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
-        return frozenset(f.name for f in schema.fields if f.type.nullable and f.name not in always)
-
-
-def position_fields(table: Table) -> tuple[DataField, ...]:
-    """Return the metadata columns with the stored position of a row; empty if the table has a primary key.
-
-    Raises UnsupportedError for a table with columns of these names.
-    """
-    schema = table.schema
-    if schema.primary_keys:
-        fields: tuple[DataField, ...] = ()
-    elif table.store.traits.data_evolution:
-        fields = (ROW_ID,)
-    else:
-        fields = (FILE_PATH, ROW_INDEX, *((ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()))
-    check_added_names(table, *fields, ROW_KIND)
-    return fields
-
-
-def check_added_names(table: Table, *fields: DataField) -> None:
-    """Raise UnsupportedError if a table column has the name, in any case, of a column that a statement adds."""
-    added = {field.name.lower() for field in fields}
-    hiding = [name for name in table.schema.names if name.lower() in added]
-    if hiding:
-        raise UnsupportedError(
-            f"rows of {table.path} cannot be changed: its columns {', '.join(hiding)} have the names of metadata "
-            "columns that the statement needs; rename them"
-        )
 
 
 def _only_if(condition: str, value: str, message: str) -> str:

@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from paimon_core import CommitMessage, Snapshot, Table
+from paimon_core import CommitMessage, RowChanges, Snapshot, Table
 from paimon_core.engine import (
     EXPIRED,
     RETRIES,
+    SEVERAL,
     BucketMode,
     Guard,
     Progress,
@@ -39,8 +40,7 @@ from paimon_spark.distribute import DRIVER_BYTES, SparkRunner
 from paimon_spark.frame_write import Results, run_tasks
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.row_level.column_updates import ColumnTask, by_range
-from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED, Changes
-from paimon_spark.row_level.statement_result import RowChanges
+from paimon_spark.row_level.rows import DELETED, INSERTED, UPDATED, Changes
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.tasks import NOT_WRITTEN, ChangeCounts, ChangeTask, total
 from paimon_spark.write_job import WriteJob

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 import paimon_spark
+from paimon_core import RowChanges
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.filter_text import with_session_quotes
-from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import RowAccess
 from tests.support.tables import files_below, rows_of
 

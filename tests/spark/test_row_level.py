@@ -5,12 +5,12 @@ import pytest
 from pyspark.sql import functions as F
 
 import paimon_spark
+from paimon_core import RowChanges
 from paimon_core.errors import InvalidInputError, TableChangedError, UnsupportedError
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.row_level import write
-from paimon_spark.row_level.statement_result import RowChanges
 
 pytestmark = pytest.mark.spark
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())])

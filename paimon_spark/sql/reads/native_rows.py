@@ -11,12 +11,11 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core import DataSplit, Plan, Snapshot, Table, TableScan
-from paimon_core.engine import FileStore, base_run, expiry, newer_rows, shows_all
+from paimon_core.engine import FileStore, base_run, expiry, newer_rows, position_fields, shows_all
 from paimon_core.errors import CorruptedError, OutOfRangeError, UnsupportedError
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session, select_texts
-from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.bridge.conversions import frame_of, java_map, java_struct
 from paimon_spark.sql.bridge.endpoints import FilesEndpoint, MaskEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
@@ -271,7 +270,7 @@ def describe_target_read(spark: SparkSession, table: Table) -> str:
     snapshot = table.snapshot()
     if snapshot is None:
         return "there are no rows"
-    target = native_target(spark, table, snapshot, [field.name for field in position_fields(table)])
+    target = native_target(spark, table, snapshot, [field.name for field in position_fields(table.store)])
     return f"rows are read through Python: {target}" if isinstance(target, str) else f"rows are read {target}"
 
 

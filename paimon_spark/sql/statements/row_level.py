@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from paimon_core import Table
+from paimon_core import RowChanges, Table
 from paimon_core.engine import TRUE, Predicate, bind, predicate_columns
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_rows
 from paimon_spark.row_level.new_values import NewValues, OnlyIf
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.run import delete, merge, update
-from paimon_spark.row_level.statement_result import RowChanges
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.bridge.conversions import frame_of
 from paimon_spark.sql.bridge.jvm import Jvm

@@ -16,6 +16,7 @@ from paimon_core.engine import (
     Predicate,
     StartedFrom,
     align,
+    check_added_names,
     check_deletes,
     column_positions,
     evaluate,
@@ -29,7 +30,6 @@ from paimon_spark.bucket_shuffle import find_shuffle, shuffle_for
 from paimon_spark.char_columns import padded_frame, pads_writes
 from paimon_spark.frame_write import run_tasks, runner_for
 from paimon_spark.options import WriteRequest
-from paimon_spark.row_level.target import check_added_names
 from paimon_spark.types import spark_schema
 from paimon_spark.write_job import TaskWrites, WriteJob
 from paimon_spark.writer import PaimonWriter
@@ -106,7 +106,7 @@ def replace_rows(frame: DataFrame, table: Table, request: WriteRequest, predicat
 
 def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predicate: Predicate) -> None:
     """Write a row of kind -D for every matching row, before the new rows of its bucket."""
-    check_added_names(table, ROW_KIND)
+    check_added_names(table.store, ROW_KIND)
     sequence = table.schema.options.value(SEQUENCE_FIELD)
     if sequence:
         raise UnsupportedError(
