@@ -13,8 +13,6 @@ from paimon_core.errors import AlreadyExistsError, InvalidInputError, Unsupporte
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.lazy import deferred
 from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Changes
 from paimon_core.snapshot.snapshot import Operation, Snapshot
@@ -23,9 +21,9 @@ from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.store.storage_options import check_storage_options
-from paimon_core.table.stored_table import StoredTable
+from paimon_core.table.changeable_table import ChangeableTable
 from paimon_core.table.system_table import SystemTable, read_only, system_table_of
-from paimon_core.write.input_data import Data, Rows, arrow_data, arrow_table
+from paimon_core.write.input_data import Data, Rows, arrow_data
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
     from paimon_core.operations.history.table_branches import TableBranches
     from paimon_core.operations.history.table_consumers import TableConsumers
     from paimon_core.operations.history.table_tags import TableTags
-    from paimon_core.operations.row_changes.data_evolution import update_columns
-    from paimon_core.operations.row_changes.delete import DeletedRows, delete_rows
     from paimon_core.operations.table_maintenance import TableMaintenance
     from paimon_core.store.create import create_table
     from paimon_core.table.writing import expired_after, overwrite_rows, write_rows
@@ -63,8 +59,6 @@ else:
     TableBranches = deferred("paimon_core.operations.history.table_branches", "TableBranches")
     TableConsumers = deferred("paimon_core.operations.history.table_consumers", "TableConsumers")
     TableTags = deferred("paimon_core.operations.history.table_tags", "TableTags")
-    update_columns = deferred("paimon_core.operations.row_changes.data_evolution", "update_columns")
-    delete_rows = deferred("paimon_core.operations.row_changes.delete", "delete_rows")
     TableMaintenance = deferred("paimon_core.operations.table_maintenance", "TableMaintenance")
     create_table = deferred("paimon_core.store.create", "create_table")
     expired_after = deferred("paimon_core.table.writing", "expired_after")
@@ -74,10 +68,7 @@ else:
     TableWrite = deferred("paimon_core.write.table_write", "TableWrite")
 
 
-_VIEW = SEPARATOR + READ_OPTIMIZED
-
-
-class Table(StoredTable):
+class Table(ChangeableTable):
     """A table in a directory. Cheap to open; caches the keys that `get` decodes; reads use the newest snapshot.
 
     The groups `maintenance`, `tags`, `branches` and `consumers` hold further methods.
@@ -233,46 +224,6 @@ class Table(StoredTable):
         """
         return add_files(self._writable(), paths, partition, move=move)
 
-    def delete(
-        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
-    ) -> Snapshot | None:
-        """Delete the rows that match, in one commit. Returns `None` if no row matches.
-
-        A filter on partition columns alone drops whole partitions unread. A table without a primary key records
-        deletion vectors with ``deletion-vectors.enabled``, and else rewrites the files of the rows. A table with a
-        primary key stores a row of kind -D for each row; UnsupportedError if its options ignore rows of this kind.
-        ``progress`` and ``runner`` are the arguments of :meth:`compact`, for tables without a primary key. If another
-        commit changes the same rows, or the snapshot expires, the search is repeated. After ten attempts it raises
-        CommitConflictError or OutOfRangeError. Raises InvalidInputError for an empty ``filter``.
-        """
-        return self._delete(filter, progress, runner, count_dropped=False).snapshot
-
-    def delete_counted(
-        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
-    ) -> DeletedRows:
-        """Delete the rows that match; return their number and the snapshot. Arguments and errors as for `delete`."""
-        return self._delete(filter, progress, runner, count_dropped=True)
-
-    def _delete(
-        self, filter: str | Predicate, progress: Progress | None, runner: Runner, *, count_dropped: bool
-    ) -> DeletedRows:
-        predicate = bound_filter(filter, self._writable().schema.fields)
-        if predicate is None:
-            raise InvalidInputError("delete() needs a filter; truncate() removes all rows")
-        deleted = delete_rows(self._store, predicate, runner=runner, progress=progress, count_dropped=count_dropped)
-        expired_after(self._store, deleted.snapshot)
-        return deleted
-
-    def update_columns(self, data: Rows) -> Snapshot | None:
-        """Update some columns of rows, in one commit. Returns `None` if ``data`` has no row.
-
-        For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
-        It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay unchanged. Raises
-        InvalidInputError for unknown ids, UnsupportedError if the table has deletion vectors, CommitConflictError if
-        another commit first changed the same columns of the same files.
-        """
-        return expired_after(self._store, update_columns(self._writable(), arrow_table(data)))
-
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
         publisher = Publisher(self._writable(), operation=Operation.TRUNCATE)
@@ -423,13 +374,6 @@ class Table(StoredTable):
         merged = with_columns_of(store, data)
         self._store = replace(merged, merge_rules=store.merge_rules)
         return merged
-
-    def _writable(self) -> FileStore:
-        if self._read_optimized:
-            raise UnsupportedError(
-                f"cannot write to {self.path}{_VIEW}: a read-optimized view can only be read; write to the table itself"
-            )
-        return self._store
 
 
 def _unpickled(store: FileStore, read_optimized: bool) -> Table:

@@ -1,6 +1,7 @@
 """Writes and overwrites of a table, each as one commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -12,9 +13,12 @@ from paimon_core.commit.overwrite_partitions import overwrite_partitions
 from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.errors import InvalidInputError
+from paimon_core.metrics.listeners import collect
 from paimon_core.operations.compaction.after_commit import after_commit
 from paimon_core.operations.history.expire import expire_after_commit
 from paimon_core.operations.partitions.partitions_done import record_done_after_commit
+from paimon_core.operations.row_changes.change_writer import Committed
+from paimon_core.operations.row_changes.statement import RowChanges
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.current_schema import check_opened
@@ -62,6 +66,21 @@ def overwrite_rows(store: FileStore, data: Data, partition: Mapping[str, object]
     if snapshot is not None:
         record_done_after_commit(store, {message.bucket_ref for message in messages})
     return expired_after(store, snapshot)
+
+
+def change_rows(store: FileStore, statement: Callable[[], Committed]) -> RowChanges:
+    """Run a statement, and do the work after its commit: compact the written buckets, and expire as the options say."""
+    with collect() as metrics:
+        done = statement()
+        buckets = {message.bucket_ref for message in done.messages}
+        if done.result.snapshot is None:
+            check_opened(store.schemas, store.schema, None)
+        elif store.traits.keyed:
+            record_done_after_commit(store, buckets)
+            after_commit(store, done.result.rejected if store.traits.needs_lookup else ())
+        else:
+            after_commit(store, buckets, writes_changelog=False)
+    return replace(done.changes, metrics=metrics)
 
 
 def expired_after(store: FileStore, snapshot: Snapshot | None) -> Snapshot | None:
