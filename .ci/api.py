@@ -19,6 +19,8 @@ GROUPS = {
         "Open, create, read, write and maintain one table without Spark.",
         [
             "paimon_core.Table",
+            "paimon_core.table.changeable_table.ChangeableTable",
+            "paimon_core.MergeBuilder",
             "paimon_core.table.stored_table.StoredTable",
             "paimon_core.ReadableTable",
             "paimon_core.SystemTable",

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from paimon_core.snapshot.time_travel import TimeTravelArguments
     from paimon_core.store.location import TableLocation
     from paimon_core.table import ReadableTable, SystemTable, Table
+    from paimon_core.table.merging import MergeBuilder
     from paimon_core.table.stored_table import StoredTable
     from paimon_core.types.datatype import DataField
     from paimon_core.write.table_write import TableWrite
@@ -106,6 +107,7 @@ __all__ = [
     "FileSystemCatalog",
     "IndexRewrite",
     "InvalidInputError",
+    "MergeBuilder",
     "MissingDependencyError",
     "MoveColumn",
     "NotFoundError",
@@ -200,6 +202,7 @@ _NAMES = {
     "paimon_core.snapshot.time_travel": "TimeTravelArguments",
     "paimon_core.store.location": "TableLocation",
     "paimon_core.table": "ReadableTable SystemTable Table",
+    "paimon_core.table.merging": "MergeBuilder",
     "paimon_core.table.stored_table": "StoredTable",
     "paimon_core.types.datatype": "DataField",
     "paimon_core.write.table_write": "TableWrite",

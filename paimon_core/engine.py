@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.verify.verify_report import Fault
     from paimon_core.manifest.bucket import group_by_bucket
     from paimon_core.manifest.entry import ManifestEntry
-    from paimon_core.metrics.listeners import LOGGER, OperationMetrics, collect
+    from paimon_core.metrics.listeners import LOGGER, collect
     from paimon_core.migration.migrate import SourceTable
     from paimon_core.migration.read_rows import IMPORTED_FORMATS, RowsOfFiles, TextForm, rows_of_files
     from paimon_core.migration.source import SourceFile
@@ -414,7 +414,6 @@ __all__ += [
     "LOGGER",
     "SEVERE",
     "Fault",
-    "OperationMetrics",
     "TablePage",
     "WarehouseState",
     "collect",
@@ -462,7 +461,7 @@ _NAMES = {
     "paimon_core.inspect.verify.verify_report": "Fault",
     "paimon_core.manifest.bucket": "group_by_bucket",
     "paimon_core.manifest.entry": "ManifestEntry",
-    "paimon_core.metrics.listeners": "LOGGER OperationMetrics collect",
+    "paimon_core.metrics.listeners": "LOGGER collect",
     "paimon_core.migration.migrate": "SourceTable",
     "paimon_core.migration.read_rows": "IMPORTED_FORMATS RowsOfFiles TextForm rows_of_files",
     "paimon_core.migration.source": "SourceFile",

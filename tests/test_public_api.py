@@ -21,11 +21,11 @@ from tests.support.lazy_imports import type_checking_imports
 TABLE = {
     "add_files", "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers",
     "create", "delete", "delete_counted", "drop_partitions", "explain", "get", "health", "location", "maintenance",
-    "open", "operation_metrics", "overwrite", "page", "path", "read_optimized", "reader", "repair", "restore",
+    "merge", "open", "operation_metrics", "overwrite", "page", "path", "read_optimized", "reader", "repair", "restore",
     "rollback_to",
     "scan", "schema", "snapshot", "snapshots", "store", "stream", "system_table", "tags", "to_arrow",
-    "to_arrow_batch_reader", "to_batches", "to_duckdb", "to_pandas", "to_polars", "truncate", "update_columns",
-    "verify", "with_options", "with_store", "write", "writer",
+    "to_arrow_batch_reader", "to_batches", "to_duckdb", "to_pandas", "to_polars", "truncate", "update",
+    "update_columns", "upsert", "verify", "with_options", "with_store", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError,

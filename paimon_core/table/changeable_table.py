@@ -83,9 +83,9 @@ class ChangeableTable(StoredTable):
                 columns of the row, such as ``pc.field("price") * 2``. A text is a value, not an expression.
             where: the rows to update, as text or predicate; `None`: all rows.
 
-        Raises InvalidInputError for an unknown column and a value that it cannot store, UnsupportedError if a merge of
-        the table would discard the new values, CommitConflictError if other commits changed the same rows during every
-        attempt. After an error the table is unchanged.
+        Raises InvalidInputError for an unknown column and a value that it cannot store. Raises UnsupportedError if a
+        merge of the table would discard the new values, CommitConflictError if other commits changed the same rows
+        during every attempt. After an error the table is unchanged.
 
         Examples:
             >>> from paimon_core import Table

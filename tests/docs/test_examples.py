@@ -6,7 +6,7 @@ import inspect
 import pyarrow as pa
 import pytest
 
-from paimon_core import FileSystemCatalog, Schema, Table, col
+from paimon_core import FileSystemCatalog, MergeBuilder, Schema, Table, col
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.operations.history.table_branches import TableBranches
 from paimon_core.operations.history.table_tags import TableTags
@@ -24,6 +24,8 @@ WITH_EXAMPLES = [
     FileSystemCatalog,
     Schema,
     Table,
+    Table.update,
+    MergeBuilder,
     TableTags,
     TableBranches,
     TableMaintenance,

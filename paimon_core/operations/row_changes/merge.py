@@ -120,7 +120,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows to which clauses apply, row by row: of the table, of the source, or of both. `None`: rows lack this side."""
+    """Rows to which clauses apply, with a side of the table, a side of the source, or both. `None`: no such side."""
 
     target: pa.RecordBatch | None
     source: pa.RecordBatch | None
