@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
     from paimon_core.predicate.filter import Filter, bound_filter
     from paimon_core.predicate.parse import parse_predicate
-    from paimon_core.predicate.rewrite import bind, most_keys
+    from paimon_core.predicate.rewrite import bind, most_keys, tests_fields
     from paimon_core.predicate.rewrite import columns as predicate_columns
     from paimon_core.procedures.procedure import (
         DONE,
@@ -199,6 +199,7 @@ __all__ += [
     "most_keys",
     "parse_predicate",
     "predicate_columns",
+    "tests_fields",
 ]
 """Filters: predicates: their nodes, their text, and how they bind to columns and evaluate on rows."""
 
@@ -486,7 +487,7 @@ _NAMES = {
     "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate conjunction",
     "paimon_core.predicate.filter": "Filter bound_filter",
     "paimon_core.predicate.parse": "parse_predicate",
-    "paimon_core.predicate.rewrite": "bind most_keys columns=predicate_columns",
+    "paimon_core.predicate.rewrite": "bind most_keys tests_fields columns=predicate_columns",
     "paimon_core.procedures.procedure": (
         "DONE Call Parameter Procedure Rows TableNotFoundError checked_values procedure"
     ),

@@ -39,6 +39,7 @@ from paimon_core.engine import (
     resolved_snapshot,
     summary_html,
     table_summary,
+    tests_fields,
 )
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.distribute import parallelism
@@ -171,6 +172,8 @@ class PaimonTable(MaintainedTable):
                 return self.delete(F.expr(str(filter)), progress=progress)
             except ParseException:
                 raise error from None
+        if isinstance(filter, str) and tests_fields(predicate):  # or on columns with the alias of the table
+            return self.delete(F.expr(filter), progress=progress)
         bound = bind(predicate, table.schema.fields)
         if drops_partitions(table.schema, bound):
             with collect() as metrics:

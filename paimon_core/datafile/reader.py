@@ -26,7 +26,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.row.binary_row import deserialize
-from paimon_core.schema.evolution import evolve
+from paimon_core.schema.evolution import evolve, narrowed
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import DataField
@@ -112,7 +112,8 @@ def read_file(
     row_tracking = not store.schema.primary_keys
     snapshot_id = _ordering_snapshot(store, meta, path)
     system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)
-    plan = evolve((*file_schema.fields, *system), tuple(stored))
+    stored_columns = _decodable(store, meta, file_schema.fields, stored)
+    plan = evolve((*stored_columns, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
     candidates: Found = True if options.row_mask is None else options.row_mask
     if pushed is not None and options.row_mask is None:
@@ -154,6 +155,13 @@ def read_file(
         yield evolved if len(stored) == len(fields) else _with_unstored(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
+
+
+def _decodable(
+    store: FileStore, meta: DataFileMeta, file_fields: tuple[DataField, ...], fields: Sequence[DataField]
+) -> tuple[DataField, ...]:
+    """Return the columns of the file, without the fields of structs that need not be decoded for ``fields``."""
+    return narrowed(file_fields, fields) if file_format(store, meta).reads_fields else file_fields
 
 
 def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:

@@ -84,6 +84,8 @@ class FileFormat(ABC):
     """The first bytes of every file. Empty: files are not recognised by their bytes, and `describe` refuses them."""
     writable: bool = True
     """True if the option ``file.format`` may name the format. All formats are read."""
+    reads_fields: bool = False
+    """True if `read` decodes single fields of structs; otherwise the fields of a request have all fields of structs."""
     skips_rows: bool = False
     """True if `read` skips parts of a file. Such a format supplies the field ``ROW_POSITION``."""
 

@@ -25,7 +25,7 @@ from paimon_core.format.parquet_probe import find_matches, groups_with_matches, 
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
-from paimon_core.types.arrow import arrow_field
+from paimon_core.types.arrow import arrow_field, to_arrow
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION
 
@@ -44,6 +44,7 @@ class ParquetFormat(FileFormat):
     name = "parquet"
     title = "Parquet"
     magic = b"PAR1"
+    reads_fields = True
     skips_rows = True
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -123,8 +124,9 @@ def _batches(
     """Yield the rows of these row groups. Raises CorruptedError if the footer has another number of rows."""
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
-    stored = set(metadata.schema.to_arrow_schema().names)
-    columns = [f.name for f in fields if f.name in stored]
+    stored = metadata.schema.to_arrow_schema()
+    types = {f.name: to_arrow(f.type) for f in fields if f.name in stored.names}
+    columns = [path for name, kind in types.items() for path in _paths(name, stored.field(name).type, kind)]
     rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_rows))
@@ -156,6 +158,17 @@ def _batches(
             yield conform_batch(batch, fields, path)
     if rows_read != rows:
         raise CorruptedError(f"{path} holds {rows_read} rows, but its footer says {rows}")
+
+
+def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> list[str]:
+    """Return the paths of a column's parts to decode: some fields, if only these fields of a struct are wanted."""
+    if not (pa.types.is_struct(stored) and pa.types.is_struct(wanted)):
+        return [path]
+    found = [field for field in wanted if stored.get_field_index(field.name) >= 0]
+    whole = [f"{path}.{field.name}" for field in found]
+    parts = zip(whole, found, strict=True)
+    below = [part for name, f in parts for part in _paths(name, stored.field(f.name).type, f.type)]
+    return [path] if not below or (below == whole and len(whole) == stored.num_fields) else below
 
 
 def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:

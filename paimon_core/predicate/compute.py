@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
+from paimon_core.predicate.expr import And, Constant, FieldPath, Leaf, Not, Or, Predicate, column_of
 from paimon_core.types.small_arrays import small_array, small_scalar
 
 _COMPARE = {
@@ -44,9 +44,16 @@ def _truth(p: Predicate, rows: pa.RecordBatch) -> Any:
             return pc.invert(_truth(child, rows))
         case Constant(value):
             return pa.repeat(pa.scalar(value, pa.bool_()), rows.num_rows)
-        case Leaf() if p.column in rows.schema.names:
-            return _test(p, rows.column(p.column))
+        case Leaf() if column_of(p.column) in rows.schema.names:
+            return _test(p, _values(rows, p.column))
     raise InvalidInputError(f"filter {p} needs columns that the rows lack; they have {', '.join(rows.schema.names)}")
+
+
+def _values(rows: pa.RecordBatch, name: str) -> Any:
+    """Return the values of a column, or of a field of structs; the field of a null is null."""
+    if not isinstance(name, FieldPath):
+        return rows.column(name)
+    return pc.struct_field(rows.column(name.parts[0]), list(name.parts[1:]))
 
 
 def _test(leaf: Leaf, column: Any) -> Any:

@@ -33,6 +33,50 @@ KEYWORDS = frozenset(
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
+class FieldPath(str):
+    """The path of a struct's field, as the column of a test. It equals no name of a column.
+
+    ``parts``: the names of the column and of the fields, from the outside to the inside.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str, ...]
+
+    def __new__(cls, parts: Sequence[str]) -> "FieldPath":
+        """Return the path with these parts."""
+        path = super().__new__(cls, "\0" + "\0".join(parts))
+        path.parts = tuple(parts)
+        return path
+
+    def __reduce__(self) -> tuple[type["FieldPath"], tuple[tuple[str, ...]]]:
+        return FieldPath, (self.parts,)
+
+    def __str__(self) -> str:
+        return ".".join(map(quoted, self.parts))
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+
+def column_of(name: str) -> str:
+    """Return the column of a test, which may be on a field of a struct."""
+    return name.parts[0] if isinstance(name, FieldPath) else name
+
+
+_PATH_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+
+
+def path_of(text: str) -> FieldPath | None:
+    """Return the path that a text such as ``a.b`` or ``a.`odd name``` names; `None`: the text is no path."""
+    parts, at = [], 0
+    while match := _PATH_PART.match(text, at):
+        parts.append(match[2] or match[1].replace("``", "`"))
+        at = match.end() + 1
+        if text[match.end() : at] != ".":
+            break
+    return FieldPath(parts) if len(parts) > 1 and at == len(text) + 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """The base class of predicates. ``&``, ``|`` and ``~`` combine them; ``str`` returns a text that can be parsed."""
@@ -101,7 +145,7 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Predicate):
-    """One test of one column.
+    """One test of one column, or of a field of a struct, whose ``column`` is a `FieldPath`.
 
     ``op`` is one of `OPS`. ``values`` are its literals: any number for `LISTS`, none for tests of NULL and zero, else
     one.
@@ -176,7 +220,9 @@ def disjunction(parts: Sequence[Predicate]) -> Predicate | None:
 
 
 def quoted(name: str) -> str:
-    """Return a column name as it appears in a filter text, in backticks if necessary."""
+    """Return a column name, or a path, as it appears in a filter text, in backticks if necessary."""
+    if isinstance(name, FieldPath):
+        return str(name)
     if _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
@@ -279,7 +325,7 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """Return the column with this name, for building predicates.
+    """Return the column with this name, for building predicates; ``a.b`` is a field of a struct if no column has it.
 
     Examples:
         >>> from paimon_core import Table, col

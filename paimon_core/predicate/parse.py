@@ -3,9 +3,9 @@
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
 
 Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``"text"``, ``X'00ff'``, TRUE, FALSE, NULL,
-``DATE '...'``, ``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column whose name is a keyword or contains a
-dot needs backticks. A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a
-backslash makes the next character literal.
+``DATE '...'``, ``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. ``a.b`` is the field ``b`` of the struct ``a``.
+A name that is a keyword or contains a dot needs backticks. A column without a comparison means ``= TRUE``. LIKE takes %
+at the ends of its pattern; a backslash makes the next character literal.
 """
 
 import datetime as dt
@@ -15,15 +15,16 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import FALSE, TRUE, UNKNOWN, And, Leaf, Not, Or, Predicate
+from paimon_core.predicate.expr import FALSE, TRUE, UNKNOWN, And, Leaf, Not, Or, Predicate, path_of
 
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<hex>[xX]'(?:[0-9a-fA-F]{2})*')
   | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+  | (?P<path>(?:`(?:[^`]|``)+`|[^\W\d]\w*)(?:\.(?:`(?:[^`]|``)+`|[^\W\d]\w*))+)
   | (?P<name>`(?:[^`]|``)+`)
   | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-  | (?P<word>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
+  | (?P<word>[^\W\d]\w*)
   | (?P<sign><=>|<>|!=|==|<=|>=|<|>|=|\(|\)|,)
   | (?P<bad>\S)
     )""",
@@ -90,7 +91,7 @@ class _Parser:
             if word in _CONSTANTS:
                 self._at += 1
                 return _CONSTANTS[word]
-            if word not in _RESERVED and self._token()[0] in ("word", "name"):
+            if word not in _RESERVED and self._token()[0] in ("word", "name", "path"):
                 return Leaf("=", self._column(), (True,))
         if self._at_literal():
             value = self._literal()
@@ -153,13 +154,12 @@ class _Parser:
 
     def _column(self) -> str:
         kind, token, _ = self._token()
-        if kind not in ("word", "name") or self._word() in _RESERVED:
+        if kind not in ("word", "name", "path") or self._word() in _RESERVED:
             self._fail("expected the name of a column")
-        if kind == "word" and "." in token:
-            self._fail(
-                "fields of structs cannot be filtered, and a column name with a dot needs backticks, as in `a.b`"
-            )
         self._at += 1
+        path = path_of(token) if kind == "path" else None
+        if path is not None:
+            return path
         return token[1:-1].replace("``", "`") if kind == "name" else token
 
     def _at_literal(self) -> bool:

@@ -15,16 +15,20 @@ from paimon_core.predicate.expr import (
     ZERO_TESTS,
     And,
     Constant,
+    FieldPath,
     Leaf,
     Not,
     Or,
     Predicate,
+    column_of,
     conjunction,
     disjunction,
+    path_of,
+    quoted,
 )
 from paimon_core.predicate.literal import Fit, fit
 from paimon_core.types.arrow import timestamp_unit
-from paimon_core.types.columns import find_column
+from paimon_core.types.columns import ColumnNames, find_column
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
@@ -33,6 +37,7 @@ from paimon_core.types.datatype import (
     AtomicType,
     DataField,
     DataType,
+    RowType,
     with_nullable,
 )
 
@@ -53,15 +58,25 @@ _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def columns(p: Predicate) -> set[str]:
-    """Return the names of a predicate's columns."""
+    """Return the names of a predicate's columns; a test of a field of a struct needs the column of the struct."""
+    return {column_of(name) for name in tested(p)}
+
+
+def tested(p: Predicate) -> set[str]:
+    """Return the names and the paths that a predicate tests."""
     match p:
         case And(children) | Or(children):
-            return set().union(*map(columns, children))
+            return set().union(*map(tested, children))
         case Not(child):
-            return columns(child)
+            return tested(child)
         case Leaf():
             return {p.column}
     return set()
+
+
+def tests_fields(p: Predicate) -> bool:
+    """Return True if a predicate tests a field of a struct by its path."""
+    return any(isinstance(name, FieldPath) for name in tested(p))
 
 
 def positive(p: Predicate) -> Predicate:
@@ -144,7 +159,7 @@ def _only(p: Predicate, names: Collection[str]) -> Predicate:
             return And(tuple(_only(c, names) for c in children))
         case Or(children):
             return Or(tuple(_only(c, names) for c in children))
-        case Leaf(_, column) | Not(Leaf(_, column)) if column not in names:
+        case Leaf(_, column) | Not(Leaf(_, column)) if column_of(column) not in names:
             return TRUE
     return p
 
@@ -253,9 +268,49 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
         case Not(child):
             return Not(bind(child, fields))
         case Leaf():
-            field = find_column(fields, p.column, "the filtered table")
-            return _bind_leaf(Leaf(p.op, field.name, p.values), field.type)
+            name, kind = find_path(fields, p.column, "the filtered table")
+            return _bind_leaf(Leaf(p.op, name, p.values), kind)
     return p
+
+
+def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, DataType]:
+    """Return the name and the type of a column, or the path and the type of a field of a struct.
+
+    A column that is called ``a.b`` hides the field ``b`` of the column ``a``, unless ``name`` is a `FieldPath`. A field
+    of a struct that may be NULL may be NULL too.
+
+    Args:
+        fields: the columns.
+        name: the name of a column, the text of a path, or a path; case is ignored if one name matches.
+        where: the owner of the columns, for errors.
+
+    Raises InvalidInputError if no column, or no field, has the name.
+    """
+    path = name if isinstance(name, FieldPath) else None
+    if path is None and not ColumnNames(f.name for f in fields).positions(name):
+        path = path_of(name)
+    if path is None:
+        field = find_column(fields, name, where)
+        return field.name, field.type
+    text = ".".join(path.parts)
+    if (
+        isinstance(name, FieldPath)
+        and not ColumnNames(f.name for f in fields).positions(path.parts[0])
+        and (ColumnNames(f.name for f in fields).positions(text))
+    ):
+        raise InvalidInputError(f"{text} is a field of a struct, but {where} has a column of this name: write `{text}`")
+    parts, nullable = [], False
+    for position, part in enumerate(path.parts):
+        field = find_column(fields, part, where)
+        parts.append(field.name)
+        nullable = nullable or field.type.nullable
+        if position == len(path.parts) - 1:
+            return FieldPath(parts), with_nullable(field.type, nullable)
+        shown = ".".join(map(quoted, parts))
+        if not isinstance(field.type, RowType):
+            raise InvalidInputError(f"{path} does not exist in {where}: {shown} of type {field.type} has no fields")
+        fields, where = field.type.fields, f"the struct {shown}"
+    raise AssertionError("a path has parts")
 
 
 def _bind_leaf(leaf: Leaf, kind: DataType, *, ignores_blanks: bool = True) -> Predicate:

@@ -1,7 +1,7 @@
 """Rows of one split: overlapping runs are merged, retracting rows dropped, the other rows filtered and projected."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -22,12 +22,13 @@ from paimon_core.metrics.values import ReadMetrics
 from paimon_core.options import warn_once
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.predicate.expr import FieldPath, Predicate
+from paimon_core.predicate.rewrite import columns, restrict, tested
 from paimon_core.read.data_evolution import read_row_range, vector_of_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
+from paimon_core.scan.projection import StructField, columns_to_read, field_at
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.store.expired import is_missing, raise_if_expired
@@ -124,6 +125,7 @@ class TableRead:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that match the predicate, with the columns of ``schema``; ``of_bucket`` adds some of them."""
         names = schema.names
+        nested = {f.name: f for f in self.fields if isinstance(f, StructField)}
         recorder = self.recorder
         for part in read:
             if recorder is None:
@@ -140,17 +142,21 @@ class TableRead:
             for batch in batches:
                 if recorder is not None:
                     recorder.handed_over(batch.num_rows)
-                yield batch if batch.schema.names == names else _project(batch, names, schema)
+                yield batch if batch.schema.names == names else _project(batch, names, schema, nested)
 
     def _filtered(self, rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
         return rows if self.predicate is None else filter_rows(rows, evaluate(self.predicate, rows))
 
     def _needed(self) -> tuple[DataField, ...]:
         """Return the requested columns without metadata columns, then additional columns of the predicate."""
-        fields = stored_fields(self.fields)
-        extra = columns(self.predicate) if self.predicate is not None else set()
-        extra -= {f.name for f in fields}
-        schema = self.store.schema
+        schema, fields = self.store.schema, stored_fields(self.fields)
+        names = tested(self.predicate) if self.predicate is not None else set()
+        paths = tuple(field_at(schema.fields, name) for name in sorted(names) if isinstance(name, FieldPath))
+        if paths or any(isinstance(f, StructField) for f in fields):
+            plain = tuple(f for f in schema.fields if f.name in names)
+            # a merge function may need a whole struct
+            fields = columns_to_read((*fields, *plain, *paths), whole=not self.store.traits.keeps_rows)
+        extra = {name for name in names if not isinstance(name, FieldPath)} - {f.name for f in fields}
         return (*fields, *(f for f in (*schema.fields, *tracking_fields(schema)) if f.name in extra))
 
     def on_values(self) -> Predicate | None:
@@ -279,7 +285,10 @@ def _batches(rows: pa.RecordBatch | pa.Table) -> list[pa.RecordBatch]:
     return [rows] if isinstance(rows, pa.RecordBatch) else [b for b in rows.to_batches() if b.num_rows]
 
 
-def _project(batch: pa.RecordBatch, names: list[str], schema: pa.Schema) -> pa.RecordBatch:
+def _project(
+    batch: pa.RecordBatch, names: list[str], schema: pa.Schema, nested: Mapping[str, StructField]
+) -> pa.RecordBatch:
     if not names:
         return batch.select([])
-    return pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
+    columns = [nested[n].of(batch) if n in nested else batch.column(n) for n in names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

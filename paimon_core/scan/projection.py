@@ -1,13 +1,72 @@
 """The columns that a read returns, chosen by name."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.expr import FieldPath, column_of
+from paimon_core.predicate.rewrite import find_path
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import DataField, DataType, RowType
 from paimon_core.types.system_fields import BUCKET, FILE_PATH, ROW_INDEX, partition_field
+
+
+@dataclass(frozen=True, slots=True)
+class StructField(DataField):
+    """A field of a struct as a column of a read; its name is the path that the user wrote.
+
+    Args:
+        column: the column of the table, with the struct.
+        path: the names of the fields, from the outside to the inside.
+    """
+
+    column: DataField | None = None
+    path: tuple[str, ...] = ()
+
+    def of(self, rows: pa.RecordBatch) -> Any:
+        """Return the values of the field; the field of a null is null."""
+        assert self.column is not None  # always given
+        return pc.struct_field(rows.column(self.column.name), list(self.path))
+
+
+def columns_to_read(fields: Sequence[DataField], *, whole: bool) -> tuple[DataField, ...]:
+    """Return the columns of the table that a read of these fields needs, each once.
+
+    ``whole``: True to read structs whole; False: a struct of which only some fields are wanted has only these.
+    """
+    needed: dict[str, DataField] = {}
+    paths: dict[str, list[tuple[str, ...]]] = {}
+    for field in fields:
+        if not isinstance(field, StructField) or field.column is None:
+            needed[field.name] = field
+            continue
+        needed.setdefault(field.column.name, field.column)
+        paths.setdefault(field.column.name, []).append(field.path)
+    plain = {field.name for field in fields if not isinstance(field, StructField)}
+    return tuple(
+        field
+        if whole or name in plain or name not in paths
+        else replace(field, type=_with_paths(field.type, paths[name]))
+        for name, field in needed.items()
+    )
+
+
+def _with_paths(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
+    """Return a struct type with only the fields at these paths; an empty path stands for the whole type."""
+    if not isinstance(kind, RowType) or () in paths:
+        return kind
+    fields = []
+    for field in kind.fields:
+        below = [path[1:] for path in paths if path[0] == field.name]
+        if below:
+            fields.append(replace(field, type=_with_paths(field.type, below)))
+    return replace(kind, fields=tuple(fields))
 
 
 def metadata_fields(schema: TableSchema) -> tuple[DataField, ...]:
@@ -26,11 +85,13 @@ def readable_fields(schema: TableSchema) -> tuple[DataField, ...]:
     return (*schema.fields, *tracking_fields(schema), *metadata_fields(schema))
 
 
-def project(schema: TableSchema, columns: Sequence[str] | None, *, metadata: bool = False) -> tuple[DataField, ...]:
+def project(
+    schema: TableSchema, columns: Sequence[str] | None, *, metadata: bool = False, nested: bool = False
+) -> tuple[DataField, ...]:
     """Return the fields of `columns` in that order (`None`: all fields); letter case is ignored if one column matches.
 
     `columns` can also name `_ROW_ID` and `_SEQUENCE_NUMBER` of a table with row tracking, and with `metadata` the
-    columns of `metadata_fields`.
+    columns of `metadata_fields`. With `nested`, a name that no column has can be the path of a struct's field, `a.b`.
     Raises InvalidInputError for a column that the table lacks, or that `columns` names twice.
     """
     if columns is None:
@@ -39,7 +100,17 @@ def project(schema: TableSchema, columns: Sequence[str] | None, *, metadata: boo
         raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
     stored = (*schema.fields, *tracking_fields(schema))
     computed = {field.name: field for field in metadata_fields(schema)} if metadata else {}
-    chosen = tuple(computed.get(name.lower()) or find_column(stored, name, "the table") for name in columns)
+    find = field_at if nested else find_column
+    chosen = tuple(computed.get(name.lower()) or find(stored, name, "the table") for name in columns)
     if len({field.name for field in chosen}) < len(chosen):
         raise InvalidInputError(f"{list(columns)} names a column twice: name each column once")
     return chosen
+
+
+def field_at(fields: Sequence[DataField], name: str, where: str = "the table") -> DataField:
+    """Return the column with a name, or the field of a struct at this path. Raises as `find_path`."""
+    found, kind = find_path(fields, name, where)
+    column = next(field for field in fields if field.name == column_of(found))
+    if not isinstance(found, FieldPath):
+        return column
+    return StructField(column.id, str(name), kind, column=column, path=found.parts[1:])

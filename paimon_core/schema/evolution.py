@@ -93,6 +93,20 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
     return Evolution(tuple(file_columns), tuple(columns), arrow_schema(read_fields), identity)
 
 
+def narrowed(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -> tuple[DataField, ...]:
+    """Return the file's columns, without the fields of structs that the read fields do not have."""
+    types = {field.id: field.type for field in read_fields}
+    return tuple(replace(f, type=_narrowed(f.type, types[f.id])) if f.id in types else f for f in file_fields)
+
+
+def _narrowed(source: DataType, target: DataType) -> DataType:
+    if not isinstance(source, RowType) or not isinstance(target, RowType):
+        return source
+    common = {field.id for field in target.fields}
+    fields = narrowed([f for f in source.fields if f.id in common], target.fields)
+    return replace(source, fields=fields) if fields else source  # the nulls of a struct are stored with its fields
+
+
 def _no_finer(source: DataField, target: DataField) -> DataField:
     """Return the file's column, with nanoseconds as microseconds if ``target`` has no finer digits.
 

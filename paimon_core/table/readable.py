@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 class ReadableTable(ABC):
     """Rows with a schema: a table, a view or a branch of one, or a system table.
 
-    Every read takes names of ``columns``, a ``filter`` such as ``"a > 1 AND b IN ('x')"`` or a predicate made with
+    Every read takes names of ``columns``, a ``filter`` such as ``"a > 1 AND b.c IN ('x')"`` or a predicate made with
     ``paimon_core.col``, a ``limit``, and at most one argument that chooses the snapshot: ``snapshot_id=7``,
     ``tag="v1"``, ``timestamp=`` (epoch milliseconds, a datetime, or "2026-01-31 12:00:00" in local time),
     ``version=`` (the name of a tag, else a snapshot id) or ``watermark=``. Without this argument, a read returns the
     newest snapshot.
+
+    A path such as ``b.c`` names the field ``c`` of the struct ``b``. Names with dots need backticks in a path, but in
+    ``columns`` and in ``col`` a column that is called ``b.c`` comes first.
     """
 
     def __init__(self, store: FileStore) -> None:

@@ -77,7 +77,7 @@ class TableReading:
         store, snapshot = self.resolve(selection.at)
         stored, tracking = store.schema.fields, tracking_fields(store.schema)
         predicate = bound_filter(selection.filter, (*stored, *tracking))
-        fields = project(store.schema, selection.columns, metadata=True)
+        fields = project(store.schema, selection.columns, metadata=True, nested=True)
         read = TableRead(store, fields, predicate, skip_bad_files=True)
         if predicate is None or columns_of(predicate) <= {f.name for f in stored}:
             return TableScan(store, snapshot, predicate, selection.limit, self.read_optimized), read

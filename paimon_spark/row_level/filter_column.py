@@ -52,7 +52,8 @@ def filter_column(filter: Predicate, fields: Sequence[DataField]) -> Column | No
                 return None
             return reduce(lambda a, b: a & b if isinstance(filter, And) else a | b, columns)
         case Leaf():
-            return _test(filter, next(field for field in fields if field.name == filter.column))
+            field = next((field for field in fields if field.name == filter.column), None)
+            return None if field is None else _test(filter, field)  # `None`: a test of a field of a struct
     return None
 
 
