@@ -11,6 +11,7 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed
+from paimon_core.format.conform import conform
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
@@ -23,7 +24,7 @@ from paimon_core.options import warn_once
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
-from paimon_core.predicate.rewrite import columns, restrict, tested
+from paimon_core.predicate.rewrite import columns, restrict, tested, tests_fields
 from paimon_core.read.data_evolution import read_row_range, vector_of_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
@@ -126,6 +127,7 @@ class TableRead:
         """Yield the rows that match the predicate, with the columns of ``schema``; ``of_bucket`` adds some of them."""
         names = schema.names
         nested = {f.name: f for f in self.fields if isinstance(f, StructField)}
+        as_read = self.predicate is None or not tests_fields(self.predicate)
         recorder = self.recorder
         for part in read:
             if recorder is None:
@@ -142,7 +144,7 @@ class TableRead:
             for batch in batches:
                 if recorder is not None:
                     recorder.handed_over(batch.num_rows)
-                yield batch if batch.schema.names == names else _project(batch, names, schema, nested)
+                yield batch if as_read and batch.schema.names == names else _project(batch, names, schema, nested)
 
     def _filtered(self, rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
         return rows if self.predicate is None else filter_rows(rows, evaluate(self.predicate, rows))
@@ -153,6 +155,9 @@ class TableRead:
         names = tested(self.predicate) if self.predicate is not None else set()
         paths = tuple(field_at(schema.fields, name) for name in sorted(names) if isinstance(name, FieldPath))
         if paths or any(isinstance(f, StructField) for f in fields):
+            # a caller may want only some fields of a struct, and the predicate others
+            tests = {f.column.name for f in paths if isinstance(f, StructField) and f.column is not None}
+            fields = tuple(schema.field(f.name) if f.name in tests and f.name in schema.names else f for f in fields)
             plain = tuple(f for f in schema.fields if f.name in names)
             # a merge function may need a whole struct
             fields = columns_to_read((*fields, *plain, *paths), whole=not self.store.traits.keeps_rows)
@@ -291,4 +296,5 @@ def _project(
     if not names:
         return batch.select([])
     columns = [nested[n].of(batch) if n in nested else batch.column(n) for n in names]
+    columns = [conform(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -101,6 +101,8 @@ def test_options_filter_and_limit(spark, path):
         "Row(id=4)",
         "Row(id=6)",
     ]
+    assert rows(lambda t: t.select("s.b"), filter="s.a > 4 AND p = 'x'") == ["Row(b='z')"]
+    assert rows(lambda t: t.select("id"), filter="S.a = 3 OR `s`.b <> 'z'") == ["Row(id=3)"]
     rows(lambda t: t, limit="1")
     rows(lambda t: t.groupBy().count(), limit="1")
     rows(lambda t: t.where("id > 4"), limit="1")

@@ -1,12 +1,16 @@
 """Fields of structs by their paths: in the columns of a read, and in filters."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paimon_core import AddColumn, DropColumn, InvalidInputError, RenameColumn, Schema, Table, UpdateType, col
 from paimon_core.predicate.expr import FieldPath, path_of
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.predicate.parse import parse_predicate
+from paimon_core.read.table_read import TableRead
 
 INNER = pa.struct([("z", pa.string()), ("w", pa.list_(pa.int32()))])
 STRUCT = pa.struct([("x", pa.int32()), ("y", INNER), ("big", pa.string())])
@@ -175,3 +179,16 @@ def test_paths_print_as_they_parse(text):
     assert isinstance(path, FieldPath)
     assert parse_predicate(str(predicate)) == predicate
     assert [path_of(wrong) for wrong in ("a", "a.", ".a", "a..b", "`a.b`", "a`b.c")] == [None] * 6
+
+
+@pytest.mark.parametrize("kind", ["append", "deduplicate", "partial-update"])
+def test_a_filter_tests_other_fields_than_the_read_returns(tmp_path, kind):
+    """As Spark asks: some fields of a struct, and the option `filter` on others."""
+    table = table_of(tmp_path / "t", kind)
+    table.write(pa.Table.from_pylist(ROWS, COLUMNS))
+    column = table.schema.field("a")
+    some = replace(column, type=replace(column.type, fields=column.type.fields[:1]))
+    predicate = bound_filter("a.y.z = 'z7' OR a.y.z = 'z58'", table.schema.fields)
+    read = TableRead(table.store, (some,), predicate)
+    rows = [batch for split in table.scan().plan().splits for batch in read.to_batches(split)]
+    assert pa.Table.from_batches(rows).to_pylist() == [{"a": {"x": 7}}, {"a": {"x": 58}}]
