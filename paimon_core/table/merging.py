@@ -16,20 +16,29 @@ from paimon_core.operations.row_changes.merge import (
     MATCHED,
     NOT_MATCHED,
     NOT_MATCHED_BY_SOURCE,
+    SOURCE,
+    TARGET,
     Clause,
     Merge,
     SourceColumn,
     merge_rows,
     repeated_key,
 )
-from paimon_core.operations.row_changes.new_values import Values, assigned
+from paimon_core.operations.row_changes.new_values import Condition, Values, assigned
 from paimon_core.operations.row_changes.statement import RowChanges
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import fields_from_arrow
 from paimon_core.types.columns import ColumnNames, find_column, matching_positions
+from paimon_core.types.datatype import DataField, RowType
 
 On: TypeAlias = str | Sequence[str] | Mapping[str, str]
 """The columns that are equal in matching rows: names, or the source column for each column of the table."""
+
+When: TypeAlias = str | Predicate | pc.Expression
+"""A condition of a clause, on ``source.x`` and ``target.x``: text or predicate as for reads, or an expression."""
 
 _COLUMN_TEXT = re.compile(r"(?:source|target)\.\w+")
 
@@ -43,7 +52,7 @@ class _When:
 
     rows: str
     action: str
-    condition: pc.Expression | None
+    condition: When | None
     values: Values | None = None
     every: bool = False
 
@@ -52,9 +61,10 @@ class _When:
 class MergeBuilder:
     """A MERGE of source rows into a table. Every method except `execute` returns a builder with one more clause.
 
-    For each row, the first clause whose condition is true applies. Conditions, and values that are computed, are
-    expressions of pyarrow over ``pc.field("source", "x")`` and ``pc.field("target", "x")``, the columns of the source
-    and of the table. All other values are stored as they are.
+    For each row, the first clause whose condition is true applies. A condition is a filter as for reads, such as
+    ``"source.x > 1 AND target.y IS NULL"``, or an expression of pyarrow over ``pc.field("source", "x")`` and
+    ``pc.field("target", "x")``. Values that are computed are such expressions. All other values, also texts, are stored
+    as they are.
 
     Examples:
         >>> import pyarrow as pa
@@ -73,27 +83,25 @@ class MergeBuilder:
     _finish: Callable[[Callable[[], Committed]], RowChanges] = field(repr=False)
     _clauses: tuple[_When, ...] = ()
 
-    def when_matched_update(self, condition: pc.Expression | None = None, set: Values | None = None) -> MergeBuilder:
+    def when_matched_update(self, condition: When | None = None, set: Values | None = None) -> MergeBuilder:
         """Return a builder that sets columns of matched rows.
 
         ``set``: the new value of each column. ``condition``: the matched rows to update; `None`: all.
         """
         return self._with(_When(MATCHED, "update", condition, set or {}))
 
-    def when_matched_update_all(self, condition: pc.Expression | None = None) -> MergeBuilder:
+    def when_matched_update_all(self, condition: When | None = None) -> MergeBuilder:
         """Return a builder that sets every column of matched rows to the source column of the same name.
 
         Keys may not change. ``condition``: the matched rows to update; `None`: all.
         """
         return self._with(_When(MATCHED, "update", condition, every=True))
 
-    def when_matched_delete(self, condition: pc.Expression | None = None) -> MergeBuilder:
+    def when_matched_delete(self, condition: When | None = None) -> MergeBuilder:
         """Return a builder that deletes matched rows. ``condition``: the matched rows to delete; `None`: all."""
         return self._with(_When(MATCHED, "delete", condition))
 
-    def when_not_matched_insert(
-        self, condition: pc.Expression | None = None, values: Values | None = None
-    ) -> MergeBuilder:
+    def when_not_matched_insert(self, condition: When | None = None, values: Values | None = None) -> MergeBuilder:
         """Return a builder that inserts source rows that match no table row.
 
         ``values``: the value of each column; a column without a value gets its default, or NULL. ``condition``: the
@@ -101,7 +109,7 @@ class MergeBuilder:
         """
         return self._with(_When(NOT_MATCHED, "insert", condition, values or {}))
 
-    def when_not_matched_insert_all(self, condition: pc.Expression | None = None) -> MergeBuilder:
+    def when_not_matched_insert_all(self, condition: When | None = None) -> MergeBuilder:
         """Return a builder that inserts source rows that match no table row, with all columns by name.
 
         ``condition``: the source rows to insert; `None`: all.
@@ -109,7 +117,7 @@ class MergeBuilder:
         return self._with(_When(NOT_MATCHED, "insert", condition, every=True))
 
     def when_not_matched_by_source_update(
-        self, condition: pc.Expression | None = None, set: Values | None = None
+        self, condition: When | None = None, set: Values | None = None
     ) -> MergeBuilder:
         """Return a builder that sets columns of table rows that no source row matches.
 
@@ -117,7 +125,7 @@ class MergeBuilder:
         """
         return self._with(_When(NOT_MATCHED_BY_SOURCE, "update", condition, set or {}))
 
-    def when_not_matched_by_source_delete(self, condition: pc.Expression | None = None) -> MergeBuilder:
+    def when_not_matched_by_source_delete(self, condition: When | None = None) -> MergeBuilder:
         """Return a builder that deletes table rows that no source row matches.
 
         ``condition``: the unmatched rows to delete; `None`: all.
@@ -137,19 +145,31 @@ class MergeBuilder:
         return self._finish(lambda: merge_rows(self._store, merge))
 
     def _with(self, clause: _When) -> MergeBuilder:
-        if clause.condition is not None and not isinstance(clause.condition, pc.Expression):
+        if clause.condition is not None and not isinstance(clause.condition, str | Predicate | pc.Expression):
             raise InvalidInputError(
-                f"a condition of MERGE is an expression such as pc.field('source', 'x') > 1, not {clause.condition!r}"
+                f"a condition of MERGE is a text such as 'source.x > 1', a predicate, or an expression such as "
+                f"pc.field('source', 'x') > 1, not {clause.condition!r}"
             )
         return replace(self, _clauses=(*self._clauses, clause))
 
+    def _condition(self, when: _When) -> Condition | None:
+        """Return the condition of a clause; a filter is bound to the sides that its rows have."""
+        if when.condition is None or isinstance(when.condition, pc.Expression):
+            return when.condition
+        sides = []
+        if when.rows != NOT_MATCHED:
+            sides.append(DataField(0, TARGET, RowType(self._store.schema.fields)))
+        if when.rows != NOT_MATCHED_BY_SOURCE:
+            sides.append(DataField(1, SOURCE, RowType(fields_from_arrow(self._source.schema))))
+        return bound_filter(when.condition, sides)
+
     def _clause(self, when: _When) -> Clause:
-        schema = self._store.schema
+        schema, condition = self._store.schema, self._condition(when)
         if when.every:
             columns = _columns_of_source(schema, self._source.column_names)
             keys = {name: columns[name] for name in schema.primary_keys} if when.action == "update" else {}
             values: dict[str, Any] = {n: SourceColumn(c) for n, c in columns.items() if n not in keys}
-            return Clause(when.rows, when.action, when.condition, values, keys)
+            return Clause(when.rows, when.action, condition, values, keys)
         values = {} if when.values is None else assigned(schema, when.values)
         for name, value in (when.values or {}).items():
             if isinstance(value, str) and _COLUMN_TEXT.fullmatch(value):
@@ -158,7 +178,7 @@ class MergeBuilder:
                     f"the new value of {name} is the text {value!r}, not a column: write pc.field({side!r}, "
                     f"{column!r}) for the column, or pa.scalar({value!r}) for the text"
                 )
-        return Clause(when.rows, when.action, when.condition, values, {})
+        return Clause(when.rows, when.action, condition, values, {})
 
 
 def merge_builder(

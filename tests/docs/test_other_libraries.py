@@ -3,7 +3,6 @@
 from datetime import datetime
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from paimon_core import AddColumn, FileSystemCatalog, RenameColumn, Schema, Table
@@ -17,7 +16,7 @@ NEW = ROWS.rename_columns(["id", "remark"]).append_column("name", ROWS["name"]).
 
 def run(page, column, names):
     """Run a column of a page's table without Spark; return the result of its last row."""
-    names = {**names, "rows": ROWS, "more": MORE, "new": NEW, "datetime": datetime, "pc": pc}
+    names = {**names, "rows": ROWS, "more": MORE, "new": NEW, "datetime": datetime}
     result = None
     for task, *codes in comparison(GUIDES / page, "Python without Spark"):
         code = codes[column]

@@ -17,7 +17,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.operations.row_changes.change_writer import ChangeWriter, Committed, change_writer
 from paimon_core.operations.row_changes.delete import RETRIES, check_deletes
 from paimon_core.operations.row_changes.key_index import KeyIndex
-from paimon_core.operations.row_changes.new_values import condition_mask, evaluated, stored
+from paimon_core.operations.row_changes.new_values import Condition, condition_mask, evaluated, stored
 from paimon_core.operations.row_changes.statement import SEVERAL, check_updates
 from paimon_core.operations.row_changes.update import newest, split_batches
 from paimon_core.predicate.expr import Predicate
@@ -50,14 +50,14 @@ class Clause:
     Args:
         rows: `MATCHED`, `NOT_MATCHED` or `NOT_MATCHED_BY_SOURCE`.
         action: "update", "delete" or "insert".
-        condition: an expression over the columns `SOURCE` and `TARGET`; `None`: always true.
+        condition: an expression or a predicate over the structs `SOURCE` and `TARGET`; `None`: always true.
         values: the new value of each column: a scalar, an expression, or a `SourceColumn`.
         keys: the source columns that must equal the table's columns, by the name of the table's column.
     """
 
     rows: str
     action: str
-    condition: pc.Expression | None
+    condition: Condition | None
     values: dict[str, Any]
     keys: dict[str, str]
 
@@ -104,9 +104,9 @@ class Merge:
     def fields(self, writer: ChangeWriter) -> tuple[DataField, ...]:
         """Return the columns of the table that this MERGE reads."""
         changing = [clause for clause in self.clauses if clause.rows != NOT_MATCHED]
-        expressions = [c.condition for c in changing] + [v for c in changing for v in c.values.values()]
+        expressions = [v for c in changing for v in c.values.values() if isinstance(v, pc.Expression)]
         names = set(self.on).union(*(clause.keys for clause in changing))
-        if any(isinstance(e, pc.Expression) for e in expressions):
+        if expressions or any(c.condition is not None for c in changing):
             return writer.fields
         if any(clause.action == "update" for clause in changing):
             if not writer.store.traits.data_evolution:

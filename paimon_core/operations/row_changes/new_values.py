@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 from pyarrow import acero
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.coerce import coerce_array
@@ -16,6 +18,9 @@ from paimon_core.types.datatype import AtomicType, DataField
 
 Values: TypeAlias = Mapping[str, Any]
 """The new value of each column: a Python value, a pyarrow scalar, or an expression such as ``pc.field("n") + 1``."""
+
+Condition: TypeAlias = pc.Expression | Predicate
+"""A condition on rows: an expression of pyarrow, or a bound predicate."""
 
 _FAILURES = (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 
@@ -86,11 +91,13 @@ def evaluated(values: Mapping[str, Any], rows: pa.RecordBatch, fields: Sequence[
     return columns
 
 
-def condition_mask(condition: pc.Expression, rows: pa.RecordBatch) -> pa.BooleanArray:
+def condition_mask(condition: Condition, rows: pa.RecordBatch) -> pa.BooleanArray:
     """Return a mask of the rows for which a condition is true; NULL becomes False.
 
     Raises InvalidInputError for an expression that pyarrow cannot evaluate, or that is not a condition.
     """
+    if isinstance(condition, Predicate):
+        return evaluate(condition, rows)
     array = _computed({"condition": condition}, rows, "the ")["condition"]
     if not pa.types.is_boolean(array.type) and not pa.types.is_null(array.type):
         raise InvalidInputError(f"the condition {condition} is of type {array.type}, not of type bool")

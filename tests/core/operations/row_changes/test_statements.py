@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_core import CommitConflictError, InvalidInputError, RowChanges, Schema, Table, TableChangedError
+from paimon_core import CommitConflictError, InvalidInputError, RowChanges, Schema, Table, TableChangedError, col
 from paimon_core.errors import UnsupportedError
 from paimon_core.operations.row_changes.change_writer import ChangeWriter
 from paimon_core.operations.row_changes.key_index import KeyIndex
@@ -302,8 +302,12 @@ def test_wrong_merges_are_refused(tmp_path):
         table.merge(news, "id").execute()
     with pytest.raises(InvalidInputError, match=r"write pc.field\('source', 'v'\)"):
         table.merge(news, "id").when_matched_update(set={"v": "source.v"}).execute()
-    with pytest.raises(InvalidInputError, match=r"is an expression such as pc.field"):
-        table.merge(news, "id").when_matched_delete("source.v = 1")
+    with pytest.raises(InvalidInputError, match="a condition of MERGE is a text such as"):
+        table.merge(news, "id").when_matched_delete(True)
+    with pytest.raises(InvalidInputError, match="column of type STRING"):
+        table.merge(news, "id").when_matched_delete("source.v = 1").execute()
+    with pytest.raises(InvalidInputError, match="column 'target' does not exist"):
+        table.merge(news, "id").when_not_matched_insert_all("target.n = 1").execute()
     with pytest.raises(InvalidInputError, match="column 'x' does not exist"):
         table.merge(news, ["x"])
     with pytest.raises(InvalidInputError, match="the source has no column 'w'"):
@@ -338,6 +342,20 @@ def test_null_keys_match_nothing_and_other_columns_can_be_keys(tmp_path):
         {"id": 2, "v": None, "n": 2}, {"id": 3, "v": "c", "n": None}, {"id": 10, "v": "a", "n": 1},
         {"id": 20, "v": "new", "n": None}, {"id": 30, "v": "new", "n": None},
     ]  # fmt: skip
+
+
+def test_conditions_are_filters_too(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders(*((k, f"v{k}", k) for k in range(6))))
+    news = pa.table({"id": range(3, 9), "n": [1, 2, 3, 4, 5, 6], "s": pa.array([*"aabb", None, "a"])})
+    merge = table.merge(news, "id").when_matched_delete("source.s = 'a' AND Target.N > 3")
+    merge = merge.when_matched_update(col("source.n") > 0, {"v": "new"})
+    merge = merge.when_not_matched_insert("source.s IS NULL", {"id": field(SOURCE, "id")})
+    done = merge.when_not_matched_by_source_update("target.v LIKE 'v0%'", {"n": 100}).execute()
+    assert (done.num_updated_rows, done.num_deleted_rows, done.num_inserted_rows) == (3, 1, 1)
+    assert {r["id"]: (r["v"], r["n"]) for r in table.to_arrow().to_pylist()} == {
+        0: ("v0", 100), 1: ("v1", 1), 2: ("v2", 2), 3: ("new", 3), 5: ("new", 5), 7: (None, None),
+    }  # fmt: skip
 
 
 def test_upsert_by_columns_of_choice(tmp_path):
