@@ -167,8 +167,8 @@ def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> list[str]:
     found = [field for field in wanted if stored.get_field_index(field.name) >= 0]
     whole = [f"{path}.{field.name}" for field in found]
     parts = zip(whole, found, strict=True)
-    below = [part for name, f in parts for part in _paths(name, stored.field(f.name).type, f.type)]
-    return [path] if not below or (below == whole and len(whole) == stored.num_fields) else below
+    inner = [part for name, f in parts for part in _paths(name, stored.field(f.name).type, f.type)]
+    return [path] if not inner or (inner == whole and len(whole) == stored.num_fields) else inner
 
 
 def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:

@@ -38,7 +38,7 @@ class StructField(DataField):
 def columns_to_read(fields: Sequence[DataField], *, whole: bool) -> tuple[DataField, ...]:
     """Return the columns of the table that a read of these fields needs, each once.
 
-    ``whole``: True to read structs whole; False: a struct of which only some fields are wanted has only these.
+    ``whole``: True to read all fields of a struct; False: read only the wanted ones.
     """
     needed: dict[str, DataField] = {}
     paths: dict[str, list[tuple[str, ...]]] = {}
@@ -63,9 +63,9 @@ def _with_paths(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
         return kind
     fields = []
     for field in kind.fields:
-        below = [path[1:] for path in paths if path[0] == field.name]
-        if below:
-            fields.append(replace(field, type=_with_paths(field.type, below)))
+        inner = [path[1:] for path in paths if path[0] == field.name]
+        if inner:
+            fields.append(replace(field, type=_with_paths(field.type, inner)))
     return replace(kind, fields=tuple(fields))
 
 

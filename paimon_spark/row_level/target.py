@@ -79,7 +79,7 @@ class TargetRows:
         if name not in self.sequence:
             return value
         follows = f"{old} IS NULL OR {value} {'<=' if self.descending else '>='} {old}"
-        return _only_if(follows, value, f"the new value of sequence field {name} is older than that of the row")
+        return _only_if(follows, value, f"the new value of sequence field {name} is older than the value of the row")
 
 
 class RowAccess:

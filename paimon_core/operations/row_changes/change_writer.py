@@ -162,7 +162,7 @@ class _KeyedRows(ChangeWriter):
         compare = pc.less_equal if self._descending else pc.greater_equal
         follows = pc.fill_null(compare(in_key_order(new), in_key_order(old)), False)
         if not pc.all(pc.or_(follows, old.is_null())).as_py():
-            raise InvalidInputError(f"the new value of sequence field {name} is older than that of the row")
+            raise InvalidInputError(f"the new value of sequence field {name} is older than the value of the row")
 
     def delete(self, old: pa.RecordBatch) -> None:
         rows = self._new_rows(old, {})
