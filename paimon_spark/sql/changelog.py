@@ -19,7 +19,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.schema import description
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.reads.source import data_source_scan, source_of_reader, tagged
+from paimon_spark.sql.reads.source import data_source_scan, source_of_reader, tagged_scan
 from paimon_spark.types import spark_schema
 
 _OF_SPARK = {
@@ -110,7 +110,7 @@ class ChangelogHandler(ReadEndpoint):
         columns = StructType([self.whole[name] for name in names or [CHANGE_FIELDS[0].name]])
         predicate = predicate_of(json.loads(trees), self.store.schema)  # without filters on columns of the feed
         handler = ChangelogScanHandler(self.jvm, self, ScanRequest(columns, predicate))
-        return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
+        return tagged_scan(self.jvm, handler, handler.description())
 
     def source_options(self) -> dict[str, str]:
         """Return the options with which the Python data source reads the changes."""

@@ -16,11 +16,10 @@ from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.datasource import reader_of_options
 from paimon_spark.option_names import ENDS
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
-from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.reads.source import data_source_scan, source_of_reader, tagged
+from paimon_spark.sql.reads.source import data_source_scan, source_of_reader, tagged, tagged_scan
 from paimon_spark.sql.table import TableHandler
 from paimon_spark.times import in_session_zone
 from paimon_spark.types import spark_schema
@@ -57,7 +56,7 @@ class SystemTableHandler(TableHandler):
         if self.table.kind.of_rows and limit >= 0:  # each task would read up to the limit
             request = replace(request, limit=None)
         handler = SystemScanHandler(self.jvm, self.table, request, self._options())
-        return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
+        return tagged_scan(self.jvm, handler, handler.description())
 
     def _options_of_read(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the read options; tables without history ignore time travel options of the session."""

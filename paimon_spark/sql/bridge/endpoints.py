@@ -119,14 +119,15 @@ class ReadEndpoint(Protocol):
         """Return the rows of an aggregation that metadata can answer; `None`: Spark computes the aggregation."""
 
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
-        """Return the scan as ``Tagged.java``: "local" with its rows as JSON, or "scan" with a ScanEndpoint."""
+        """Return the scan as ``Tagged.java``: "local" with its rows as JSON, or "scan" with a ScanEndpoint.
+
+        A "scan" has the properties that Spark needs for planning, as JSON, and the result of its method `source` without
+        filters, or none.
+        """
 
 
 class ScanEndpoint(Protocol):
     """The methods that ``PaimonScan.java`` calls."""
-
-    def description(self) -> str:
-        """Return the properties of the scan that Spark needs for planning, as JSON."""
 
     def source(self, trees: str) -> Any:
         """Return the source of the rows as ``Tagged.java``: "native", "rows", "tasks" or "source" with its data.
@@ -135,7 +136,7 @@ class ScanEndpoint(Protocol):
         """
 
     def parts(self) -> Any:
-        """Return a Java array with the handlers of the scans that replace this scan; `None`: nothing replaces it.
+        """Return a Java array of the scans that replace this scan, as ``Tagged.java``; `None`: nothing replaces it.
 
         Two scans share the rows. A single one (the second item is null) needs a filter, see MaskEndpoint.
         """

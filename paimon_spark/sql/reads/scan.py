@@ -1,6 +1,7 @@
 """The handler of a scan: its description, its statistics, and the source of its rows."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from paimon_spark.sql.reads.masks import described_masks, read_masks, with_added
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.reads.source import data_source_scan
+from paimon_spark.sql.reads.source import Source, data_source_scan, tagged_scan
 from paimon_spark.sql.reads.strategy import Divided, Masked, MatchingRows, Native, Strategy, Tasks, choose, summary
 from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
@@ -53,14 +54,20 @@ class ScanHandler(ScanEndpoint):
         """The strategy that reads the scan."""
         return choose(self.planned, self.jvm, self.settings)
 
+    def to_java(self) -> Any:
+        """Return the scan as ``Tagged.java``, with its source if it costs little and no runtime filter can change it."""
+        description, source = self.description(), None
+        if isinstance(self.strategy, Native | MatchingRows) and not self._filter_columns():
+            source = self._source(self.strategy, self.planned)
+        return tagged_scan(self.jvm, self, description, source)
+
     def description(self) -> str:
         """Return the properties of the scan that Spark needs for planning, as JSON."""
-        columns = self.request.columns
         return json.dumps(
             {
                 "columns": self._read_columns().json(),
                 "whole": spark_schema(self.schema.fields).json(),
-                "partitions": [k for k in self.schema.partition_keys if k in columns.names and self._takes_filters],
+                "partitions": self._filter_columns(),
                 "text": self.text,
                 "divided": isinstance(self.strategy, Divided),
                 "masked": isinstance(self.strategy, Masked),
@@ -68,6 +75,11 @@ class ScanHandler(ScanEndpoint):
                 "bucketing": self._bucketing(),
             }
         )
+
+    def _filter_columns(self) -> list[str]:
+        """Return the columns whose runtime filters may prune files."""
+        names = self.request.columns.names
+        return [key for key in self.schema.partition_keys if key in names] if self._takes_filters else []
 
     def _read_columns(self) -> StructType:
         """Return the columns that the source returns."""
@@ -116,12 +128,13 @@ class ScanHandler(ScanEndpoint):
         if isinstance(strategy, Masked):
             masked = MaskedScan(self.jvm, self.schema, self.whole, self.shown, self.planned, self.settings, owner=self)
             masked.strategy = strategy.native
-            return self.jvm.call("Bridge", "pair", handler_of(self.jvm, masked), None)
+            return self.jvm.call("Tagged", "pair", handler_of(self.jvm, masked), masked.description(), None, None)
         if not isinstance(strategy, Divided) or not plans_reads():
             return None
         native = self._part(strategy.native, strategy.native_plan, self)
         rest = self._part(strategy.rest, strategy.rest_plan, None)
-        return self.jvm.call("Bridge", "pair", handler_of(self.jvm, native), handler_of(self.jvm, rest))
+        scans = ((handler_of(self.jvm, part), part.description()) for part in (native, rest))
+        return self.jvm.call("Tagged", "pair", *itertools.chain.from_iterable(scans))
 
     def _part(self, strategy: Strategy, plan: Plan, explained: "ScanHandler | None") -> "ScanPart":
         planned = self.planned.of_part(plan)
@@ -136,9 +149,13 @@ class ScanHandler(ScanEndpoint):
         if filters:
             planned = planned.narrowed(predicate_of(filters, planned.scan.store.schema))
             strategy = self._narrowed(planned)
+        return self._source(strategy, planned).to_java(self.jvm)
+
+    def _source(self, strategy: Strategy, planned: PlannedScan) -> Source:
+        """Return the source of the rows, whose objects live as long as this handler."""
         source = strategy.source(planned, self.jvm)
         self.keep_alive.append(source.keep_alive)
-        return source.to_java(self.jvm)
+        return source
 
     def _narrowed(self, planned: PlannedScan) -> Strategy:
         """Return the strategy of the scan after runtime filters of a join have narrowed it."""

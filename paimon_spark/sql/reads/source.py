@@ -10,6 +10,7 @@ from paimon_spark.char_columns import unmarked
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, planned_read
 from paimon_spark.reader import PaimonReader
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.bucketed import Bucketing
 from paimon_spark.sql.reads.scan_request import ScanRequest
@@ -39,6 +40,19 @@ class Source:
 def tagged(jvm: Jvm, kind: str, value: Any) -> Any:
     """Return a value with its kind, as ``Tagged.java``."""
     return jvm.call("Tagged", "of", kind, value)
+
+
+def tagged_scan(jvm: Jvm, handler: object, description: str, source: Source | None = None) -> Any:
+    """Return a scan as ``Tagged.java``, in a single call of Java.
+
+    Args:
+        jvm: the JVM of the session.
+        handler: an object that serves `ScanEndpoint`.
+        description: the properties of the scan that Spark needs for planning, as JSON.
+        source: the source of the scan without runtime filters of a join; `None`: Java asks for it.
+    """
+    kind, data, keys = (None, None, None) if source is None else (source.kind, source.data, source.keys)
+    return jvm.call("Tagged", "scan", handler_of(jvm, handler), description, kind, data, keys)
 
 
 def source_of_reader(

@@ -13,7 +13,6 @@ from paimon_core.errors import hide_secrets
 from paimon_spark.internals import plans_reads
 from paimon_spark.options import is_about_changes
 from paimon_spark.sql.bridge.endpoints import ReadEndpoint
-from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.aggregate import local_rows
 from paimon_spark.sql.reads.bucketed import SETTING as BUCKETING
@@ -23,7 +22,6 @@ from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of
 from paimon_spark.sql.reads.scan import ScanHandler
 from paimon_spark.sql.reads.scan_request import ScanRequest
-from paimon_spark.sql.reads.source import tagged
 from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
@@ -72,7 +70,7 @@ class TableReads(ReadEndpoint):
         planned, settings_of_reads = self._planned(table, scan, request), ReadSettings.of(session)
         planned.asks_buckets = plans_reads() and session.get(BUCKETING) == "true"
         handler = ScanHandler(self.jvm, self.schema, self.whole(), str(table.location), planned, settings_of_reads)
-        return tagged(self.jvm, "scan", handler_of(self.jvm, handler))
+        return handler.to_java()
 
     def _with_options(self, request: ScanRequest) -> ScanRequest:
         """Return the request with the filter and the limit of the options of the reads."""

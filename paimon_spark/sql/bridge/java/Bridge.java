@@ -33,11 +33,6 @@ public class Bridge {
     return handler.call(method, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
   }
 
-  /** Return two handlers as an array: py4j cannot store a handler in an existing array. */
-  public static Object[] pair(Object first, Object second) {
-    return new Object[] {first, second};
-  }
-
   private static Object raise(Throwable error) {
     Bridge.throwUnchecked(error);
     return null;

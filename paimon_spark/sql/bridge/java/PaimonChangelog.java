@@ -85,6 +85,6 @@ public class PaimonChangelog implements Changelog {
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new PaimonScanBuilder(handler, options);
+    return new PaimonScanBuilder(handler, options, false);
   }
 }

@@ -44,6 +44,7 @@ import org.apache.spark.sql.types.StructType;
  * stream come from the Python data source.
  */
 class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeV2Filtering {
+  private static final String ALL = "[]";
   private final Object handler;
   private final Expression[] filters;
   private final SparkSession session;
@@ -55,7 +56,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private final boolean masked;
   private final boolean local;
   private final BucketedTasks bucketed;
-  private String trees = "[]";
+  private String trees = ALL;
+  private Tagged known;
   private Scan source;
   private String keys;
   private Batch batch;
@@ -63,12 +65,16 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   /** The number of live rows of each mask, after `mask`; null: the scan has no masks. */
   private long[] liveRows;
 
-  /** @param filters the filters of the query, for Spark's own scan, which evaluates them again */
-  PaimonScan(Object handler, Expression[] filters) {
-    this.handler = handler;
+  /**
+   * @param scan the handler, its description, and the source of the scan without runtime filters, if Python sent it
+   * @param filters the filters of the query, for Spark's own scan, which evaluates them again
+   */
+  PaimonScan(Tagged scan, Expression[] filters) {
+    this.handler = scan.value;
     this.filters = filters;
+    known = scan.source;
     session = SparkSession.active();
-    Map found = (Map) Trees.parsed((String) Bridge.call(handler, "description", new Object[0]));
+    Map found = (Map) Trees.parsed(scan.description);
     schema = Trees.struct((String) found.get("columns"));
     whole = Trees.struct((String) found.get("whole"));
     partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
@@ -82,7 +88,9 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
 
   private synchronized Scan source() {
     if (source == null) {
-      Tagged found = (Tagged) Bridge.call(handler, "source", new Object[] {trees});
+      boolean isKnown = known != null && trees.equals(ALL);
+      Tagged found = isKnown ? known : (Tagged) Bridge.call(handler, "source", new Object[] {trees});
+      known = null;  // a list of files may be large
       keys = found.keys;
       source = source(found);
     }
@@ -128,7 +136,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
 
   /** Two scans that together return the rows of this scan; null: it is not divided. See PaimonDivideRule. */
   PaimonScan[] parts() {
-    Object[] parts = divided ? replacements() : null;
+    Tagged[] parts = divided ? replacements() : null;
     return parts == null
         ? null
         : new PaimonScan[] {new PaimonScan(parts[0], filters), new PaimonScan(parts[1], filters)};
@@ -146,8 +154,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
     return mask.condition(position, file);
   }
 
-  private Object[] replacements() {
-    return (Object[]) Bridge.call(handler, "parts", new Object[0]);
+  private Tagged[] replacements() {
+    return (Tagged[]) Bridge.call(handler, "parts", new Object[0]);
   }
 
   /** The rows that the driver has read, if a query may compute its result from them; else null. See PaimonLocalRule. */

@@ -33,17 +33,25 @@ class PaimonScanBuilder
         SupportsPushDownTopN {
   private final Object handler;
   private final CaseInsensitiveStringMap options;
+  private final boolean mayDecide;
   private StructType columns;
   private Expression[] filters = new Expression[0];
   private Predicate[] translated = new Predicate[0];
   private String trees = "[]";
   private int limit = -1;
   private String order;
+  private String refused;
   private PaimonLocalScan answer;
 
   PaimonScanBuilder(Object handler, CaseInsensitiveStringMap options) {
+    this(handler, options, true);
+  }
+
+  /** @param mayDecide false if the table has no partitions, whose values could decide a filter */
+  PaimonScanBuilder(Object handler, CaseInsensitiveStringMap options, boolean mayDecide) {
     this.handler = handler;
     this.options = options;
+    this.mayDecide = mayDecide;
   }
 
   public void pruneColumns(StructType required) {
@@ -62,6 +70,9 @@ class PaimonScanBuilder
     }
     translated = (Predicate[]) predicates.toArray(new Predicate[0]);
     trees = trees(given);
+    if (!mayDecide) {
+      return offered;
+    }
     String decided = (String) Bridge.call(handler, "decided_filters", new Object[] {trees});
     ArrayList remaining = new ArrayList();
     for (int i = 0; i < filters.length; i++) {
@@ -103,11 +114,15 @@ class PaimonScanBuilder
   }
 
   public boolean pushAggregation(Aggregation aggregation) {
-    if (answer == null) {
+    if (answer == null && Trees.areOfMetadata(aggregation)) {
       String asked = Trees.json(Trees.of(aggregation));
+      if (asked.equals(refused)) {  // Spark asks a second time
+        return false;
+      }
       Object[] arguments = new Object[] {trees, asked, Trees.of(options), Sessions.ownSettings()};
       String found = (String) Bridge.call(handler, "aggregate", arguments);
       answer = found == null ? null : PaimonLocalScan.of(found);
+      refused = asked;
     }
     return answer != null;
   }
@@ -140,7 +155,7 @@ class PaimonScanBuilder
       case "local":
         return PaimonLocalScan.of((String) found.value);
       case "scan":
-        return new PaimonScan(found.value, filters);
+        return new PaimonScan(found, filters);
       default:
         throw new IllegalStateException("no scan of the kind " + found.kind);
     }

@@ -73,7 +73,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new PaimonScanBuilder(handler, options);
+    return new PaimonScanBuilder(handler, options, description.partitions.length() > 0);
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {

@@ -27,6 +27,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** Expressions of Spark's connector interface as JSON, and Java's collections: one text instead of a call for each node. */
 public class Trees {
   private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final String UNKNOWN = "?";
 
   static String json(Object tree) {
     try {
@@ -64,7 +65,7 @@ public class Trees {
       node.put("args", list(new Expression[] {cast.expression()}));
     } else {
       boolean known = expression instanceof GeneralScalarExpression;
-      node.put("op", known ? ((GeneralScalarExpression) expression).name() : "?");
+      node.put("op", known ? ((GeneralScalarExpression) expression).name() : UNKNOWN);
       node.put("args", list(expression.children()));
     }
     return node;
@@ -91,21 +92,35 @@ public class Trees {
     return node;
   }
 
+  /** Return true if metadata may have the results of all functions of an aggregation. */
+  static boolean areOfMetadata(Aggregation aggregation) {
+    AggregateFunc[] asked = aggregation.aggregateExpressions();
+    for (int i = 0; i < asked.length; i++) {
+      if (name(asked[i]).equals(UNKNOWN)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   private static Object of(AggregateFunc function) {
     LinkedHashMap node = new LinkedHashMap();
-    String name = "?";
-    if (function instanceof CountStar) {
-      name = "count(*)";
-    } else if (function instanceof Count && !((Count) function).isDistinct()) {
-      name = "count";
-    } else if (function instanceof Min) {
-      name = "min";
-    } else if (function instanceof Max) {
-      name = "max";
-    }
-    node.put("name", name);
+    node.put("name", name(function));
     node.put("args", list(function.children()));
     return node;
+  }
+
+  private static String name(AggregateFunc function) {
+    if (function instanceof CountStar) {
+      return "count(*)";
+    }
+    if (function instanceof Count && !((Count) function).isDistinct()) {
+      return "count";
+    }
+    if (function instanceof Min) {
+      return "min";
+    }
+    return function instanceof Max ? "max" : UNKNOWN;
   }
 
   static StructType struct(String json) {
