@@ -72,6 +72,7 @@ def write_table(
 
     Returns the snapshot of the rows; `None`: nothing to commit, or committed before.
     """
+    table = table.with_store(table.store.remembering())
     pads = pads_writes(frame.sparkSession, table.schema.fields)
     frame = padded_frame(frame, table.schema.fields) if pads else frame
     few = few_rows(frame) if is_classic(frame.sparkSession) and may_use_driver(frame.columns, table, request) else None

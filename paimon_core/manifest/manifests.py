@@ -21,6 +21,7 @@ from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
+from paimon_core.manifest.remembered import RememberedFiles
 from paimon_core.manifest.serializers import ENTRY, INDEX_ENTRY, MANIFEST_FILE, RecordType
 from paimon_core.manifest.vectorized_decode import EntryColumns
 from paimon_core.options.option import Options
@@ -42,12 +43,20 @@ class Manifests:
 
     Names are ``<kind>-<uuid>-<n>``. An object calls ``new_name`` for its uuid once, before its first write.
     ``partition_schema`` has the partition columns only. Reads raise CorruptedError for a missing or damaged file.
+    ``remembered``: the files that are not read again; `None`: every call reads its file.
     """
 
     def __init__(
-        self, io: FileIO, directory: str, options: Options, partition_schema: pa.Schema, new_name: Callable[[], str]
+        self,
+        io: FileIO,
+        directory: str,
+        options: Options,
+        partition_schema: pa.Schema,
+        new_name: Callable[[], str],
+        remembered: RememberedFiles | None = None,
     ) -> None:
         self.io, self.directory, self.options, self.partition_schema = io, directory, options, partition_schema
+        self._remembered = remembered
         self._new_name = new_name
         self._uuid: str | None = None
         self._written: Counter[str] = Counter()
@@ -157,12 +166,15 @@ class Manifests:
 
     def _load(self, path: str, size: int | None = None) -> bytes:
         """Return all bytes of a file. Checks the size: a file that is cut between two blocks would still decode."""
+        known = None if self._remembered is None else self._remembered.get(path)
         try:
-            data = self.io.read(path)
+            data = self.io.read(path) if known is None else known
         except FileNotFoundError as missing:
             raise CorruptedError(
                 f"{path} is missing: its snapshot expired while it was read, or the file was deleted"
             ) from missing
+        if known is None and self._remembered is not None:
+            self._remembered.put(path, data)
         if size is not None and len(data) != size:
             raise CorruptedError(f"{path} has {len(data)} bytes, but {size} were written: it was cut or replaced")
         return data
@@ -196,8 +208,10 @@ class Manifests:
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files of this directory. Missing files are ignored."""
-        for name in names:
-            self.io.delete(self.path(name))
+        for path in map(self.path, names):
+            if self._remembered is not None:
+                self._remembered.forget(path)
+            self.io.delete(path)
 
     def _write_one(self, block: list[ManifestEntry], source: Iterator[ManifestEntry], target: int) -> ManifestFileMeta:
         sink = io.BytesIO()
@@ -229,7 +243,10 @@ class Manifests:
             self._uuid = self._new_name()
         name = f"{kind}-{self._uuid}-{self._written[kind]}"
         self._written[kind] += 1
-        self.io.write(self.path(name), data)
+        path = self.path(name)
+        self.io.write(path, data)
+        if self._remembered is not None:
+            self._remembered.put(path, data)
         return name
 
 

@@ -13,6 +13,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import Manifests
+from paimon_core.manifest.remembered import RememberedFiles
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
 from paimon_core.options.file import (
     DATA_FILE_EXTERNAL_PATHS,
@@ -80,6 +81,8 @@ class FileStore:
     """Ids of the columns that are stored in nanoseconds and read in microseconds; for reading only."""
     merge_rules: MergeRules | None = None
     """The schema changes that a write may make first, by the options ``write.merge-schema``; `None`: no changes."""
+    remembered: RememberedFiles | None = field(default=None, compare=False, repr=False)
+    """The files of metadata that the statement does not read again; `None`: every read reads the storage."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of this branch's schema. Versions that were read are cached with this object."""
 
@@ -149,7 +152,8 @@ class FileStore:
     def manifests(self) -> Manifests:
         """The manifests of all branches. Each object numbers its new files from 0, so write with a single object."""
         directory = manifest_directory(self.root)
-        return Manifests(self.io, directory, self.options, self.schema.partition_arrow, self.new_name)
+        partitions = self.schema.partition_arrow
+        return Manifests(self.io, directory, self.options, partitions, self.new_name, self.remembered)
 
     @property
     def bucket_function(self) -> str:
@@ -177,6 +181,13 @@ class FileStore:
             return store
         roots = DATA_FILE_EXTERNAL_PATHS_ALLOWED.parse(options[DATA_FILE_EXTERNAL_PATHS_ALLOWED.key] or "")
         return replace(store, trust=replace(self.trust, roots=roots))
+
+    def remembering(self) -> "FileStore":
+        """Return the table for one statement, which reads no manifest and no manifest list twice.
+
+        Memory: see `RememberedFiles`. Snapshots, schemas and hints are read each time, because they may change.
+        """
+        return replace(self, remembered=RememberedFiles())
 
     def within(self, warehouse: str) -> "FileStore":
         """Return the table with ``warehouse`` as the caller's warehouse: see `Trust`."""

@@ -86,6 +86,7 @@ def change_rows(target: Target, statement: RowStatement, progress: Progress | No
     options = {**target.options, **target.commit}
     request = write_request(options, [field.name for field in target.table.schema.fields])
     target.table.committer()  # refuse a table that cannot be committed to before any work
+    target = replace(target, table=target.table.with_store(target.table.store.remembering()))
     traits = target.table.store.traits
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
