@@ -16,7 +16,7 @@ from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.counters import check_row_ids
 from paimon_core.manifest.decode import decode_column_batches, decode_entries, decode_entry_batches, decode_records
-from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedManifests
+from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedFiles
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
@@ -35,7 +35,8 @@ T = TypeVar("T")
 
 _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
-_DECODED: Final = DecodedManifests()
+_DECODED: Final = DecodedFiles[ManifestEntry]()
+_DECODED_LISTS: Final = DecodedFiles[ManifestFileMeta]()
 
 
 class Manifests:
@@ -68,7 +69,8 @@ class Manifests:
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
         """Return the manifests of a manifest list, oldest first. ``size``: its bytes, checked; `None`: unknown."""
         path = self.path(name)
-        return decode_records(self._load(path, size), path, MANIFEST_FILE)
+        data = self._load(path, size)
+        return _DECODED_LISTS.get(data, True, lambda: decode_records(data, path, MANIFEST_FILE))
 
     def read(
         self,

@@ -1,4 +1,4 @@
-"""Decoded manifests: the same entries as decoded again, never more than allowed, and no damage goes unseen."""
+"""Decoded metadata: the same entries as decoded again, never more than allowed, and no damage goes unseen."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest import manifests
-from paimon_core.manifest.decoded import DecodedManifests
+from paimon_core.manifest.decoded import DecodedFiles
 from tests.support.tables import append_table, orders
 
 
@@ -21,7 +21,8 @@ def test_manifest_is_decoded_once(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     first = entries(table)
-    monkeypatch.setattr(manifests, "decode_entries", None)  # it must not be called
+    for name in ("decode_entries", "decode_records"):  # they must not be called
+        monkeypatch.setattr(manifests, name, None)
     assert entries(table) == first
     again = entries(table)
     again[0].clear()
@@ -41,7 +42,7 @@ def test_damaged_file_is_decoded_again(tmp_path):
 
 
 def test_entries_held_are_bounded():
-    held = DecodedManifests(most=5)
+    held = DecodedFiles(most=5)
     requested = []
 
     def get(name, count, with_stats=False):

@@ -58,7 +58,7 @@ def test_filtered_decoding_returns_same_plan(tables, monkeypatch, text):
         rows = table.to_arrow(filter=text).to_pylist()
         with monkeypatch.context() as patch:
             patch.setattr(entries, "_FEW_ENTRIES", 0)
-            patch.setattr(manifests, "_DECODED", manifests.DecodedManifests(0))
+            patch.setattr(manifests, "_DECODED", manifests.DecodedFiles(0))
             plan = table.scan(filter=text).plan()
             assert (plan.splits, plan.steps, plan.manifests_read) == (
                 expected.splits,
