@@ -121,8 +121,8 @@ class ReadEndpoint(Protocol):
     def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
         """Return the scan as ``Tagged.java``: "local" with its rows as JSON, or "scan" with a ScanEndpoint.
 
-        A "scan" has the properties that Spark needs for planning, as JSON, and the result of its method `source` without
-        filters, or none.
+        A "scan" also has the properties that Spark needs for planning, as JSON, and possibly the result of its method
+        `source` for no filters.
         """
 
 

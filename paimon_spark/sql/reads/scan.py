@@ -55,7 +55,7 @@ class ScanHandler(ScanEndpoint):
         return choose(self.planned, self.jvm, self.settings)
 
     def to_java(self) -> Any:
-        """Return the scan as ``Tagged.java``, with its source if it costs little and no runtime filter can change it."""
+        """Return the scan as ``Tagged.java``, with its source if it costs little and no runtime filter changes it."""
         description, source = self.description(), None
         if isinstance(self.strategy, Native | MatchingRows) and not self._filter_columns():
             source = self._source(self.strategy, self.planned)
