@@ -117,15 +117,15 @@ def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, mon
     table_of_three_commits(sql)
     sql("CREATE TABLE s (k INT)")
     sql("INSERT INTO s VALUES (7)")
-    source, calls = ScanHandler.source, []
+    source, calls = ScanHandler._source, []
 
-    def expires_once(scan, trees):
+    def expires_once(scan, strategy, planned):
         calls.append(scan.shown)
         if len(calls) == 1:
             raise expiry(scan.planned.scan.store, 0, "a manifest is missing")
-        return source(scan, trees)
+        return source(scan, strategy, planned)
 
-    monkeypatch.setattr(ScanHandler, "source", expires_once)
+    monkeypatch.setattr(ScanHandler, "_source", expires_once)
     sql("MERGE INTO t USING s ON t.id = s.k WHEN MATCHED THEN DELETE")
     assert len(calls) > 1
     assert sql("SELECT count(*), count_if(id = 7) FROM t") == [(29, 0)]
