@@ -111,6 +111,19 @@ class ChangeWriter(ABC):
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
+    def _publish(
+        self, messages: list[CommitMessage], removed: RowPositions, started_from: StartedFrom
+    ) -> tuple[list[CommitMessage], CommitResult]:
+        """Remove rows by their positions, and publish this with the messages of new files."""
+        publisher = self._publisher
+        removing: list[CommitMessage] = []
+        with publisher.deleting_unless_published(messages):
+            if removed and self.snapshot is not None:
+                removing = remove_rows(self.store, self.snapshot, removed)
+            with publisher.deleting_unless_published(removing):
+                every = [*removing, *messages]
+                return every, commit_messages(publisher, every, publisher.identity(), started_from)
+
     def _new_rows(self, old: pa.RecordBatch, values: dict[str, pa.Array]) -> pa.RecordBatch:
         """Return the table's columns of changed rows."""
         fields = self.store.schema.fields
@@ -215,14 +228,7 @@ class _RowFiles(ChangeWriter):
             self._removed.add(old.column(FILE_PATH.name), old.column(ROW_INDEX.name))
 
     def _commit(self, started_from: StartedFrom) -> tuple[list[CommitMessage], CommitResult]:
-        publisher, messages = self._publisher, self._rows.prepare_commit()
-        removing: list[CommitMessage] = []
-        with publisher.deleting_unless_published(messages):
-            if self._removed and self.snapshot is not None:
-                removing = remove_rows(self.store, self.snapshot, self._removed)
-            with publisher.deleting_unless_published(removing):
-                every = [*removing, *messages]
-                return every, commit_messages(publisher, every, publisher.identity(), started_from)
+        return self._publish(list(self._rows.prepare_commit()), self._removed, started_from)
 
 
 @dataclass(slots=True)
@@ -234,7 +240,10 @@ class _Collected:
 
 
 class _ColumnFiles(ChangeWriter):
-    """Changed columns of a table with data evolution, written to a file for all rows of each changed range."""
+    """Changed columns of a table with data evolution, written to a file for all rows of each changed range.
+
+    Deleted rows are added to the deletion vectors of their ranges.
+    """
 
     guards = Guard.LAYOUT | Guard.STATEMENT
 
@@ -245,6 +254,7 @@ class _ColumnFiles(ChangeWriter):
         self._changed = tuple(f for f in store.schema.fields if f.name in self.columns)
         self._collected = _Collected()
         self._replaced: list[CommitMessage] = []
+        self._removed = RowPositions()
 
     def update(self, old: pa.RecordBatch, values: dict[str, pa.Array]) -> None:
         columns = [values[f.name] if f.name in values else stored(old.column(f.name), f) for f in self._changed]
@@ -253,7 +263,10 @@ class _ColumnFiles(ChangeWriter):
         self.updated += old.num_rows
 
     def delete(self, old: pa.RecordBatch) -> None:
-        raise AssertionError("check_deletes refuses a table with data evolution")
+        if old.num_rows:
+            row_ids = old.column(ROW_ID.name).to_numpy()
+            self._removed.add(*self._ranges.deletion_places(self.store, row_ids))
+            self.deleted += old.num_rows
 
     def insert(self, rows: pa.RecordBatch) -> None:
         self._rows.write(rows)
@@ -277,9 +290,7 @@ class _ColumnFiles(ChangeWriter):
     def _commit(self, started_from: StartedFrom) -> tuple[list[CommitMessage], CommitResult]:
         messages = [*self._replaced, *self._rows.prepare_commit()]
         self._replaced = []
-        return messages, self._publisher.publish_or_delete(
-            commit_messages, messages, self._publisher.identity(), started_from
-        )
+        return self._publish(messages, self._removed, started_from)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -18,8 +18,10 @@ KINDS = {
     "keyed": "'primary-key' = 'k', 'bucket' = '2'",
     "tracked": "'row-tracking.enabled' = 'true'",
     "evolved": "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'",
+    "evolved and marked": "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true', "
+    "'deletion-vectors.enabled' = 'true'",
 }
-MORE = ("tracked", "evolved")
+MORE = ("tracked", "evolved", "evolved and marked")
 SOURCE = pa.schema([("k", pa.int32()), ("a", pa.int64()), ("s", pa.string())])
 
 

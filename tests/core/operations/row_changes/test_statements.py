@@ -25,6 +25,11 @@ APPEND = {
     "buckets": {"bucket": "2", "bucket-key": "k"},
     "tracked": {"row-tracking.enabled": "true"},
     "evolved": {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    "evolved and marked": {
+        "row-tracking.enabled": "true",
+        "data-evolution.enabled": "true",
+        "deletion-vectors.enabled": "true",
+    },
 }
 KEYED = {
     "deduplicate": {"bucket": "2"},
