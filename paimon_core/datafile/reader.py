@@ -100,7 +100,7 @@ def read_file(
         options: rows to skip or leave out, and limits of the batches.
 
     Raises CorruptedError if the file is missing or unreadable, or if its number of rows differs from its metadata, and
-    UnsupportedError if its metadata does not tell how its rows are ordered.
+    UnsupportedError if its metadata does not say how its rows are ordered.
     """
     predicate, deletions, counts = options.predicate, options.deletions, options.counts or ReadCounts()
     if meta.write_cols is not None and len(meta.write_cols) == 0:
