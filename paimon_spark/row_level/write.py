@@ -105,7 +105,7 @@ def _change_keyed(
     """Write rows with their kinds; no file is rewritten."""
     table, snapshot = target.table, target.table.snapshot()
     started_from = StartedFrom.of(snapshot, Guard.ROWS | Guard.KEYS)
-    if statement.operation != "DELETE":  # DELETE writes only keys
+    if statement.operation != "DELETE":  # of a deleted row, only the key matters to the merge
         check_knows_columns(table.store, snapshot)
     rows = statement.changes(target.rows(snapshot))
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
