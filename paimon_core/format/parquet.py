@@ -25,8 +25,8 @@ from paimon_core.format.parquet_probe import find_matches, groups_with_matches, 
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
-from paimon_core.types.arrow import arrow_field, to_arrow
-from paimon_core.types.datatype import DataField
+from paimon_core.types.arrow import arrow_field
+from paimon_core.types.datatype import DataField, DataType, RowType
 from paimon_core.types.system_fields import ROW_POSITION
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
@@ -125,7 +125,7 @@ def _batches(
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
     stored = metadata.schema.to_arrow_schema()
-    types = {f.name: to_arrow(f.type) for f in fields if f.name in stored.names}
+    types = {f.name: f.type for f in fields if f.name in stored.names}
     columns = [path for name, kind in types.items() for path in _paths(name, stored.field(name).type, kind)]
     rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:
@@ -160,11 +160,14 @@ def _batches(
         raise CorruptedError(f"{path} holds {rows_read} rows, but its footer says {rows}")
 
 
-def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> list[str]:
-    """Return the paths of a column's parts to decode: some fields, if only these fields of a struct are wanted."""
-    if not (pa.types.is_struct(stored) and pa.types.is_struct(wanted)):
+def _paths(path: str, stored: pa.DataType, wanted: DataType) -> list[str]:
+    """Return the paths of a column's parts to decode: some fields, if only these fields of a struct are wanted.
+
+    A variant is a struct in the file, but it needs all its parts.
+    """
+    if not (pa.types.is_struct(stored) and isinstance(wanted, RowType)):
         return [path]
-    found = [field for field in wanted if stored.get_field_index(field.name) >= 0]
+    found = [field for field in wanted.fields if stored.get_field_index(field.name) >= 0]
     whole = [f"{path}.{field.name}" for field in found]
     parts = zip(whole, found, strict=True)
     inner = [part for name, f in parts for part in _paths(name, stored.field(f.name).type, f.type)]

@@ -115,9 +115,9 @@ class ChangeableTable(StoredTable):
     def upsert(self, data: Rows, on: On) -> RowChanges:
         """Update the rows that have the same values in the columns ``on``, and insert all other rows, in one commit.
 
-        Columns that ``data`` lacks keep their values in updated rows, and get their default or NULL in new rows. A row
-        with NULL in a column of ``on`` is always new. Upserts by the primary key alone need no search: see
-        :meth:`write`, which replaces whole rows.
+        Returns the numbers of changed rows and the snapshot. Columns that ``data`` lacks keep their values in updated
+        rows, and get their default or NULL in new rows. A row with NULL in a column of ``on`` is always new. Upserts by
+        the primary key alone need no search: see :meth:`write`, which replaces whole rows.
 
         Args:
             data: the rows, as for :meth:`write`; all are held in memory.
@@ -135,8 +135,8 @@ class ChangeableTable(StoredTable):
 
         For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
         It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay unchanged. Raises
-        InvalidInputError for unknown ids, UnsupportedError if the table has deletion vectors, CommitConflictError if
-        another commit first changed the same columns of the same files.
+        InvalidInputError for ids without a row, CommitConflictError if another commit first changed the same columns of
+        the same files, or deleted some of their rows.
         """
         return expired_after(self._store, update_columns(self._writable(), arrow_table(data)))
 

@@ -96,7 +96,10 @@ FEATURES = (
     Feature("changelog-lookup", {"changelog-producer": "lookup"}, reads=True, writes=True),
     Feature("force-lookup", {"force-lookup": "true"}, reads=True, writes=True),
     Feature(
-        "snapshot-ordering", {"sequence.snapshot-ordering": "true", "write-only": "true"}, "sequence.snapshot-ordering"
+        "snapshot-ordering",
+        {"sequence.snapshot-ordering": "true", "write-only": "true"},
+        "sequence.snapshot-ordering",
+        reads=True,
     ),
     Feature(
         "expiry-of-rows",
