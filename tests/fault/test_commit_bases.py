@@ -163,7 +163,7 @@ def run(io: Interrupted, operation: Callable[[Table], None]) -> Exception | None
     return None
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("other", [roll_back, roll_back_and_write], ids=["rollback", "rollback and commits"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -349,7 +349,7 @@ def roll_back_to(io: FileIO, target: int) -> bool:
     return True
 
 
-@pytest.mark.cases(1)
+@pytest.mark.more
 @pytest.mark.parametrize("target", [2, 3, 4])
 def test_two_rollbacks_leave_one_history(target):
     """A rollback that finds its target removed by an older one does not bring it back without its predecessors."""

@@ -87,6 +87,7 @@ def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, mo
     assert not [r for r in left if r["v"] == "it's 1"]
 
 
+@pytest.mark.more
 def test_delete_reports_conflict_after_its_last_retry(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)

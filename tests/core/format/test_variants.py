@@ -66,6 +66,7 @@ def read(column):
     return pa.Table.from_batches(batches, arrow_schema(fields))["c0"].combine_chunks()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("layout", [LAYOUT, [LAYOUT], pa.int64(), pa.string(), [[pa.int64()]], {"zz": {"y": None}}])
 def test_shredded_variants_are_read_value_by_value(layout, monkeypatch):
     monkeypatch.setattr(rebuild, "_MOST_CELLS", 500)
@@ -188,6 +189,7 @@ def type_of(layout):
     return ArrayType(type_of(layout[0])) if isinstance(layout, list) else parse_type(TYPES.get(layout, "VARIANT"))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("layout", [LAYOUT, [LAYOUT], pa.int64(), pa.string(), [[pa.int64()]], {"zz": {"y": None}}])
 def test_variants_are_shredded_as_one_by_one(layout):
     rng = random.Random(str(layout))
