@@ -31,7 +31,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore, now_millis
 from paimon_core.table import Table
-from tests.support.draws import points
+from tests.support.draws import every_other, points
 from tests.support.faulty_io import FaultyIO, MemoryIO
 from tests.support.tables import ORDERS, orders, rows_of
 
@@ -165,8 +165,7 @@ def run(io: Interrupted, operation: Callable[[Table], None]) -> Exception | None
 
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("other", [roll_back, roll_back_and_write], ids=["rollback", "rollback and commits"])
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "operation"), every_other(KINDS, OPERATIONS))
 def test_rolled_back_rows_do_not_return(kind, operation, other):
     started = base(kind)
     alone = started.copy()
