@@ -30,10 +30,10 @@ def materialize_vectors(
     Without a primary key, each file with deleted rows is rewritten without them. With a primary key, all files of a
     bucket with vectors are compacted. Arguments and errors: see `compact_table`.
 
-    Raises UnsupportedError for a table with data evolution, whose rows would need new row ids.
+    Raises UnsupportedError for deletion vectors of a table with data evolution, whose rows would need new row ids.
     """
     check_writable(store.schema)
-    if store.traits.data_evolution:
+    if store.traits.data_evolution and vector_entries(store, store.snapshots.latest()):
         raise UnsupportedError(
             f"deletion vectors of {store.root} cannot be materialized: with 'data-evolution.enabled', the rows that "
             "remain would need new row ids; overwrite the partitions with their rows"

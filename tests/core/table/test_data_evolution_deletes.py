@@ -183,6 +183,7 @@ def test_rows_without_deletion_vectors_are_not_deleted(tmp_path):
 
 
 def test_vectors_are_not_materialized(table):
+    assert table.maintenance.materialize_deletion_vectors() is None
     table.delete("id = 2")
     with pytest.raises(UnsupportedError, match=r"cannot be materialized.*'data-evolution\.enabled'"):
         table.maintenance.materialize_deletion_vectors()
