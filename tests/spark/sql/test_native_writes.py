@@ -373,7 +373,7 @@ KILLED = """
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("keys", [[], ["p"]])
+@pytest.mark.parametrize("keys", [[], pytest.param(["p"], marks=pytest.mark.slow)])
 def test_killed_driver_leaves_orphans_that_removal_finds(tmp_path, spark, keys):
     path = tmp_path / "t"
     fields = [DataField(0, "id", parse_type("BIGINT")), DataField(1, "p", parse_type("STRING"))]
