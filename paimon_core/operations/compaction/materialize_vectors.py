@@ -33,11 +33,6 @@ def materialize_vectors(
     Raises UnsupportedError for deletion vectors of a table with data evolution, whose rows would need new row ids.
     """
     check_writable(store.schema)
-    if store.traits.data_evolution and vector_entries(store, store.snapshots.latest()):
-        raise UnsupportedError(
-            f"deletion vectors of {store.root} cannot be materialized: with 'data-evolution.enabled', the rows that "
-            "remain would need new row ids; overwrite the partitions with their rows"
-        )
     request = PlanRequest(True, partition_choice(store, partitions, filter))
     if store.traits.keyed:
         return run_plan(store, plan_keyed, run_task, request, runner=runner, progress=progress)[0]
@@ -54,11 +49,19 @@ def plan_keyed(store: FileStore, request: PlanRequest) -> list[CompactTask]:
 
 
 def plan_append(store: FileStore, request: PlanRequest) -> list[AppendCompactTask]:
-    """Return a task for each file with a vector. REQUIRES: a table without a primary key."""
+    """Return a task for each file with a vector. REQUIRES: a table without a primary key.
+
+    Raises UnsupportedError for vectors of a table with data evolution, in the very snapshot that is planned.
+    """
     request = request.at_snapshot(store)
     entries = vector_entries(store, request.snapshot)
     if not entries:
         return []
+    if store.traits.data_evolution:
+        raise UnsupportedError(
+            f"deletion vectors of {store.root} cannot be materialized: with 'data-evolution.enabled', the rows that "
+            "remain would need new row ids; overwrite the partitions with their rows"
+        )
     tasks: list[AppendCompactTask] = []
     for bucket, files in live_files(store, request).items():
         deleted = deleted_rows(entries, files)
