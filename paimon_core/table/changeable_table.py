@@ -105,7 +105,7 @@ class ChangeableTable(StoredTable):
 
         Args:
             source: the source rows, as for :meth:`write`.
-            on: the columns by which rows match: a name, a list of names, or {table column: source column}.
+            on: the columns that must be equal: a name, a list of names, or {table column: source column}.
 
         Raises InvalidInputError for columns that the table or the source lacks.
         """
