@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-slow test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
+.PHONY: help demo test test-all test-more test-slow test-places test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -56,7 +56,11 @@ test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.1
 
 test-more: $(VENV)/.test  ## the tests marked more; those of them that draw at half their length
 	@.ci/java
-	@$(PYTEST) --durations=30 -m "more and not slow" --draws half $(T)
+	@$(PYTEST) --durations=30 -m "more and not (slow or places)" --draws half $(T)
+
+test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
+	@.ci/java
+	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest -m "places and not slow" --durations=30 $(T)
 
 test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property and random game at full length, with new seeds
 	@.ci/java

@@ -14,7 +14,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-LATER = ("more", "slow")
+LATER = ("more", "slow", "places")
 """Markers of tests that run only when a marker expression is given."""
 
 
@@ -59,7 +59,7 @@ def _mark_further_cases(items):
 
 @pytest.hookimpl(tryfirst=True)  # before marker expressions are applied
 def pytest_collection_modifyitems(config, items):
-    """Put long tests first; run tests marked more or slow only with a marker expression (``-m slow``)."""
+    """Put long tests first; run tests marked more, slow or places only with a marker expression (``-m slow``)."""
     _mark_further_cases(items)
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.option.markexpr:
