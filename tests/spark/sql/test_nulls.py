@@ -74,7 +74,7 @@ def stream(spark, rows, path, scratch):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("fixed", marks=pytest.mark.more),
+        pytest.param("fixed", marks=pytest.mark.slow),
         pytest.param("append", marks=pytest.mark.slow),
         pytest.param("cross-partition", marks=pytest.mark.slow),
     ],
