@@ -112,10 +112,18 @@ class SparkRunner:
         return bool(self._driver_bytes) and is_classic(self._spark)
 
     def map(
-        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+        self,
+        store: FileStore,
+        function: Callable[[FileStore, Part], Found],
+        parts: Sequence[Part],
+        *,
+        on_driver: int = _FEW_PARTS,
     ) -> Iterator[Found]:
-        """Yield the result of a function for each part, in order; this process handles a few parts itself."""
-        if len(parts) <= _FEW_PARTS:
+        """Yield the result of a function for each part, in order.
+
+        This process handles up to ``on_driver`` parts itself, because they take less time than a Spark job.
+        """
+        if len(parts) <= on_driver:
             yield from LOCAL.map(store, function, parts)
             return
         groups = balance([1] * len(parts), MOST_SPARK_TASKS)

@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+
 from paimon_core import Plan
 from paimon_core.engine import FileStore
 from paimon_spark.sql.bridge.endpoints import MaskEndpoint
@@ -29,16 +31,18 @@ class MaskSource(MaskEndpoint):
 
     store: FileStore
     files: Sequence[FileMask]
-    memory: int
-    """The most bytes of masks to cache."""
+    spark: SparkSession
+    settings: ReadSettings
+    """The settings of the session, with the bounds of masks."""
 
     def masks(self) -> str:
         """Return the keys and the rows of the masks, and the most bytes to cache, as JSON."""
-        return described_masks(self.files, self.memory)
+        return described_masks(self.files, self.settings.mask_memory)
 
     def read_masks(self, numbers: str) -> bytes:
         """Return the masks with these indexes (a JSON array), one after another."""
-        return read_masks(self.store, [self.files[number] for number in json.loads(numbers)])
+        files = [self.files[number] for number in json.loads(numbers)]
+        return read_masks(self.spark, self.store, files, self.settings.mask_rows)
 
 
 def live_rows(jvm: Jvm, store: FileStore, plan: Plan, settings: ReadSettings) -> list[int] | None:
@@ -56,9 +60,9 @@ def live_rows(jvm: Jvm, store: FileStore, plan: Plan, settings: ReadSettings) ->
     if not settings.native or unsuitable_merge(store, plan, settings.mask_rows) is not None:
         return None
     masks = [mask for mask in masks_of(store, plan) if _cardinality(mask) is None]
-    if size_of_masks(masks) > settings.mask_memory or not counts_pay(jvm, store, masks):
+    if size_of_masks(masks) > settings.mask_memory or not counts_pay(jvm, store, masks, settings.mask_rows):
         return None
-    source = MaskSource(store, masks, settings.mask_memory)
+    source = MaskSource(store, masks, jvm.spark, settings)
     counts: list[int] = json.loads(jvm.call("PositionMask", "liveRows", handler_of(jvm, source)))
     by_uri = dict(zip((mask.uri for mask in masks), counts, strict=True))
     rows: list[int] = []

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from paimon_core.engine import FileStore, key_condition
 from paimon_spark.distribute import parallelism
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.masks import MERGE_THREADS, FileMask, MergeMask, masks_of
+from paimon_spark.sql.reads.masks import MERGE_THREADS, FileMask, MergeMask, masks_of, merged_rows
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import without_implied
+from paimon_spark.sql.session_options import MASK_ROWS
 
 _KEY = 45e-9
 """Seconds to decode and merge one key column of one row."""
@@ -40,11 +41,16 @@ class MergeCost:
     """The number of merges, which can run at the same time."""
     slots: int
     """The number of tasks that Spark runs at a time."""
+    in_tasks: bool = False
+    """True if the rows are too many for the driver, so that Spark's tasks compute the masks."""
 
     @property
     def merge_seconds(self) -> float:
-        """The time in which the driver computes the masks."""
-        return self.rows * self.keys * _KEY / min(self.sections, MERGE_THREADS)
+        """The time in which the driver or tasks compute the masks."""
+        seconds = self.rows * self.keys * _KEY
+        if self.in_tasks:
+            return _START + seconds / min(self.sections, self.slots)
+        return seconds / min(self.sections, MERGE_THREADS)
 
     @property
     def native_seconds(self) -> float:
@@ -78,7 +84,7 @@ class MergeChoice:
     """The reason for the choice in words, for EXPLAIN."""
 
 
-def merge_choice(jvm: Jvm, planned: PlannedScan, masks: Sequence[FileMask]) -> MergeChoice:
+def merge_choice(jvm: Jvm, planned: PlannedScan, masks: Sequence[FileMask], most_rows: int) -> MergeChoice:
     """Choose between masks and tasks.
 
     If the driver has no masks of the files, it computes masks for the rows that a condition on the key selects.
@@ -87,29 +93,34 @@ def merge_choice(jvm: Jvm, planned: PlannedScan, masks: Sequence[FileMask]) -> M
         jvm: the JVM of the session, which caches masks.
         planned: the scan.
         masks: the masks of all files.
+        most_rows: the most rows that the driver merges; Spark's tasks compute the masks of more rows.
     """
     store, plan = planned.scan.store, planned.plan
     if _are_cached(jvm, masks):
         return MergeChoice(masks, "the driver has the masks")
     condition = key_condition(store, without_implied(planned.scan.predicate))
+    rows = merged_rows(masks)
+    if condition is not None and rows > most_rows:
+        return MergeChoice(None, f"the filter selects keys of {rows} rows, which exceed {MASK_ROWS}")
     if condition is not None:
         return MergeChoice(masks_of(store, plan, condition), "the driver merges the keys of the filter")
-    cost = _cost(jvm, store, masks, len(planned.request.columns))
+    cost = _cost(jvm, store, masks, len(planned.request.columns), most_rows)
     if cost.pays:
-        return MergeChoice(masks, f"the driver merges {cost.rows} rows")
+        return MergeChoice(masks, f"{'Spark tasks merge' if cost.in_tasks else 'the driver merges'} {rows} rows")
     seconds = cost.merge_seconds + cost.native_seconds
     return MergeChoice(None, f"tasks take about {cost.task_seconds:.1f} s, and masks about {seconds:.1f} s")
 
 
-def counts_pay(jvm: Jvm, store: FileStore, masks: Sequence[FileMask]) -> bool:
+def counts_pay(jvm: Jvm, store: FileStore, masks: Sequence[FileMask], most_rows: int) -> bool:
     """Return True if the driver counts rows by masks at least as fast as tasks count them.
 
     Args:
         jvm: the JVM of the session, which caches masks.
         store: the table.
         masks: the masks of all files.
+        most_rows: as for `merge_choice`.
     """
-    return _are_cached(jvm, masks) or _cost(jvm, store, masks, columns=1).counting_pays
+    return _are_cached(jvm, masks) or _cost(jvm, store, masks, 1, most_rows).counting_pays
 
 
 def _are_cached(jvm: Jvm, masks: Sequence[FileMask]) -> bool:
@@ -118,13 +129,14 @@ def _are_cached(jvm: Jvm, masks: Sequence[FileMask]) -> bool:
     return bool(jvm.call("PositionMask", "holds", json.dumps(keys)))
 
 
-def _cost(jvm: Jvm, store: FileStore, masks: Sequence[FileMask], columns: int) -> MergeCost:
-    merges = [mask for mask in masks if isinstance(mask, MergeMask)]
+def _cost(jvm: Jvm, store: FileStore, masks: Sequence[FileMask], columns: int, most_rows: int) -> MergeCost:
+    merges, rows = [mask for mask in masks if isinstance(mask, MergeMask)], merged_rows(masks)
     order = store.traits.merge_order()
     return MergeCost(
-        sum(mask.rows for mask in merges),
+        rows,
         len(order.key) + len(order.sequence_fields),
         columns,
         len({mask.digest for mask in merges}) or 1,
         parallelism(jvm.spark),
+        in_tasks=rows > most_rows,
     )

@@ -8,10 +8,11 @@ and a filter that tests one bit for each row: see ``PositionMask.java``.
 import json
 import os
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructType
 
 from paimon_core import DataSplit, Plan
@@ -29,6 +30,7 @@ from paimon_core.engine import (
     section_digest,
 )
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
+from paimon_spark.distribute import SparkRunner
 from paimon_spark.sql.reads.native import uri_of
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS
 
@@ -113,18 +115,17 @@ def unsuitable_merge(store: FileStore, plan: Plan, most_rows: int) -> str | None
     Args:
         store: the table.
         plan: a plan with files that are merged.
-        most_rows: the most rows that the driver merges.
+        most_rows: the most rows that the driver merges; 0: merges have no masks.
     """
+    if most_rows == 0:
+        return f"{MASK_ROWS} is 0"
     traits = store.traits
     if not traits.keyed:
         return "only tables with a primary key have masks"
     if not traits.keeps_rows:
         return f"merge engine {traits.engine_type.name} combines rows"
     ignored = next((o for o in (SCAN_IGNORE_LOST_FILES, SCAN_IGNORE_CORRUPT_FILES) if store.options.value(o)), None)
-    if ignored is not None:
-        return f"{ignored.key} is on"
-    rows = sum(split.row_count for split in plan.splits if not split.raw_convertible)
-    return f"their {rows} rows exceed {MASK_ROWS}" if rows > most_rows else None
+    return None if ignored is None else f"{ignored.key} is on"
 
 
 def unsuitable_masks(store: FileStore, masks: Sequence[FileMask], memory: int) -> str | None:
@@ -162,8 +163,19 @@ def described_masks(masks: Sequence[FileMask], memory: int) -> str:
     return json.dumps({"keys": [mask.key for mask in masks], "rows": [mask.rows for mask in masks], "memory": memory})
 
 
-def read_masks(store: FileStore, masks: Sequence[FileMask]) -> bytes:
+def merged_rows(masks: Sequence[FileMask]) -> int:
+    """Return the number of rows that a merge reads to compute the masks."""
+    return sum(mask.rows for mask in masks if isinstance(mask, MergeMask))
+
+
+def read_masks(spark: SparkSession, store: FileStore, masks: Sequence[FileMask], most_rows: int) -> bytes:
     """Read deletion vectors, merge sections, and return the masks, one after another.
+
+    Args:
+        spark: the session, whose tasks merge the sections that are too large for the driver.
+        store: the table.
+        masks: the masks to compute.
+        most_rows: the most rows that the driver merges.
 
     Raises the errors of `load_vectors` and `merge_masks`.
     """
@@ -175,14 +187,22 @@ def read_masks(store: FileStore, masks: Sequence[FileMask]) -> bytes:
         else:
             sections[mask.digest] = mask
     vectors = dict(ChainMap(*parallel_map(lambda stored: load_vectors(store.io, stored), list(by_index.values()))))
-    merged = parallel_map(lambda mask: _packed_masks(store, mask), list(sections.values()), MERGE_THREADS)
-    by_section = dict(zip(sections, merged, strict=True))
+    by_section = dict(zip(sections, _merged(spark, store, list(sections.values()), most_rows), strict=True))
     return b"".join(
         live_mask(vectors[mask.vector.data_file], mask.rows).tobytes()
         if isinstance(mask, VectorMask)
         else by_section[mask.digest][mask.name]
         for mask in masks
     )
+
+
+def _merged(
+    spark: SparkSession, store: FileStore, sections: Sequence[MergeMask], most_rows: int
+) -> Iterable[Mapping[str, bytes]]:
+    """Return the masks of the files of each section, in the order of the sections."""
+    if sum(mask.section.row_count for mask in sections) <= most_rows:
+        return parallel_map(lambda mask: _packed_masks(store, mask), sections, MERGE_THREADS)
+    return SparkRunner(spark, "masks of merged files").map(store, _packed_masks, sections, on_driver=0)
 
 
 def _packed_masks(store: FileStore, mask: MergeMask) -> Mapping[str, bytes]:

@@ -44,7 +44,6 @@ from paimon_spark.sql.reads.native import (
 from paimon_spark.sql.reads.newer_rows import with_newer_rows
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.session_options import (
-    DEFAULT_MASK_MEMORY,
     MASK_MEMORY,
     MASK_ROWS,
     NATIVE_READS,
@@ -74,10 +73,11 @@ class FilesHandler(FilesEndpoint, MaskEndpoint):
     scan: TableScan
     read: NativeRead
     """The read of all files."""
+    spark: SparkSession
+    settings: ReadSettings
+    """The settings of the session, with the bounds of masks."""
     file_masks: Sequence[FileMask] = ()
     """The masks of the files with deleted rows, in the order of their indexes."""
-    mask_memory: int = DEFAULT_MASK_MEMORY
-    """The most bytes of masks to cache."""
 
     def matching(self, trees: str) -> str:
         """Return the paths of the files that may have rows for which all filters are true, as JSON.
@@ -93,13 +93,14 @@ class FilesHandler(FilesEndpoint, MaskEndpoint):
 
     def masks(self) -> str:
         """See `MaskEndpoint`."""
-        return described_masks(self.file_masks, self.mask_memory)
+        return described_masks(self.file_masks, self.settings.mask_memory)
 
     def read_masks(self, numbers: str) -> bytes:
         """See `MaskEndpoint`. Raises OutOfRangeError if the snapshot has expired."""
         store, snapshot = self.scan.store, self.scan.snapshot
         try:
-            return read_masks(store, [self.file_masks[number] for number in json.loads(numbers)])
+            masks = [self.file_masks[number] for number in json.loads(numbers)]
+            return read_masks(self.spark, store, masks, self.settings.mask_rows)
         except CorruptedError as error:
             expired = None if snapshot is None else expiry(store, snapshot, str(error))
             if expired is not None:
@@ -126,7 +127,7 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
             return None
         scan = _scan(table, snapshot)
         read = native_read(scan.store, snapshot, target.files.sizes)
-        handler = FilesHandler(scan, read, target.masks, ReadSettings.of(_settings_of(spark)).mask_memory)
+        handler = FilesHandler(scan, read, spark, ReadSettings.of(_settings_of(spark)), target.masks)
         rows = native_frame(jvm, target.files, table.schema.fields, handler, target.masks)
         rows = _with_positions(rows, positions, masked=bool(target.masks))
         if target.newer:

@@ -223,4 +223,5 @@ class MaskedScan(ScanHandler, MaskEndpoint):
 
     def read_masks(self, numbers: str) -> bytes:
         """Return the masks with these indexes (a JSON array), one after another."""
-        return read_masks(self.planned.scan.store, [self.native.masks[number] for number in json.loads(numbers)])
+        masks = [self.native.masks[number] for number in json.loads(numbers)]
+        return read_masks(self.jvm.spark, self.planned.scan.store, masks, self.settings.mask_rows)

@@ -271,7 +271,7 @@ def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str)
         return f"{reason}, and only Parquet files have masks"
     if not merged:
         return Masked(Native(files, masks), reason)
-    choice = merge_choice(jvm, planned, masks)
+    choice = merge_choice(jvm, planned, masks, settings.mask_rows)
     if choice.masks is None:
         return f"{reason}, and {choice.reason}"
     return Masked(Native(files, choice.masks), reason, choice.reason)

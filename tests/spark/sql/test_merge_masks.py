@@ -341,11 +341,11 @@ def test_reasons_against_masks(sql, monkeypatch):
     for number in range(2):
         write(table, [("+I", 1, number, "x")])
     merged = "read by: through Python: 2 files of bucket 0 are merged, and "
-    for setting, reason in (
-        (MASK_ROWS, f"their 2 rows exceed {MASK_ROWS}"),
-        (MASK_MEMORY, "their masks of 16 bytes exceed"),
+    for setting, value, reason in (
+        (MASK_ROWS, "0", f"{MASK_ROWS} is 0"),
+        (MASK_MEMORY, "1", "their masks of 16 bytes exceed"),
     ):
-        sql.spark.conf.set(setting, "1")
+        sql.spark.conf.set(setting, value)
         try:
             assert merged + reason in plan(sql, "SELECT * FROM t")
         finally:
@@ -369,6 +369,36 @@ def test_reasons_against_masks(sql, monkeypatch):
     assert f"{merged}merge engine partial-update combines rows\n" in plan(sql, "SELECT * FROM t")
 
 
+def test_tasks_compute_masks_of_more_rows_than_the_driver_merges(sql, merges, monkeypatch):
+    monkeypatch.setattr(mask_choice, "_START", 0.0)
+    monkeypatch.setattr(mask_choice, "_TASK", 1.0)
+    sql.spark.conf.set(MASK_ROWS, "10")
+    try:
+        table = keyed(sql, columns="id INT NOT NULL, s INT, v STRING, p INT NOT NULL", by="PARTITIONED BY (p)")
+        for number in range(3):
+            sql(f"INSERT INTO t SELECT id, {number}, 'x', id % 2 FROM range({number}, 8)")
+        assert sql("SELECT count(*) FROM t") == [(8,)]
+        sql("DELETE FROM t WHERE id = 5")
+        assert f"{MASKED}: Spark tasks merge 22 rows\n" in plan(sql, "SELECT * FROM t")
+        assert f"{MASKED}: the driver has the masks\n" in plan(sql, "SELECT * FROM t")
+        assert len(both(sql, "SELECT * FROM t WHERE s < 2")) == 2
+        assert sorted(both(sql, "SELECT p, sum(s) FROM t GROUP BY p")) == [(0, 6), (1, 5)]
+        assert merges == []
+        sql("INSERT INTO t VALUES (5, 9, 'y', 1), (6, 9, 'y', 0)")
+        keys = "the filter selects keys of 23 rows, which exceed"
+        assert f"and {keys} {MASK_ROWS} " in plan(sql, "SELECT * FROM t WHERE id = 5")
+        assert sql("SELECT s FROM t WHERE id = 5") == [(9,)]
+        sql("UPDATE t SET v = 'z' WHERE s = 9")
+        assert sorted(both(sql, "SELECT id FROM t WHERE v = 'z'")) == [(5,), (6,)]
+        missing = sorted(Path(table.store.root).glob("p=1/bucket-0/*.parquet"))[0]
+        sql("INSERT INTO t VALUES (5, 9, 'y', 1)")
+        missing.unlink()
+        with pytest.raises(Exception, match=missing.name):
+            sql("SELECT * FROM t")
+    finally:
+        sql.spark.conf.unset(MASK_ROWS)
+
+
 @pytest.mark.parametrize(
     ("sections", "slots", "columns", "pays"),
     [(1, 1, 6, True), (8, 8, 1, False), (200, 200, 6, False), (200, 8, 6, True)],
@@ -376,6 +406,11 @@ def test_reasons_against_masks(sql, monkeypatch):
 def test_cost_model_prefers_tasks_of_many_machines(monkeypatch, sections, slots, columns, pays):
     monkeypatch.setattr(mask_choice, "MERGE_THREADS", 2)
     assert MergeCost(50_000_000, 1, columns, sections, slots).pays == pays
+
+
+@pytest.mark.parametrize(("sections", "slots", "pays"), [(1, 1, True), (200, 200, True), (200, 8, True), (1, 8, True)])
+def test_cost_model_compares_tasks_that_merge_keys_with_tasks_that_merge_rows(sections, slots, pays):
+    assert MergeCost(500_000_000, 1, 6, sections, slots, in_tasks=True).pays == pays
 
 
 @pytest.mark.more
