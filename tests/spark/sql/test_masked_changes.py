@@ -145,7 +145,7 @@ def test_missing_vector_is_an_error(sql, monkeypatch):
     create(sql, "t", VECTORS)
     sql("DELETE FROM t WHERE id = 1")
 
-    def fails(store, masks):
+    def fails(*_):
         raise OSError("no vectors")
 
     monkeypatch.setattr(native_rows, "read_masks", fails)

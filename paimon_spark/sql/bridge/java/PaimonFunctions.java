@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.ColumnNodeToExpressionConverter$;
 import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
@@ -100,7 +101,8 @@ class PaimonTableFunction extends AbstractFunction1 {
     Object[] found = (Object[]) Bridge.call(PaimonFunctions.handler, "changes", new Object[] {name, values});
     List parts = (List) found[0];
     if (found[1] != null) {
-      return relation(parts, (Map) found[1]);
+      SparkSession session = (SparkSession) SparkSession.active();
+      return PaimonRelationRule.resolved(session, relation(parts, (Map) found[1]));
     }
     return new Except(at(parts, (String) found[3]), at(parts, (String) found[2]), true);
   }
