@@ -1,4 +1,4 @@
-"""The files of metadata that a statement has read or written, so that it reads none of them twice."""
+"""The files of metadata that a statement or a catalog has read or written, so that it reads none of them twice."""
 
 import threading
 from collections import OrderedDict
@@ -12,17 +12,22 @@ class RememberedFiles:
     """The content of manifests and manifest lists by path, the most recently used ones. Thread-safe.
 
     REQUIRES: no file is written twice under one path. Snapshots and schemas are not such files: a rollback, or a new
-    table in the same directory, writes other files under their names. ``most``: the limit of bytes.
+    table in the same directory, writes other files under their names.
+
+    Args:
+        most: the limit of bytes of all files.
+        most_of_file: the bytes of the largest file that is remembered; `None`: ``most``.
     """
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = MOST_BYTES, most_of_file: int | None = None) -> None:
         self._most, self._size = most, 0
+        self._most_of_file = most if most_of_file is None else min(most, most_of_file)
         self._files: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the files: a task starts without them."""
-        return RememberedFiles, (self._most,)
+        return RememberedFiles, (self._most, self._most_of_file)
 
     def get(self, path: str) -> bytes | None:
         """Return the content of a file; `None`: it is not remembered."""
@@ -33,7 +38,9 @@ class RememberedFiles:
             return data
 
     def put(self, path: str, data: bytes) -> None:
-        """Remember a file, and forget the least recently used files beyond the limit."""
+        """Remember a file that is not too large, and forget the least recently used files beyond the limit."""
+        if len(data) > self._most_of_file:
+            return
         with self._lock:
             self._size += len(data) - len(self._files.pop(path, b""))
             self._files[path] = data

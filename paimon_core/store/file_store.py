@@ -82,7 +82,7 @@ class FileStore:
     merge_rules: MergeRules | None = None
     """The schema changes that a write may make first, by the options ``write.merge-schema``; `None`: no changes."""
     remembered: RememberedFiles | None = field(default=None, compare=False, repr=False)
-    """The files of metadata that the statement does not read again; `None`: every read reads the storage."""
+    """The files of metadata that are not read again; `None`: every read reads the storage."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of this branch's schema. Versions that were read are cached with this object."""
 
@@ -182,12 +182,18 @@ class FileStore:
         roots = DATA_FILE_EXTERNAL_PATHS_ALLOWED.parse(options[DATA_FILE_EXTERNAL_PATHS_ALLOWED.key] or "")
         return replace(store, trust=replace(self.trust, roots=roots))
 
-    def remembering(self) -> "FileStore":
-        """Return the table for one statement, which reads no manifest and no manifest list twice.
+    def remembering(self, files: RememberedFiles | None = None) -> "FileStore":
+        """Return the table for a reader that reads no manifest and no manifest list twice, or itself if it is one.
 
         Memory: see `RememberedFiles`. Snapshots, schemas and hints are read each time, because they may change.
+
+        ``files``: the files of a catalog, for all of its statements; `None`: files of one statement.
         """
-        return replace(self, remembered=RememberedFiles())
+        return self if self.remembered is not None else replace(self, remembered=files or RememberedFiles())
+
+    def forgetting(self) -> "FileStore":
+        """Return the table for a reader that must see what the storage has: it reads every file."""
+        return replace(self, remembered=None)
 
     def within(self, warehouse: str) -> "FileStore":
         """Return the table with ``warehouse`` as the caller's warehouse: see `Trust`."""

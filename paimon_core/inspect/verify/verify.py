@@ -85,7 +85,7 @@ def check_branch(store: FileStore, branch: str, *, deep: bool, progress: Progres
 
 def _branch(store: FileStore, branch: str) -> FileStore | Fault:
     """Return the store of a branch, or a fault if its newest schema cannot be read."""
-    branch_store = replace(store, branch=branch)
+    branch_store = replace(store.forgetting(), branch=branch)
     path = branch_root(store.root, branch)
     try:
         schema = branch_store.schemas.latest()

@@ -47,17 +47,27 @@ def test_limit_of_bytes():
     files.put("c", b"123456")
     assert files.get("a") is None
     files.put("large", bytes(11))
-    assert [files.get(name) for name in ("a", "c", "large")] == [None] * 3
+    assert [files.get(name) for name in ("a", "c", "large")] == [None, b"123456", None]
     files.put("a", b"1234567890")
     files.forget("a")
     files.put("b", b"1234567890")
     assert (files.get("a"), files.get("b")) == (None, b"1234567890")
 
 
+def test_limit_of_one_file():
+    files = RememberedFiles(most=10, most_of_file=4)
+    files.put("a", b"1234")
+    files.put("b", b"12345")
+    assert (files.get("a"), files.get("b")) == (b"1234", None)
+
+
 def test_task_starts_without_files():
-    files = RememberedFiles()
+    files = RememberedFiles(most_of_file=1)
     files.put("a", b"1")
-    assert pickle.loads(pickle.dumps(files)).get("a") is None
+    copied = pickle.loads(pickle.dumps(files))
+    assert copied.get("a") is None
+    copied.put("b", b"12")
+    assert copied.get("b") is None
 
 
 def test_no_file_is_read_twice(catalog, monkeypatch):
