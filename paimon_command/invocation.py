@@ -14,7 +14,7 @@ from paimon_command.location import catalog_of, open_any_table, open_table
 from paimon_command.output import Answer, Output
 from paimon_command.progress import progress_bar
 from paimon_command.spark import spark_runner
-from paimon_core import FileSystemCatalog, Table
+from paimon_core import Catalog, Table
 from paimon_core.engine import LOCAL, AnyTable, Progress, Runner
 from paimon_core.errors import PaimonError, hide_secrets
 
@@ -44,7 +44,7 @@ class Invocation:
         """Return the table or the system table that the argument TABLE names. Raises NotFoundError as `table`."""
         return open_any_table(self["table"], self["warehouse"], self["option"])
 
-    def catalog(self) -> FileSystemCatalog:
+    def catalog(self) -> Catalog:
         """Return the catalog of the option ``--warehouse``. Raises UsageError without it."""
         return catalog_of(self["warehouse"], self["option"])
 

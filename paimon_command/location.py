@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import click
 
-from paimon_core import FileSystemCatalog, SystemTable, Table
+from paimon_core import Catalog, SystemTable, Table, open_catalog
 from paimon_core.engine import AnyTable, open_any, read_only, scheme_of
 from paimon_core.options import check_known, is_known
 
@@ -41,16 +41,16 @@ def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -
             f"{text!r} is a name, and names need --warehouse or the variable PAIMON_WAREHOUSE; a path has a slash, "
             f"such as './{text}'"
         )
-    return FileSystemCatalog(warehouse, storage).any_table(text, options)
+    return open_catalog(warehouse, storage).any_table(text, options)
 
 
-def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> FileSystemCatalog:
+def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> Catalog:
     """Return the catalog of a directory. Raises UsageError for `None`."""
     if warehouse is None:
         raise click.UsageError(
             "the warehouse is not set: pass a directory or --warehouse, or set the variable PAIMON_WAREHOUSE"
         )
-    return FileSystemCatalog(warehouse, _by_kind(given, warehouse)[1])
+    return open_catalog(warehouse, _by_kind(given, warehouse)[1])
 
 
 def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from paimon_command.grid import readable_size
 from paimon_command.location import catalog_of, is_path, storage_options
 from paimon_command.output import Answer, Output
-from paimon_core import FileSystemCatalog
+from paimon_core import Catalog
 from paimon_core.engine import FileIO, WarehouseState, absolute, join, split_parts
 from paimon_core.errors import NotFoundError, hide_secrets
 
@@ -19,7 +19,7 @@ _SCHEMA = "schema"
 class TableGroup:
     """The tables of a database, or of all databases of a warehouse if ``database`` is `None`."""
 
-    catalog: FileSystemCatalog
+    catalog: Catalog
     database: str | None
 
     def state(self) -> WarehouseState:
@@ -80,7 +80,7 @@ def states_answer(state: WarehouseState, output: Output) -> Answer:
     return Answer(rows, nulls=empty, formats=formats, problem=problem)
 
 
-def check_has_database(catalog: FileSystemCatalog, options: Mapping[str, str]) -> Answer | None:
+def check_has_database(catalog: Catalog, options: Mapping[str, str]) -> Answer | None:
     """Return the answer for a warehouse without databases; `None` if it has databases.
 
     The answer is a problem, unless the directory is empty. Raises NotFoundError for a missing directory.

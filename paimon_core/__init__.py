@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from paimon_core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
     from paimon_core.catalog.filesystem import FileSystemCatalog
+    from paimon_core.catalog.opening import open_catalog
     from paimon_core.catalog.staged import StagedTable
     from paimon_core.commit.table_commit import TableCommit
     from paimon_core.errors import (
@@ -90,6 +92,7 @@ __all__ = [
     "AlreadyExistsError",
     "BucketLocation",
     "BucketRef",
+    "Catalog",
     "ChangeSplit",
     "CommitConflictError",
     "CommitMessage",
@@ -154,10 +157,13 @@ __all__ = [
     "UpdateType",
     "VerifyReport",
     "col",
+    "open_catalog",
 ]
 
 _NAMES = {
+    "paimon_core.catalog.catalog": "Catalog",
     "paimon_core.catalog.filesystem": "FileSystemCatalog",
+    "paimon_core.catalog.opening": "open_catalog",
     "paimon_core.catalog.staged": "StagedTable",
     "paimon_core.commit.table_commit": "TableCommit",
     "paimon_core.errors": (

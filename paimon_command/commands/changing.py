@@ -13,9 +13,9 @@ from paimon_command.location import storage_options
 from paimon_command.output import Answer
 from paimon_core import (
     AddColumn,
+    Catalog,
     DataField,
     DropColumn,
-    FileSystemCatalog,
     RemoveOption,
     RenameColumn,
     Schema,
@@ -94,7 +94,7 @@ def create(call: Invocation) -> Answer:
     return _create_table(call, catalog, Schema(columns, *keys, call["properties"], call["comment"]))
 
 
-def _create_database(call: Invocation, catalog: FileSystemCatalog, name: str) -> Answer:
+def _create_database(call: Invocation, catalog: Catalog, name: str) -> Answer:
     catalog.location(f"{name}.t")  # refuses a name that no database can have
     exists = name in catalog.list_databases()
     if exists and not call["if_not_exists"]:
@@ -107,7 +107,7 @@ def _create_database(call: Invocation, catalog: FileSystemCatalog, name: str) ->
     return call.changed(f"database {name}", "created", {"created": True})
 
 
-def _create_table(call: Invocation, catalog: FileSystemCatalog, schema: Schema) -> Answer:
+def _create_table(call: Invocation, catalog: Catalog, schema: Schema) -> Answer:
     name = call["name"]
     exists = _exists(catalog, name)
     if exists and not call["if_not_exists"]:
@@ -121,7 +121,7 @@ def _create_table(call: Invocation, catalog: FileSystemCatalog, schema: Schema) 
     return call.changed(f"table {name}", "created", {"created": True})
 
 
-def _exists(catalog: FileSystemCatalog, name: str) -> bool:
+def _exists(catalog: Catalog, name: str) -> bool:
     """Return True if a table exists. Raises NotFoundError if its database does not exist."""
     database = split_parts(name)[0]
     if database not in catalog.list_databases():
@@ -291,7 +291,7 @@ def import_(call: Invocation) -> Answer:
     return _imported(call, rows, sum(numbers), None if snapshot is None else snapshot.id)
 
 
-def _created(catalog: FileSystemCatalog, name: str, schema: Schema, reader: pa.RecordBatchReader) -> Snapshot | None:
+def _created(catalog: Catalog, name: str, schema: Schema, reader: pa.RecordBatchReader) -> Snapshot | None:
     """Create a table with rows, both or nothing; return its snapshot."""
     staged = catalog.stage_table(name, schema, replace_existing=False)
     try:

@@ -25,15 +25,16 @@ class _Fixed:
     reason: str
 
 
+FILESYSTEM: Final = "filesystem"
+METASTORE: Final = "metastore"
+"""The option that chooses the kind of a catalog."""
 _NO_SERVICE = (
     "leave it out, and give the directory of the tables as the warehouse: there are no Hive, JDBC and REST catalogs"
 )
+_OF_SERVICES: Final = ("uri", "token", "token.provider", "catalog-key")
+_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {FILESYSTEM: ()}
+"""For each kind of catalog the options that it uses; a name that ends with a dot is a prefix."""
 _FIXED: Final = {
-    "metastore": _Fixed("filesystem", _NO_SERVICE),
-    "uri": _Fixed(None, _NO_SERVICE),
-    "token": _Fixed(None, _NO_SERVICE),
-    "token.provider": _Fixed(None, _NO_SERVICE),
-    "catalog-key": _Fixed(None, _NO_SERVICE),
     "lock.enabled": _Fixed("false", "commits take no lock; leave it out if no other writer relies on the lock"),
     "case-sensitive": _Fixed("true", "names are case sensitive; leave it out, and write names as they are stored"),
     "allow-upper-case": _Fixed("true", "names are case sensitive; leave it out, and write names as they are stored"),
@@ -55,22 +56,38 @@ _WITHOUT_EFFECT: Final = (
 )  # fmt: skip
 """Options of Java's catalogs that neither select tables nor change rows."""
 _EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,)
-KNOWN: Final = (*_EFFECTIVE, *_FIXED, *_WITHOUT_EFFECT)
+KNOWN: Final = (*_EFFECTIVE, METASTORE, *_OF_SERVICES, *_FIXED, *_WITHOUT_EFFECT)
 """All names outside of families. The families are ``table-default.<option>``, and the refused options of services."""
 
 
-def check_catalog_options(options: Mapping[str, str]) -> None:
-    """Check the options of a catalog, and warn once of each name without effect.
+def kind_of(options: Mapping[str, str]) -> str:
+    """Return the kind of catalog that the option ``metastore`` chooses. Raises UnsupportedError for an unknown one."""
+    kind = str(options.get(METASTORE, FILESYSTEM)).strip().lower()
+    if kind not in _OF_KIND:
+        raise UnsupportedError(f"option {METASTORE!r} of the catalog is not supported: {_NO_SERVICE}")
+    return kind
+
+
+def check_catalog_options(options: Mapping[str, str], kind: str = FILESYSTEM) -> None:
+    """Check the options of a catalog of a kind, and warn once of each name without effect.
 
     Raises InvalidInputError for an unknown name, with the nearest known name, and for a name that belongs to another
     argument; UnsupportedError for an option of another kind of catalog.
     """
     check_table_options(table_defaults(options), "the catalog's table defaults")
+    used, prefixes = _OF_KIND[kind], tuple(name for name in _OF_KIND[kind] if name.endswith("."))
+    if kind_of(options) != kind:
+        raise InvalidInputError(
+            f"option {METASTORE!r} of the catalog is {options.get(METASTORE)!r}, but this is a {kind} catalog: use "
+            "open_catalog"
+        )
     for key, value in options.items():
         fixed = _FIXED.get(key)
+        if key in used or (prefixes and key.startswith(prefixes)):
+            continue
         if fixed is not None and str(value).strip().lower() != fixed.value:
             raise UnsupportedError(f"option {key!r} of the catalog is not supported: {fixed.reason}")
-        if key.startswith(_SERVICE_PREFIXES):
+        if key in _OF_SERVICES or key.startswith(_SERVICE_PREFIXES):
             raise UnsupportedError(f"option {key!r} of the catalog is not supported: {_NO_SERVICE}")
         if key in _WITHOUT_EFFECT:
             warn_once(f"option {key!r} of the catalog has no effect here: it tunes catalogs of the Java engine")

@@ -99,7 +99,7 @@ class StagedTable:
         self._check_table()
         has_rows = bool(messages) or main.snapshots.latest_id() is not None
         published = replacing(schema, schema.id - 1) if has_rows else schema
-        if not main.schemas.commit(published):
+        if not main.publish_schema(published):
             name = f"the table at {main.root}"
             if schema.id == 0:
                 raise AlreadyExistsError(f"{name} was created by another process: this table was not created")
@@ -116,7 +116,7 @@ class StagedTable:
                 self._delete_branch()  # `discard` then finds no files: a snapshot may name them
                 raise
             except (OSError, PaimonError):
-                publish_current_schema(main.schemas)
+                publish_current_schema(main.schemas, main.environment)
                 raise
         self._delete_branch()
         return Table(main)

@@ -9,13 +9,15 @@ snapshot has since expired, the create succeeds again. The result is an orphan: 
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paimon_core.commit.schema_check import is_same_table
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.storage import MissingDirectoryError
-from paimon_core.manifest.entry import ADD
+from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.environment import NotLockedError
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -53,7 +55,14 @@ class Indeterminate:
     """The snapshots that could have decided no longer exist: another attempt might commit twice."""
 
 
-Outcome = Published | Lost | Blocked | Unknown | Indeterminate
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The catalog published nothing, for a reason that another attempt does not change."""
+
+    cause: NotLockedError
+
+
+Outcome = Published | Lost | Blocked | Unknown | Indeterminate | Refused
 
 
 def still_newest(store: FileStore, base: Snapshot | None) -> bool:
@@ -67,23 +76,32 @@ def still_newest(store: FileStore, base: Snapshot | None) -> bool:
     return now is not None and now.fingerprint == base.fingerprint
 
 
-def publish(store: FileStore, snapshot: Snapshot, base: Snapshot | None, added: frozenset[str]) -> Outcome:
-    """Create the snapshot file if it is absent, and check that the snapshot follows its base.
+def publish(
+    store: FileStore,
+    snapshot: Snapshot,
+    base: Snapshot | None,
+    added: frozenset[str],
+    entries: Sequence[ManifestEntry] = (),
+) -> Outcome:
+    """Create the snapshot if it is absent, through the table's catalog, and check that it follows its base.
 
     Args:
         store: the table to commit to.
         snapshot: the snapshot to publish.
         base: the snapshot that it was built on; `None`: it is the first snapshot.
         added: names of the data files that it adds.
+        entries: the data files that it adds and deletes.
     """
     started = time.monotonic()
     try:
-        if not store.io.create_exclusive(store.snapshots.path(snapshot.id), snapshot.to_json()):
+        if not store.environment.publish_snapshot(store, snapshot, entries):
             other = store.snapshots.get(snapshot.id)
             # A storage client may repeat a request whose response was lost, and then find its own file.
             if not is_ours(other, snapshot):
                 return Lost() if other.was_built_on(base) else Blocked(other)
         return _check_base(store, snapshot, base, added, started)
+    except NotLockedError as error:
+        return Refused(error)
     except MissingDirectoryError:
         return Lost()  # the table was dropped or renamed: nothing was created
     except (OSError, PaimonError) as error:

@@ -28,7 +28,17 @@ from paimon_core.commit.find_commit import CommitSearch
 from paimon_core.commit.hash_indexes import delete_indexes
 from paimon_core.commit.measure import CommitReport
 from paimon_core.commit.prepared_snapshot import Identity, PreparedSnapshot, write_attempt
-from paimon_core.commit.publish import Blocked, Indeterminate, Lost, Outcome, Published, Unknown, publish, still_newest
+from paimon_core.commit.publish import (
+    Blocked,
+    Indeterminate,
+    Lost,
+    Outcome,
+    Published,
+    Refused,
+    Unknown,
+    publish,
+    still_newest,
+)
 from paimon_core.commit.retry import CommitAttempts, RetryPolicy
 from paimon_core.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_core.iceberg.sync import check_iceberg, sync_after_change
@@ -227,15 +237,19 @@ class Publisher:
         attempts.search.own_manifest_lists.add(prepared.snapshot.delta_manifest_list)
         attempts.last = changes, prepared
         with attempts.phase("publish"):
-            outcome = self._create(prepared, base) if follows else Lost()
+            outcome = self._create(prepared, base, changes) if follows else Lost()
         match outcome:
             case Published():
                 self.store.snapshots.point_to(prepared.snapshot.id)
+                with best_effort("registering a commit in the catalog", Exception):
+                    self.store.environment.snapshot_published(self.store, prepared.snapshot, changes.entries)
                 return prepared.snapshot
-            case Lost() | Blocked():
+            case Lost() | Blocked() | Refused():
                 attempts.lost += 1
                 prepared.discard(self.store)
                 delete_indexes(self.store, changes.written_indexes)
+                if isinstance(outcome, Refused):
+                    raise outcome.cause
                 if isinstance(outcome, Blocked):
                     self._remove_orphan(outcome.orphan, base, attempts)
             case Unknown(cause):
@@ -244,14 +258,14 @@ class Publisher:
                 raise self._unknown(identity)
         return None
 
-    def _create(self, prepared: PreparedSnapshot, base: Snapshot | None) -> Outcome:
-        """Create the file of the snapshot, and check what it follows; return the outcome."""
+    def _create(self, prepared: PreparedSnapshot, base: Snapshot | None, changes: Changes) -> Outcome:
+        """Create the snapshot, and check what it follows; return the outcome."""
         self.may_exist += 1
         try:
-            outcome = publish(self.store, prepared.snapshot, base, prepared.added)
+            outcome = publish(self.store, prepared.snapshot, base, prepared.added, changes.entries)
         except Exception as error:  # an unknown outcome must never be mistaken for a failure
             return Unknown(error)
-        self.may_exist -= isinstance(outcome, Lost | Blocked)
+        self.may_exist -= isinstance(outcome, Lost | Blocked | Refused)
         return outcome
 
     def _remove_orphan(self, orphan: Snapshot, base: Snapshot | None, attempts: CommitAttempts) -> None:

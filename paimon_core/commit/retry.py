@@ -18,6 +18,7 @@ from paimon_core.options.snapshot import (
     COMMIT_MIN_RETRY_WAIT,
     COMMIT_TIMEOUT,
 )
+from paimon_core.store.environment import NotLockedError
 
 T = TypeVar("T")
 
@@ -109,12 +110,12 @@ def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:
 
     An attempt reads the newest snapshot. It is repeated if another commit changed the same rows, or if the snapshot
     expired. Raises the CommitConflictError or OutOfRangeError of the last attempt. A TableChangedError is raised at
-    once, because the attempts use the table as it was opened.
+    once, because the attempts use the table as it was opened, and so is a NotLockedError, after a long wait.
     """
     for remaining in reversed(range(times)):
         try:
             return attempt()
         except (CommitConflictError, OutOfRangeError) as error:  # noqa: PERF203
-            if not remaining or isinstance(error, TableChangedError):
+            if not remaining or isinstance(error, TableChangedError | NotLockedError):
                 raise
     raise AssertionError("times is at least 1")

@@ -38,6 +38,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.create import check_unused
+from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.external_paths import is_inside
 from paimon_core.store.file_store import FileStore
@@ -67,7 +68,15 @@ class _Copy:
     size: int | None
 
 
-def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root: str, *, newest: bool) -> Cloned:
+def clone(
+    source: FileStore,
+    snapshot: Snapshot | None,
+    target_io: FileIO,
+    root: str,
+    *,
+    newest: bool,
+    environment: CatalogEnvironment = NO_CATALOG,
+) -> Cloned:
     """Copy a table to ``root``, or bring an older copy at ``root`` up to date.
 
     The copy has one branch, no tags and no ANALYZE statistics.
@@ -79,6 +88,7 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
         root: the directory of the copy.
         newest: True to copy all versions of the schema, False to stop at the snapshot's version. Versions that replaced
             the table after the snapshot are left out.
+        environment: the part of the copy's catalog.
 
     Raises AlreadyExistsError if the table at ``root`` is not a copy of this table or has changed since;
     InvalidInputError if it is a copy of a newer snapshot; OutOfRangeError if the snapshot expires during the copy;
@@ -97,7 +107,7 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
         schemas = _without_replacement(schemas, snapshot.schema_id)
     if not schemas:
         raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed at the same time")
-    target = FileStore(target_io, root, schemas[-1])
+    target = FileStore(target_io, root, schemas[-1], environment=environment)
     stored = Schemas(target_io, root)
     if stored.ids():
         target_io, stored = target.io, target.schemas  # they do not bring a dropped copy back
@@ -110,14 +120,14 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
     elif snapshot is not None:
         schemas = [_awaiting_rows(schema) for schema in schemas]
     if snapshot is None or (base is not None and _is_copy_of(base, snapshot)):
-        _publish_schemas(source, schemas, stored, base)
+        _publish_schemas(source, schemas, stored, base, environment)
         return Cloned(base, 0, 0)
     with protected_read(source, snapshot), raise_if_expired(source, snapshot), _missing_is_corrupted():
         entries, indexes = _contents(source, snapshot)
         copies = _missing_files(source, snapshot, target, base, entries)
         for _ in parallel_map(partial(_copy, source.io, target_io), copies, THREADS):
             pass
-    _publish_schemas(source, schemas, stored, base)
+    _publish_schemas(source, schemas, stored, base, environment)
     published = _publish(source, snapshot, target, base, entries, indexes)
     expire_after_commit(target)
     return Cloned(published, len(copies), sum(copy.size or 0 for copy in copies))
@@ -161,7 +171,13 @@ def _awaiting_rows(schema: TableSchema) -> TableSchema:
     return replacing(schema, -1) if replaced_version(schema) is None else schema
 
 
-def _publish_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas, base: Snapshot | None) -> None:
+def _publish_schemas(
+    source: FileStore,
+    schemas: list[TableSchema],
+    stored: Schemas,
+    base: Snapshot | None,
+    environment: CatalogEnvironment,
+) -> None:
     """Create the schema versions that the copy lacks, oldest first. ``base``: the copy's snapshot, or `None`."""
     stored_ids = set(stored.ids())
     if base is not None and not stored_ids:
@@ -169,7 +185,7 @@ def _publish_schemas(source: FileStore, schemas: list[TableSchema], stored: Sche
     for schema in schemas:
         if (
             schema.id not in stored_ids
-            and not stored.commit(schema)
+            and not environment.publish_schema(stored, schema)
             and not _same_schema(stored.get(schema.id), schema)
         ):
             raise _diverged(source, stored.table_root, f"its schema {schema.id} differs")

@@ -2,8 +2,8 @@
 
 import logging
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.opening import open_catalog
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError, hide_secrets
 from paimon_core.format import DESCRIBED_FORMATS
 from paimon_core.migration.migrate import SourceTable
@@ -100,7 +100,7 @@ def clone(call: Call) -> Rows:
     at: TimeTravelArguments = {"snapshot_id": call["snapshot"] or None, "tag": call.text("tag") or None}
     source, catalog = call.table(), call.catalog
     warehouse = call.text("target_warehouse")
-    target = catalog if warehouse is None else FileSystemCatalog(warehouse, catalog.storage_options, catalog.options)
+    target = catalog if warehouse is None else open_catalog(warehouse, catalog.storage_options, catalog.options)
     name = call.identifier("target_table")
     copy = catalog.clone_table(source, target, name, **at)
     copied, snapshot = source.snapshot(**at), copy.snapshot()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
 
-from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, nearest_name
 from paimon_core.migration.migrate import SourceTable
@@ -95,7 +95,7 @@ class Call:
     Connectors override `current_database`, `opened`, `moment`, `runner` and `refresh`.
     """
 
-    catalog: FileSystemCatalog
+    catalog: Catalog
     catalog_name: str
     procedure: Procedure
     values: Mapping[str, Any]

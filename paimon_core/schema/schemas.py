@@ -78,6 +78,7 @@ class Schemas:
         changes: Changes,
         has_snapshots: Callable[[], bool],
         now: Callable[[], int],
+        publish: Callable[[TableSchema], bool] | None = None,
     ) -> TableSchema:
         """Apply changes, all or none, to the newest version and publish the result.
 
@@ -88,6 +89,7 @@ class Schemas:
                 published.
             has_snapshots: a function that returns True if the table has data.
             now: a function that returns the time in epoch ms.
+            publish: a function that publishes a version as `commit` does; `None`: `commit`.
 
         Raises NotFoundError without a table, and as `schema.change.apply` does.
         """
@@ -99,7 +101,7 @@ class Schemas:
             if callable(changes) and not schema_changes:
                 return current
             changed = replace(apply(current, schema_changes, has_snapshots=has_snapshots()), time_millis=now())
-            if self.commit(changed):
+            if (publish or self.commit)(changed):
                 return changed
 
     def _load(self, schema_id: int) -> TableSchema:

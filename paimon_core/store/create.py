@@ -12,12 +12,26 @@ from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.drop import leftovers
+from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
 from paimon_core.store.file_store import now_millis
 from paimon_core.store.iceberg_location import iceberg_directory
 
 
-def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] = now_millis) -> TableSchema:
+def create_table(
+    io: FileIO,
+    root: str,
+    schema: Schema,
+    now: Callable[[], int] = now_millis,
+    environment: CatalogEnvironment = NO_CATALOG,
+) -> TableSchema:
     """Publish the first schema of a new table at ``root`` and return it.
+
+    Args:
+        io: the store.
+        root: the directory of the table.
+        schema: columns, keys, partitions and options.
+        now: a function that returns the time in epoch ms.
+        environment: the part of the table's catalog.
 
     If several processes create the same table, one wins and the others get AlreadyExistsError. Raises
     InvalidInputError for a schema that breaks a rule, and for a directory with files of a dropped table, which the new
@@ -35,7 +49,7 @@ def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] =
     schemas = Schemas(io, root)
     if not schemas.ids():
         check_unused(io, root)
-        if schemas.commit(table_schema):
+        if environment.publish_schema(schemas, table_schema):
             return table_schema
     raise AlreadyExistsError(f"there is a table at {root} already: open it, or choose another path")
 

@@ -8,6 +8,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.store.environment import CatalogEnvironment
 
 
 def current_schema(schemas: Schemas) -> TableSchema | None:
@@ -31,16 +32,16 @@ def current_schema(schemas: Schemas) -> TableSchema | None:
     return schema
 
 
-def publish_current_schema(schemas: Schemas) -> None:
+def publish_current_schema(schemas: Schemas, environment: CatalogEnvironment) -> None:
     """Publish the schema that the table is opened with again, if the newest one waits for rows.
 
     Its columns keep their ids, so rows do not change, and the table can be written to again. Does nothing if another
-    process publishes a version at the same time.
+    process publishes a version at the same time. ``environment``: the part of the table's catalog.
     """
     newest, current = schemas.latest(), current_schema(schemas)
     if newest is not None and current is not None and current.id < newest.id:
         highest = max(newest.highest_field_id, current.highest_field_id)
-        schemas.commit(replace(current, id=newest.id + 1, highest_field_id=highest))
+        environment.publish_schema(schemas, replace(current, id=newest.id + 1, highest_field_id=highest))
 
 
 def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:

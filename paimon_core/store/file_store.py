@@ -34,6 +34,7 @@ from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
 from paimon_core.store.current_schema import current_schema
+from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
 from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_inside
 from paimon_core.store.layout import (
     MAIN_BRANCH,
@@ -83,6 +84,8 @@ class FileStore:
     """The schema changes that a write may make first, by the options ``write.merge-schema``; `None`: no changes."""
     remembered: RememberedFiles | None = field(default=None, compare=False, repr=False)
     """The files of metadata that are not read again; `None`: every read reads the storage."""
+    environment: CatalogEnvironment = field(default=NO_CATALOG, compare=False, repr=False)
+    """The part of the table's catalog in its changes."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of this branch's schema. Versions that were read are cached with this object."""
 
@@ -209,13 +212,21 @@ class FileStore:
             return self
         return replace(self, schema=in_microseconds(self.schema, columns), in_micros=columns)
 
+    def of_catalog(self, environment: CatalogEnvironment) -> "FileStore":
+        """Return the table as one of a catalog."""
+        return replace(self, environment=environment)
+
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """Return the table with another version of its schema."""
         return replace(self, schema=schema)
 
     def alter(self, changes: Changes) -> "FileStore":
         """Apply schema changes, all or none, and return the table with its new schema; raises as `Schemas.apply`."""
-        return self.with_schema(self.schemas.apply(changes, lambda: self.snapshots.latest_id() is not None, self.now))
+        return self.with_schema(self.environment.alter(self, changes))
+
+    def publish_schema(self, schema: TableSchema) -> bool:
+        """Publish a version of the schema; return False if another process has published its id."""
+        return self.environment.publish_schema(self.schemas, schema)
 
     def at_schema(self, schema_id: int) -> "FileStore":
         """Return the table with an older version of its schema and the current options.

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core import FileSystemCatalog
+from paimon_core import Catalog
 from paimon_core.engine import PROCEDURES, Procedure, Rows, checked_values, find_procedure
 from paimon_spark.procedures.copying import copy
 from paimon_spark.procedures.session_call import SessionCall
@@ -14,7 +14,7 @@ CALL_PROCEDURES: Mapping[str, Procedure] = {**PROCEDURES, copy.name: copy}
 
 
 def call_procedure(
-    spark: SparkSession, catalog: FileSystemCatalog, catalog_name: str, name: str, arguments: Mapping[str, Any]
+    spark: SparkSession, catalog: Catalog, catalog_name: str, name: str, arguments: Mapping[str, Any]
 ) -> Rows:
     """Run a procedure and return its rows.
 

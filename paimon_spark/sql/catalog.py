@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core import FileSystemCatalog, Schema, StagedTable, SystemTable, Table, TableSchema
+from paimon_core import Schema, StagedTable, SystemTable, Table, TableSchema, open_catalog
 from paimon_core.engine import (
     AUDIT_LOG,
     AnyTable,
@@ -80,7 +80,7 @@ def catalog(
     spark: SparkSession,
     name: str,
     *,
-    warehouse: str,
+    warehouse: str | None = None,
     default: bool = False,
     storage_options: Mapping[str, object] | None = None,
     options: Mapping[str, str] | None = None,
@@ -94,10 +94,10 @@ def catalog(
     Args:
         spark: a classic session.
         name: the name of the catalog; an installed catalog with this name is replaced.
-        warehouse: the directory of the databases, local or on an object store.
+        warehouse: the directory of the databases, local or on an object store; `None`: the option ``warehouse``.
         default: True to make it the current catalog of the session, for names without a catalog.
         storage_options: options of the file system.
-        options: ``table-default.<option>`` and other options of the catalog.
+        options: ``table-default.<option>`` and other options of the catalog, as for `paimon_core.open_catalog`.
 
     Raises UnsupportedError for a session of Spark Connect, MissingDependencyError if the workers of a local session
     lack this package.
@@ -107,7 +107,7 @@ def catalog(
     check_worker_python(spark)
     advise_on_errors()
     jvm = Jvm(spark)
-    handler = CatalogHandler(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
+    handler = CatalogHandler(jvm, name, open_catalog(warehouse, storage_options, options))
     handler.prepare_warehouse()
     install(jvm, name, handler)
     install_parser(jvm)

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core import Catalog, Schema, Table
 from paimon_core.engine import Identifier
 from paimon_core.errors import UnsupportedError
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
@@ -61,7 +61,7 @@ _RESOLVED = ("timestampasof", "versionasof")
 class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint, MergeSchemaEndpoint, RowLevelEndpoint):
     """The handler of a table of a catalog."""
 
-    catalog: FileSystemCatalog
+    catalog: Catalog
     name: str = ""
     streamed: Schema | None = None
     """The declared schema of a table that a stream has just created; `None`: no stream created the table."""

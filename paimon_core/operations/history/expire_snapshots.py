@@ -127,7 +127,8 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
     if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:
         target = store.snapshots.hinted()  # a rollback writes the hint first
         for newest in (snapshot for snapshot in removed if snapshot.id == target):
-            store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
+            with store.environment.locked():
+                store.io.create_exclusive(store.snapshots.path(newest.id), newest.to_json())
             removed = removed[: removed.index(newest)]
     if removed:
         store.snapshots.write_hint("EARLIEST", removed[-1].id + 1)

@@ -105,7 +105,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     for tag in store.tags.list():
         if _is_after(tag, target) and not is_in_timeline(store, tag.snapshot):
             store.tags.delete(tag.name)
-    publish_current_schema(store.schemas)
+    publish_current_schema(store.schemas, store.environment)
     sync_after_change(store)
     return before, target
 
@@ -154,10 +154,11 @@ def _put_back(store: FileStore, target: Snapshot, *, replaces: bool) -> None:
     started, path = time.monotonic(), store.snapshots.path(target.id)
     tagged = any(tag.snapshot.fingerprint == target.fingerprint for tag in store.tags.list())
     if tagged and _follows(store, target):
-        if replaces:
-            store.io.write(path, target.to_json())
-        elif not store.io.create_exclusive(path, target.to_json()) and not is_in_timeline(store, target):
-            raise _removed(store, target)  # another commit has its id
+        with store.environment.locked():
+            if replaces:
+                store.io.write(path, target.to_json())
+            elif not store.io.create_exclusive(path, target.to_json()) and not is_in_timeline(store, target):
+                raise _removed(store, target)  # another commit has its id
         store.sync([path])
         if _follows(store, target):
             return

@@ -5,7 +5,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from paimon_core import FileSystemCatalog
+from paimon_core import Catalog
 from paimon_core.engine import SYSTEM_DATABASE
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.sql.bridge.conversions import java_array, java_map, text_array
@@ -23,7 +23,7 @@ class DatabaseHandler:
 
     jvm: Jvm
     name: str
-    catalog: FileSystemCatalog
+    catalog: Catalog
     default_pending: bool = False
     """True if the database ``default`` is listed, but is created only with the first database or table."""
 
@@ -106,7 +106,7 @@ class DatabaseHandler:
         return analysis_error(self.jvm, "NoSuchNamespaceException", name)
 
     def _directory(self, name: str) -> str:
-        return f"{self.catalog.warehouse}/{name}.db"
+        return self.catalog.database_location(name)
 
     def _check_location(self, name: str, location: str | None) -> None:
         directory = self._directory(name)

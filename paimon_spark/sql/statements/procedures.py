@@ -6,7 +6,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from paimon_core import FileSystemCatalog
+from paimon_core import Catalog
 from paimon_core.engine import SYSTEM_DATABASE, Parameter, Procedure, TableNotFoundError, find_procedure
 from paimon_core.errors import NotFoundError, PaimonError
 from paimon_spark.procedures.session_call import SessionCall
@@ -22,7 +22,7 @@ _PARAMETER = "org.apache.spark.sql.connector.catalog.procedures.ProcedureParamet
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 
 
-def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, identifier: Any) -> Any:
+def load_procedure(jvm: Jvm, catalog: Catalog, catalog_name: str, identifier: Any) -> Any:
     """Return a procedure as Spark's UnboundProcedure.
 
     For a procedure that does not exist, the `bind` of the returned object raises the error of `find_procedure`.
@@ -76,7 +76,7 @@ class ProcedureHandler(ProcedureEndpoint):
     """The handler of a procedure, for ``PaimonProcedure.java``."""
 
     jvm: Jvm
-    catalog: FileSystemCatalog
+    catalog: Catalog
     catalog_name: str
     procedure: Procedure
 

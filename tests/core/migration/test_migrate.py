@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.catalog import filesystem
+from paimon_core import Schema
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.migration import migrate as module
@@ -147,7 +147,7 @@ def test_unsupported_sources_are_refused(tmp_path, catalog):
     with pytest.raises(NotFoundError, match="no database 'nope'"):
         catalog.migrate(source, "nope.t")
     catalog.migrate(source, "db.t")
-    catalog.create_table("db.u", filesystem.Schema(pa.schema([("x", pa.int32())])))
+    catalog.create_table("db.u", Schema(pa.schema([("x", pa.int32())])))
     with pytest.raises(AlreadyExistsError, match="has other columns"):
         catalog.migrate(source, "db.u")
     other = dataset(tmp_path / "other", DATA.select(["id"]))

@@ -1,0 +1,68 @@
+"""Open the catalog that its options choose."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.catalog_options import kind_of
+from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.stores import is_storage_option
+from paimon_core.lazy import deferred
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.filesystem import FileSystemCatalog
+else:
+    FileSystemCatalog = deferred("paimon_core.catalog.filesystem", "FileSystemCatalog")
+
+_KINDS: Mapping[str, Callable[..., Catalog]] = {"filesystem": FileSystemCatalog}
+"""The catalogs by the value of the option ``metastore``. The module of a catalog is imported when one is opened."""
+
+_SPARK = re.compile(r"spark\.sql\.catalog\.[^.]+(?:\.(.+))?", re.DOTALL)
+_IGNORED = {"type"}
+"""Options of Spark that name the class of a catalog, not its kind."""
+
+
+def open_catalog(
+    warehouse: str | None = None,
+    storage_options: Mapping[str, object] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Catalog:
+    """Return the catalog that its options choose; by default, a catalog of directories.
+
+    Args:
+        warehouse: the directory of the databases, local or on an object store; `None`: the option ``warehouse``.
+        storage_options: options of the file system.
+        options: the options of the catalog, such as ``metastore``, and of the file system. Names may have the prefix
+            ``spark.sql.catalog.<name>.`` of Spark's configuration.
+
+    Raises InvalidInputError without a warehouse and for an unknown option, UnsupportedError for an unknown kind and for
+    an option of another kind.
+    """
+    named, storage = _catalog_options(options or {}), dict(storage_options or {})
+    for key in [key for key in named if "." in key and is_storage_option(key.lower())]:
+        if key in storage and storage[key] != named[key]:
+            raise InvalidInputError(f"option {key!r} of the file system is given twice, with different values")
+        storage[key] = named.pop(key)
+    stated = named.pop("warehouse", None)
+    if warehouse is None:
+        warehouse = stated
+    elif stated is not None and stated.rstrip("/") != warehouse.rstrip("/"):
+        raise InvalidInputError("the warehouse is given twice, as an argument and as an option, and they differ")
+    if warehouse is None:
+        raise InvalidInputError("a catalog needs a warehouse: the directory of its databases")
+    return _KINDS[kind_of(named)](warehouse, storage, named)
+
+
+def _catalog_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options without the prefix of Spark's configuration. Raises InvalidInputError for a name given twice."""
+    named: dict[str, str] = {}
+    for key, value in options.items():
+        found = _SPARK.fullmatch(key)
+        name = key if found is None else found[1]
+        if name is None or name in _IGNORED:
+            continue  # the class of the catalog
+        if named.get(name, value) != value:
+            raise InvalidInputError(f"option {name!r} of the catalog is given twice, with different values")
+        named[name] = value
+    return named
