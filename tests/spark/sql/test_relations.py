@@ -56,5 +56,5 @@ def test_relations_with_options_change_no_write_and_no_message(table):
         assert table(f"SELECT x.v, t.v FROM {FIRST} x JOIN t ON x.id = t.id") == [("a", "c")]
     finally:
         table("UNCACHE TABLE t")
-    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND.*nope"):
+    with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND.*nope"):
         table("SELECT * FROM nope WITH ('scan.snapshot-id' = '1')")
