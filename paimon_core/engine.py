@@ -10,6 +10,7 @@ from paimon_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, split_parts
+    from paimon_core.catalog.opening import open_at
     from paimon_core.commit.commit_messages import commit_messages
     from paimon_core.commit.hash_indexes import hash_entries
     from paimon_core.commit.idempotent import IdempotentCommits, OnUnknown
@@ -169,6 +170,7 @@ __all__ += [
     "Identifier",
     "TableTraits",
     "open_any",
+    "open_at",
     "read_only",
     "resolved_snapshot",
     "split_name",
@@ -428,6 +430,7 @@ __all__ += [
 
 _NAMES = {
     "paimon_core.catalog.identifier": "SYSTEM_DATABASE Identifier split_parts",
+    "paimon_core.catalog.opening": "open_at",
     "paimon_core.commit.commit_messages": "commit_messages",
     "paimon_core.commit.hash_indexes": "hash_entries",
     "paimon_core.commit.idempotent": "IdempotentCommits OnUnknown",

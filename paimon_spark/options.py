@@ -50,9 +50,10 @@ from paimon_spark.option_names import (
 from paimon_spark.times import zoned_times
 
 if TYPE_CHECKING:
-    from paimon_core.engine import AnyTable, MergeRules, OnUnknown, Spec, partition_spec, viewed
+    from paimon_core.engine import AnyTable, MergeRules, OnUnknown, Spec, open_at, partition_spec, viewed
 else:
     MergeRules = deferred("paimon_core.engine", "MergeRules")
+    open_at = deferred("paimon_core.engine", "open_at")
     partition_spec = deferred("paimon_core.engine", "partition_spec")
     viewed = deferred("paimon_core.engine", "viewed")
 
@@ -78,6 +79,16 @@ DEFAULT_MIN_TASKS = 8  # planning processes do not know how many tasks the clust
 DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows measured faster than 131 k
 
 
+CATALOG_OPTION = "catalog-with-secrets"
+"""The option in which a job gets the catalog of its table. Spark redacts options whose name contains "secret"."""
+
+
+def catalog_option(table: "AnyTable") -> dict[str, str]:
+    """Return the option with the catalog of a table; empty for a table that its path is enough to open."""
+    address = table.store.environment.address()
+    return {CATALOG_OPTION: json.dumps(address)} if address else {}
+
+
 @dataclass(frozen=True, slots=True)
 class TableAddress:
     """The path of a table with its branch, system table, warehouse and storage options.
@@ -90,6 +101,14 @@ class TableAddress:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     system_table: str | None = None
     warehouse: str | None = None
+    catalog: str | None = field(default=None, repr=False)
+    """The value of `CATALOG_OPTION`; `None`: the table is opened by its path alone."""
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The options, other than the path and the branch, with which a job opens the table."""
+        catalog = {} if self.catalog is None else {CATALOG_OPTION: self.catalog}
+        return {**self.storage_options, **catalog}
 
     def __repr__(self) -> str:
         branch = "" if self.branch is None else f", branch {self.branch!r}"
@@ -107,7 +126,10 @@ class TableAddress:
 
     def open_any(self, options: Mapping[str, str] | None = None) -> "AnyTable":
         """Return the table or the system table with dynamic `options`."""
-        table = Table.open(self.path, self.storage_options, options, self.branch)
+        if self.catalog is None:
+            table = Table.open(self.path, self.storage_options, options, self.branch)
+        else:
+            table = open_at(json.loads(self.catalog), self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
             table = table.with_store(table.store.within(self.warehouse))
         return viewed(table, self.system_table)
@@ -438,6 +460,7 @@ def _pop_read(named: dict[str, str]) -> dict[str, Any]:
 def _pop_address(named: dict[str, str]) -> TableAddress:
     storage = {key: named.pop(key) for key in list(named) if is_storage_option(key)}
     path, warehouse, table, branch = (named.pop(key, None) for key in ("path", "warehouse", "table", "branch"))
+    catalog = named.pop(CATALOG_OPTION, None)
     if "paths" in named:
         raise InvalidInputError(
             f"a read takes one path, got {json.loads(named['paths'])}: read each table and union the DataFrames"
@@ -458,7 +481,8 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
         raise InvalidInputError(
             f"option 'branch' is {branch!r}, but the table's name has branch {location.branch!r}: keep one"
         )
-    return TableAddress(location.path, branch or location.branch, storage, location.system_table, warehouse)
+    chosen = branch or location.branch
+    return TableAddress(location.path, chosen, storage, location.system_table, warehouse, catalog)
 
 
 def _name_ends(named: dict[str, str]) -> None:

@@ -232,7 +232,7 @@ class PaimonTable(MaintainedTable):
     def _target(self, table: Table, filter: str | None = None) -> Target:
         """Return the table as the target of a statement."""
         address = self._address
-        job_options = {**address.storage_options, **read_request(self._options).options, "path": address.path}
+        job_options = {**address.others, **read_request(self._options).options, "path": address.path}
         if address.branch is not None:
             job_options["branch"] = address.branch
         alias = self._alias

@@ -124,6 +124,7 @@ class Catalog(CatalogDatabases):
         """
         name = plain_identifier(identifier, "created")
         self._existing_database(name.database)
+        self._check_new(name)
         try:
             entry = self._create_table(name, self._with_defaults(schema))
         except AlreadyExistsError:
@@ -140,11 +141,13 @@ class Catalog(CatalogDatabases):
         `StagedTable.prepare` does.
         """
         name = plain_identifier(identifier, "created")
-        database, entry = self._existing_database(name.database), self._entry(name)
+        self._existing_database(name.database)
+        entry = self._entry(name)
+        self._check_new(name)
         if not replace_existing and self.table_exists(name):
             raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
         table_schema = self._with_defaults(schema)
-        io = self._io_of(entry).inside(database)
+        io = self._new_io(entry, name)
         main = FileStore(io, join(entry.path), create(table_schema, 0), environment=entry.environment)
         return StagedTable.prepare(io, main.within(self.warehouse), table_schema)
 
@@ -179,6 +182,26 @@ class Catalog(CatalogDatabases):
         if entry is None:
             raise self._no_table(name)
         return viewed(self._open(entry, options, name.branch), name.system_table)
+
+    def table_at(
+        self,
+        path: str,
+        identifier: str | Identifier,
+        options: Mapping[str, str] | None = None,
+        branch: str | None = None,
+    ) -> Table:
+        """Open and return a table of this catalog by its directory, for engines. It may not be registered yet.
+
+        Args:
+            path: the directory of the table.
+            identifier: its name.
+            options: dynamic options for this object only.
+            branch: the branch; `None`: the main branch.
+
+        Raises NotFoundError if the directory has no table.
+        """
+        entry = self._entry(plain_identifier(identifier, "opened by its path"))
+        return self._open(replace(entry, path=path), options, branch)
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         """Return True if the table exists."""
@@ -327,6 +350,9 @@ class Catalog(CatalogDatabases):
         """Return the entry that a new table with this name gets."""
         return TableEntry(self.location(name))
 
+    def _check_new(self, name: Identifier) -> None:
+        """Raise InvalidInputError for a name that no new table of this catalog can have."""
+
     def _create_table(self, name: Identifier, schema: Schema) -> TableEntry:
         """Create a table, and return its entry. Raise AlreadyExistsError if it exists.
 
@@ -334,8 +360,7 @@ class Catalog(CatalogDatabases):
         """
         self._remove_dropped(name.database)
         entry = self._entry(name)
-        io = self._io_of(entry).inside(self.database_location(name.database))
-        create_table(io, entry.path, schema, environment=entry.environment)
+        create_table(self._new_io(entry, name), entry.path, schema, environment=entry.environment)
         return entry
 
     def _drop_table(self, name: Identifier) -> bool:
@@ -382,6 +407,10 @@ class Catalog(CatalogDatabases):
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
         return table.with_store(store)
+
+    def _new_io(self, entry: TableEntry, name: Identifier) -> FileIO:
+        """Return the storage for a new table, which does not bring a dropped database back."""
+        return self._io_of(entry).inside(self.database_location(name.database))
 
     def _io_of(self, entry: TableEntry) -> FileIO:
         storage = self.storage_options if entry.storage_options is None else entry.storage_options
@@ -441,9 +470,10 @@ def plain_identifier(identifier: str | Identifier, use: str) -> Identifier:
 
 def _cloned(source: Table, catalog: Catalog, name: Identifier, at: TimeTravelArguments) -> Table:
     """Copy a table into a catalog under a name, at a snapshot, and return the copy."""
-    database = catalog._existing_database(name.database)
+    catalog._existing_database(name.database)
+    catalog._check_new(name)
     snapshot, newest = source.snapshot(**at), all(value is None for value in at.values())
     entry = catalog._entry(name)
-    io = catalog._io_of(entry).inside(database)
+    io = catalog._new_io(entry, name)
     clone(source.store, snapshot, io, entry.path, newest=newest, environment=entry.environment)
     return catalog.table(name)

@@ -9,13 +9,16 @@ from paimon_core.catalog.catalog_options import kind_of
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.lazy import deferred
+from paimon_core.table import Table
 
 if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FileSystemCatalog
+    from paimon_core.catalog.jdbc.catalog import JdbcCatalog
 else:
     FileSystemCatalog = deferred("paimon_core.catalog.filesystem", "FileSystemCatalog")
+    JdbcCatalog = deferred("paimon_core.catalog.jdbc.catalog", "JdbcCatalog")
 
-_KINDS: Mapping[str, Callable[..., Catalog]] = {"filesystem": FileSystemCatalog}
+_KINDS: Mapping[str, Callable[..., Catalog]] = {"filesystem": FileSystemCatalog, "jdbc": JdbcCatalog}
 """The catalogs by the value of the option ``metastore``. The module of a catalog is imported when one is opened."""
 
 _SPARK = re.compile(r"spark\.sql\.catalog\.[^.]+(?:\.(.+))?", re.DOTALL)
@@ -52,6 +55,19 @@ def open_catalog(
     if warehouse is None:
         raise InvalidInputError("a catalog needs a warehouse: the directory of its databases")
     return _KINDS[kind_of(named)](warehouse, storage, named)
+
+
+def open_at(
+    address: Mapping[str, str],
+    path: str,
+    storage_options: Mapping[str, object] | None = None,
+    options: Mapping[str, str] | None = None,
+    branch: str | None = None,
+) -> Table:
+    """Open and return a table by the `CatalogEnvironment.address` that another process got; see `Catalog.table_at`."""
+    others = dict(address)
+    name = others.pop("table")
+    return open_catalog(None, storage_options, others).table_at(path, name, options, branch)
 
 
 def _catalog_options(options: Mapping[str, str]) -> dict[str, str]:

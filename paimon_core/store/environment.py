@@ -62,6 +62,13 @@ class CatalogEnvironment:
 
     __slots__ = ()
 
+    def address(self) -> dict[str, str]:
+        """Return the options with which another process opens the catalog, and the name of the table as ``table``.
+
+        They contain the warehouse and may contain secrets. Empty: the path of the table is enough.
+        """
+        return {}
+
     def locked(self) -> AbstractContextManager[None]:
         """Return a context that holds the lock of the table. Raises NotLockedError on entry.
 

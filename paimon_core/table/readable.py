@@ -43,6 +43,11 @@ class ReadableTable(ABC):
         return self._store.root
 
     @property
+    def store(self) -> FileStore:
+        """Path, schema, options and I/O as one value, for engines."""
+        return self._store
+
+    @property
     @abstractmethod
     def location(self) -> TableLocation:
         """The directory, the branch and the view; its text opens the same table again."""

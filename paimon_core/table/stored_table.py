@@ -99,11 +99,6 @@ class StoredTable(ReadableTable):
         return TableLocation(self.path, None if branch == MAIN_BRANCH else branch, view)
 
     @property
-    def store(self) -> FileStore:
-        """Path, schema, options and I/O as one value, for engines."""
-        return self._store
-
-    @property
     def schema(self) -> TableSchema:
         """The newest schema, including dynamic options."""
         return self._store.schema

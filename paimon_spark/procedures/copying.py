@@ -5,6 +5,7 @@ from typing import Any
 from paimon_core import Schema
 from paimon_core.engine import DONE, Call, Rows, procedure
 from paimon_spark.bucket_shuffle import clustered
+from paimon_spark.options import catalog_option
 from paimon_spark.procedures.session_call import SessionCall
 
 
@@ -16,7 +17,7 @@ def copy(call: Call) -> Rows:
     schema = source.schema
     stored = source.store.schemas.get(schema.id)
     storage = {key: str(value) for key, value in call.catalog.storage_options.items()}
-    read = {**storage, "path": source.path, "branch": source.store.branch}
+    read = {**storage, **catalog_option(source), "path": source.path, "branch": source.store.branch}
     rows = call.spark.read.format("paimon").options(**read).load()
     where = call.text("where")
     if where is not None:
@@ -25,7 +26,7 @@ def copy(call: Call) -> Rows:
         call.identifier("target_table"),
         Schema(stored.fields, stored.primary_keys, stored.partition_keys, dict(stored.options), stored.comment),
     )
-    write: dict[str, Any] = {**storage, "path": target.path}
+    write: dict[str, Any] = {**storage, **catalog_option(target), "path": target.path}
     try:
         rows.transform(clustered(**write)).write.format("paimon").mode("append").options(**write).save()
     except BaseException:

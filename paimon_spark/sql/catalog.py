@@ -34,7 +34,7 @@ from paimon_core.options import warn_once
 from paimon_spark.error_advice import advise_on_errors
 from paimon_spark.feed_request import request_of
 from paimon_spark.internals import is_classic
-from paimon_spark.options import with_changed_options
+from paimon_spark.options import catalog_option, with_changed_options
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
 from paimon_spark.sql.bridge.conversions import java_array, text_array
 from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
@@ -193,7 +193,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             raise InvalidInputError(f"{shown} has no changes: name the table itself")
         session = session_options(self.jvm.settings(PREFIX), *[self.name, *parts, ""][:3])
         changed, storage = table_options(session), self.catalog.storage_options
-        address = {**{str(key): str(value) for key, value in storage.items()}, **changed}
+        address = {**{str(key): str(value) for key, value in storage.items()}, **catalog_option(table), **changed}
         table = with_changed_options(table, changed)
         try:
             return changelog(self.jvm, shown, table, request_of(context), address)

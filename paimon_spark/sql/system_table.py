@@ -15,6 +15,7 @@ from paimon_core.engine import MAIN_BRANCH, SystemRead, conjunction, read_only
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.datasource import reader_of_options
 from paimon_spark.option_names import ENDS
+from paimon_spark.options import catalog_option
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.pushdown import predicate_of
@@ -95,7 +96,8 @@ class SystemTableHandler(TableHandler):
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
         location = self.table.location
-        return {**storage, "path": str(replace(location, branch=None)), "branch": location.branch or MAIN_BRANCH}
+        named = {**storage, **catalog_option(self.table), "path": str(replace(location, branch=None))}
+        return {**named, "branch": location.branch or MAIN_BRANCH}
 
     # ---- writes
 

@@ -13,7 +13,7 @@ from paimon_core import Catalog, Schema, Table
 from paimon_core.engine import Identifier
 from paimon_core.errors import UnsupportedError
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
-from paimon_spark.options import pop_merge_rules, with_changed_options
+from paimon_spark.options import catalog_option, pop_merge_rules, with_changed_options
 from paimon_spark.row_level.run import describe_changes
 from paimon_spark.sql.bridge.conversions import java_map, row_arrays
 from paimon_spark.sql.bridge.endpoints import (
@@ -205,7 +205,7 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
         view = replace(self.table.location, branch=None)
-        return {**storage, "path": str(view), "branch": self.table.store.branch}
+        return {**storage, **catalog_option(self.table), "path": str(view), "branch": self.table.store.branch}
 
     def explain_row_changes(self, trees: str | None) -> str:
         """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN.

@@ -9,6 +9,7 @@ from paimon_core import SystemTable, Table
 from paimon_core.engine import AnyTable, read_only
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import amend_java_errors, analyzed_plan, session_state, with_advice
+from paimon_spark.options import catalog_option
 from paimon_spark.sql.bridge.conversions import java_array
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import PACKAGE, Jvm
@@ -53,7 +54,7 @@ def only_table(table: AnyTable) -> Table:
 def open_table_and_storage(
     jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
 ) -> tuple[AnyTable, dict[str, str]]:
-    """Resolve a name and return the table or system table, and the options of its file system as texts.
+    """Resolve a name and return the table or system table, and the options of its file system and catalog as texts.
 
     Arguments and errors are the same as for `open_table`, but system tables are accepted.
     """
@@ -61,8 +62,8 @@ def open_table_and_storage(
     handler = _installed.get(str(plan.catalog().name()))
     if handler is None:
         raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
-    storage = handler.catalog.storage_options.items()
-    return handler.open_table(plan.identifier()), {str(key): str(value) for key, value in storage}
+    storage, table = handler.catalog.storage_options.items(), handler.open_table(plan.identifier())
+    return table, {**{str(key): str(value) for key, value in storage}, **catalog_option(table)}
 
 
 def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:

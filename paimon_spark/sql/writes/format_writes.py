@@ -68,7 +68,7 @@ class FormatWrites(FormatWriteEndpoint):
         if replacement is not None:
             check_replacement(replacement, request, table)
             if replacement.where is None:
-                location = {**request.address.storage_options, "path": table.path, "branch": table.store.branch}
+                location = {**request.address.others, "path": table.path, "branch": table.store.branch}
                 replace_matching(frame, table, replacement, request, location)
             else:
                 _replace(frame, table, request, where_predicate(frame, replacement.where, table))

@@ -114,7 +114,7 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
             "row may outrank a new one; DELETE the rows and INSERT"
         )
     snapshot = table.snapshot()
-    options = {**request.address.storage_options, "path": table.path, **shows_all(table.schema)}
+    options = {**request.address.others, "path": table.path, **shows_all(table.schema)}
     if request.address.branch is not None:
         options["branch"] = request.address.branch
     rows = frame.withColumn(ROW_KIND.name, F.lit("+I"))
