@@ -28,11 +28,15 @@ class _Fixed:
 FILESYSTEM: Final = "filesystem"
 METASTORE: Final = "metastore"
 """The option that chooses the kind of a catalog."""
-_NO_SERVICE = (
-    "leave it out, and give the directory of the tables as the warehouse: there are no Hive, JDBC and REST catalogs"
-)
+_NO_SERVICE = "leave it out, and give the directory of the tables as the warehouse: there are no Hive and REST catalogs"
 _OF_SERVICES: Final = ("uri", "token", "token.provider", "catalog-key")
-_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {FILESYSTEM: ()}
+_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
+    FILESYSTEM: (),
+    "jdbc": (
+        METASTORE, "uri", "catalog-key", "lock.enabled", "lock-acquire-timeout", "lock-check-max-sleep",
+        "lock-key-max-length", "sync-all-properties", "client-pool-size", "jdbc.",
+    ),
+}  # fmt: skip
 """For each kind of catalog the options that it uses; a name that ends with a dot is a prefix."""
 _FIXED: Final = {
     "lock.enabled": _Fixed("false", "commits take no lock; leave it out if no other writer relies on the lock"),

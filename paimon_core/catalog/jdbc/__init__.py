@@ -1,0 +1,1 @@
+"""A catalog in a relational database, which the Java engine's JDBC catalog can share."""
