@@ -56,6 +56,11 @@ class FieldOptions:
         return tuple(split_list(self.text("nested-key", "")))
 
     @property
+    def nested_sequence(self) -> tuple[str, ...]:
+        """The columns of an inner row that choose the newest row of a nested key."""
+        return tuple(split_list(self.text("nested-sequence-field", "")))
+
+    @property
     def count_limit(self) -> int:
         """The largest number of rows of a nested array."""
         return self._parsed("count-limit", number(), MAX_INT)

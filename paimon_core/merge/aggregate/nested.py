@@ -1,7 +1,8 @@
 """The aggregate functions nested_update and nested_partial_update: arrays of rows as small tables.
 
 Both copy the first array, null rows and repeated keys included; the next array makes it a table. Rows of a table with a
-key have no defined order.
+key have no defined order. With an option of Java's releases after 1.4.2, ``nested-sequence-field`` or
+``nested-key-null-strategy``, the first array of a key with several rows is made a table, too, as those releases do.
 """
 
 import itertools
@@ -12,16 +13,16 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
 from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, refuse_retract, valid
-from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.normalized_keys import Column, nullable_key_words
 from paimon_core.merge.segments import any_of, first
 from paimon_core.types.datatype import ArrayType, RowType
 from paimon_core.types.selection import Mask, Positions
 
-_UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
+_NULL_STRATEGIES = ("merge", "ignore", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +32,77 @@ class _Nested:
     field: FieldOptions
     key: tuple[int, ...]
     limit: int
+    sequence: tuple[int, ...] = ()
+    """The columns by which the newest row of a key is chosen, before the order of arrival."""
+    null_strategy: str | None = None
+    """What happens to rows with a NULL in their key; `None`: not set, so they are rows like others."""
+
+    @property
+    def always_table(self) -> bool:
+        """True if the first array of several is made a table as well."""
+        return bool(self.sequence) or self.null_strategy is not None
 
     @staticmethod
     def of(field: FieldOptions, function: str) -> "_Nested":
         """Return the options of a column.
 
-        Raises InvalidInputError if the type is not an array of rows, or if an option names an unknown inner column.
-        Raises UnsupportedError for two options of later releases.
+        Raises InvalidInputError if the type is not an array of rows, if an option names an unknown inner column, and
+        for an option that needs a nested key.
         """
         row = field.type.element if isinstance(field.type, ArrayType) else None
         field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")
         assert isinstance(row, RowType)
-        for option in _UNKNOWN:
-            if field.text(option, ""):
-                raise UnsupportedError(
-                    f"'fields.{field.name}.{option}' is not supported yet: the Java engine 1.4.2 does not know it, so "
-                    "its rules could not be checked against it; leave it out"
-                )
-        key = _indexes(field, [f.name for f in row.fields], "nested-key", field.nested_key)
-        return _Nested(field, key, field.count_limit)
+        names = [f.name for f in row.fields]
+        key = _indexes(field, names, "nested-key", field.nested_key)
+        sequence = _indexes(field, names, "nested-sequence-field", field.nested_sequence)
+        if sequence and function != "nested_update":
+            raise InvalidInputError(
+                f"'fields.{field.name}.nested-sequence-field' is an option of the aggregate function nested_update, "
+                f"not of {function}: leave it out"
+            )
+        strategy = field.text("nested-key-null-strategy", "").strip().lower() or None
+        if strategy is not None and strategy not in _NULL_STRATEGIES:
+            raise InvalidInputError(
+                f"'fields.{field.name}.nested-key-null-strategy' is {strategy!r}: it must be one of "
+                f"{', '.join(_NULL_STRATEGIES)}"
+            )
+        for option, given in (("nested-sequence-field", sequence), ("nested-key-null-strategy", strategy)):
+            if given and not key:
+                raise InvalidInputError(f"'fields.{field.name}.{option}' needs 'fields.{field.name}.nested-key'")
+        return _Nested(field, key, field.count_limit, sequence, strategy)
+
+    def usable(self, values: Column, in_use: Mask) -> Mask:
+        """Return a mask of the inner rows that may be part of a table; others are null or to be ignored.
+
+        Raises InvalidInputError for a NULL in the key of a row ``in_use``, if the option asks for it.
+        """
+        usable = valid(values)
+        if self.null_strategy not in ("ignore", "error"):
+            return usable
+        columns = values.flatten()
+        keyed: Mask = np.logical_and.reduce([valid(columns[i]) for i in self.key])
+        if self.null_strategy == "error" and (usable & in_use & ~keyed).any():
+            raise InvalidInputError(
+                f"column {self.field.name!r} has an inner row with NULL in its key: "
+                f"'fields.{self.field.name}.nested-key-null-strategy' is 'error'; set it to 'ignore' or 'merge', or "
+                "write rows with a key"
+            )
+        keyed &= usable
+        return keyed
+
+    def newest(self, values: Column, arrival: Positions) -> Positions:
+        """Return the rank of each inner row by the sequence columns, NULL first, then by its rank of ``arrival``."""
+        if not self.sequence or not len(arrival):
+            return arrival
+        columns = values.flatten()
+        words = [
+            word(None)
+            for i in self.sequence
+            for word in nullable_key_words(columns[i], f"{self.field.name}.{values.type.field(i).name}")
+        ]
+        rank = np.empty(len(arrival), np.int64)
+        rank[np.lexsort((arrival, *reversed(words)))] = np.arange(len(arrival))
+        return rank
 
 
 def _indexes(field: FieldOptions, names: Sequence[str], option: str, chosen: Iterable[str]) -> tuple[int, ...]:
@@ -69,7 +122,8 @@ def _indexes(field: FieldOptions, names: Sequence[str], option: str, chosen: Ite
 class _Rows:
     """The inner rows of a column: the codes of their keys, the mask of rows of a table, the mask of copied rows.
 
-    ``rank``: the rank of each inner row in the final order, from :meth:`Elements.final_rank`.
+    ``rank``: the rank of each inner row in the final order, from :meth:`Elements.final_rank`. ``newest``: the rank
+    that chooses among the rows of a key. ``usable``: the mask of rows that may be part of a table.
     """
 
     elements: Elements
@@ -77,6 +131,8 @@ class _Rows:
     table: Mask
     copied: Mask
     rank: Positions
+    newest: Positions
+    usable: Mask
 
     @staticmethod
     def of(nested: _Nested, column: Column, inputs: AggregateInput) -> "_Rows":
@@ -85,13 +141,19 @@ class _Rows:
         present, opening = valid(column), first(valid(column) & ~inputs.retract, inputs.starts)
         later = present & (np.arange(len(column)) > opening[inputs.group()]) & (opening[inputs.group()] >= 0)
         touched = any_of(later, inputs.starts)
+        if nested.always_table:
+            as_it_is = (inputs.opened & (opening == inputs.starts)) | inputs.late[opening]
+            touched |= (inputs.sizes > 1) & ~as_it_is
         in_use = (row >= opening[group]) & (opening[group] >= 0)
-        table = touched[group] & in_use & valid(values)
+        usable = nested.usable(values, in_use & touched[group])
+        table = touched[group] & in_use & usable
         columns = values.flatten()
         keys = [columns[i] for i in nested.key or range(len(columns))]
         named = pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))])
         code = codes(named, one_zero=not nested.key)  # keys are compared by bits
-        return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.final_rank())
+        rank = elements.final_rank()
+        copied = ~touched[group] & (row == opening[group])
+        return _Rows(elements, code, table, copied, rank, nested.newest(values, rank), usable)
 
 
 # ---- nested_update
@@ -111,6 +173,10 @@ def _nested_update(nested: _Nested, column: Column, inputs: AggregateInput) -> C
     elements = rows.elements
     absent = ~any_of(valid(column) & ~inputs.retract, inputs.starts)
     many = np.bincount(elements.group[~elements.retract], minlength=len(inputs.starts)) >= nested.limit
+    if nested.always_table:
+        many &= inputs.sizes > 1
+    if nested.sequence:  # a retract chooses among rows of one key in a copied array by their order
+        many |= inputs.opened & any_of(inputs.retract, inputs.starts)
     if not many.any():
         return elements.gather(_updated(nested, rows), absent)
     keep = _updated(nested, rows)
@@ -131,7 +197,7 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
         minus = elements.retract[among][classes.order]
         live = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
         if nested.key:
-            rank = np.where(live, rows.rank[among][classes.order], -1)
+            rank = np.where(live, rows.newest[among][classes.order], -1)
             live &= rank == classes.spread(classes.best(rank))
         stays[among[classes.order[live]]] = True
     else:
@@ -148,10 +214,11 @@ def _limited(nested: _Nested, rows: _Rows, groups: Mask) -> Positions:
     elements, inputs = rows.elements, rows.elements.inputs
     opening = inputs.opened[elements.group] & (elements.row == inputs.starts[elements.group])
     copied = groups[elements.group] & rows.copied & opening
-    among = np.flatnonzero(groups[elements.group] & valid(elements.values) & ~copied)
+    among = np.flatnonzero(groups[elements.group] & rows.usable & ~copied)
     classes = Classes.of(rows.code[among], elements.group[among])
     oldest = among[classes.order[classes.starts]]
-    newest = among[classes.order[classes.starts + classes.counts - 1]]
+    rank = rows.newest[among][classes.order]
+    newest = among[classes.order[np.flatnonzero(rank == classes.spread(classes.best(rank)))]]
     arrival = np.argsort(oldest)
     group = elements.group[oldest[arrival]]
     before = np.arange(len(group)) - np.searchsorted(group, group)  # keys of the group that came earlier
@@ -165,7 +232,7 @@ def _row_by_row(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
     present, retract, late = valid(elements.column).tolist(), inputs.retract.tolist(), inputs.late.tolist()
     begins = np.searchsorted(elements.row, np.arange(len(present) + 1)).tolist()
     ends = [*inputs.starts.tolist(), len(present)]
-    table = _Table(nested, rows.code.tolist(), valid(elements.values).tolist())
+    table = _Table(nested, rows.code.tolist(), rows.usable.tolist(), rows.newest.tolist())
     keep: list[int] = []
     for group in groups.tolist():
         held: list[int] | None = None
@@ -191,21 +258,28 @@ class _Table:
     nested: _Nested
     code: list[int]
     real: list[bool]
-    """Inner rows that are not null."""
+    """Inner rows that may be part of a table."""
+    newest: list[int]
+    """The ranks that choose among the rows of a key, if a column does."""
 
     def put(self, held: list[int], new: list[int]) -> list[int]:
         """Return ``held`` with the rows ``new``; rows of new keys, or of a table without keys, only up to the limit."""
         limit = self.nested.limit
         if self.nested.key:
-            by_key = {self.code[e]: e for e in held if self.real[e]}
-            for e in new:
-                if self.real[e] and (self.code[e] in by_key or len(by_key) < limit):
+            by_key: dict[int, int] = {}
+            for e, most in itertools.chain(zip(held, itertools.repeat(len(held))), zip(new, itertools.repeat(limit))):
+                old = by_key.get(self.code[e])
+                if self.real[e] and (len(by_key) < most if old is None else self._follows(e, old)):
                     by_key[self.code[e]] = e
             return list(by_key.values())
         if len(held) >= limit:
             return held
         added = itertools.islice((e for e in new if self.real[e]), limit - len(held))
         return [*(e for e in held if self.real[e]), *added]
+
+    def _follows(self, new: int, old: int) -> bool:
+        """Return True if a row replaces another one of its key that came earlier."""
+        return not self.nested.sequence or self.newest[new] > self.newest[old]
 
     def without(self, held: list[int], removed: list[int]) -> list[int]:
         """Return ``held`` without rows of the keys of ``removed``."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
 from paimon_core.merge.aggregate.nested import nested_partial_update, nested_update
 from tests.core.merge.aggregate.test_collection_model import ADD, LATE, RETRACT, feed
@@ -124,12 +124,39 @@ def test_nested_update_at_limit_still_updates_existing_keys():
     assert one(nested_update, TABLE, *room, options=limited) == [row(1, 1), row(3, 3)]
 
 
-@pytest.mark.parametrize("option", [{"nested-sequence-field": "s"}, {"nested-key-null-strategy": "ignore"}])
-def test_nested_options_newer_than_java_1_4_2_are_refused(option):
-    (name,) = option
+def test_nested_sequence_field_chooses_the_newest_row_of_a_key():
+    options = {"nested-key": "k", "nested-sequence-field": "s,x"}
+    rows = (([row(1, 1, s=5), row(1, 2, s=4)], ADD), ([row(1, 3, s=None), row(2, 4)], ADD), ([row(2, 3)], ADD))
+    assert sorted(one(nested_update, TABLE, *rows, options=options), key=repr) == [row(1, 1, s=5), row(2, 4)]
+    assert one(nested_update, TABLE, ([row(1, 1, s=5)], ADD), ([row(1, 1, s=5)], RETRACT), options=options) == []
+    with pytest.raises(InvalidInputError, match="is an option of the aggregate function nested_update"):
+        one(nested_partial_update, TABLE, ([row(1, 1)], ADD), options=options)
+
+
+def test_nested_key_null_strategy():
+    rows = (([row(None, 1), row(1, 1)], ADD), ([row(None, 2)], ADD))
     for make in (nested_update, nested_partial_update):
-        with pytest.raises(UnsupportedError, match=name):
-            one(make, TABLE, ([row(1, 1)], ADD), options={"nested-key": "k", **option})
+        found = {
+            strategy: one(make, TABLE, *rows, options={"nested-key": "k", "nested-key-null-strategy": strategy})
+            for strategy in ("merge", "Ignore")
+        }
+        assert sorted(found["merge"], key=repr) == [row(1, 1), row(None, 2)]
+        assert found["Ignore"] == [row(1, 1)]
+        refused = {"nested-key": "k", "nested-key-null-strategy": "error"}
+        with pytest.raises(InvalidInputError, match="'v' has an inner row with NULL in its key"):
+            one(make, TABLE, *rows, options=refused)
+        assert one(make, TABLE, *rows[:1], options=refused) == rows[0][0]  # a single row is not merged
+
+
+def test_nested_options_that_do_not_fit_are_refused():
+    for options, message in (
+        ({"nested-sequence-field": "s"}, "'fields.v.nested-sequence-field' needs 'fields.v.nested-key'"),
+        ({"nested-key-null-strategy": "merge"}, "'fields.v.nested-key-null-strategy' needs 'fields.v.nested-key'"),
+        ({"nested-key": "k", "nested-key-null-strategy": "drop"}, "must be one of merge, ignore, error"),
+        ({"nested-key": "k", "nested-sequence-field": "y"}, "names 'y'"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            one(nested_update, TABLE, ([row(1, 1)], ADD), options=options)
 
 
 def test_nested_key_null_is_value():

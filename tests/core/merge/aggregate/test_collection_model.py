@@ -93,6 +93,54 @@ def _nested_by_key(limit):
     return add
 
 
+def _newer_nested(limit, sequence, ignore):
+    """The rules of Java's releases after 1.4.2, which these options choose."""
+
+    def put(made, rows, most):
+        for row in rows:
+            if row is None or (ignore and _key(row) is None):
+                continue
+            old = made.get(_key(row))
+            if old is None:
+                if len(made) < most:
+                    made[_key(row)] = row
+            elif not sequence or (row["s"] is not None, row["s"] or 0) >= (old["s"] is not None, old["s"] or 0):
+                made[_key(row)] = row
+
+    def add(held, new):
+        if new is None:
+            return held
+        made = {}
+        put(made, held or (), 2**31)
+        put(made, new, limit)
+        return list(made.values())
+
+    return add
+
+
+def _newer_retract(ignore):
+    def retract(held, gone):
+        made = {_key(row): row for row in held if row is not None and not (ignore and _key(row) is None)}
+        for row in gone:
+            if row is not None and not (ignore and _key(row) is None):
+                made.pop(_key(row), None)
+        return list(made.values())
+
+    return retract
+
+
+def _newer_partial(held, new):
+    return held if new is None else _partial([], [r for r in [*(held or ()), *new] if r and r["k"] is not None])
+
+
+def _newer_case(limit, sequence, ignore):
+    options = {"nested-key": "k", "count-limit": str(limit)}
+    options |= {"nested-sequence-field": "s"} if sequence else {}
+    options |= {"nested-key-null-strategy": "ignore"} if ignore else {}
+    add, retract = _newer_nested(limit, sequence, ignore), _newer_retract(ignore)
+    return SimpleNamespace(make=nested_update, options=options, add=add, retract=retract, copies_single=True)
+
+
 def _nested_retract(keyed):
     def retract(held, gone):
         rows = [row for row in held if row is not None]
@@ -137,14 +185,27 @@ CASES = {
         add=_nested_by_key(3),
         retract=_nested_retract(True),
     ),
+    "nested_update-sequence": _newer_case(2**31 - 1, True, False),
+    "nested_update-sequence-limit": _newer_case(3, True, True),
+    "nested_update-ignore": _newer_case(2**31 - 1, False, True),
+    "nested_update-ignore-limit": _newer_case(2, False, True),
     "nested_partial_update": SimpleNamespace(
         make=nested_partial_update, options={"nested-key": "k"}, add=_partial, retract=None
+    ),
+    "nested_partial_update-ignore": SimpleNamespace(
+        make=nested_partial_update,
+        options={"nested-key": "k", "nested-key-null-strategy": "ignore"},
+        add=_newer_partial,
+        retract=None,
+        copies_single=True,
     ),
 }
 
 
 def fold(case, rows, opened):
     """Return the model's result for one group's (value, kind) rows."""
+    if getattr(case, "copies_single", False) and len(rows) == 1:
+        return None if rows[0][1] == RETRACT else rows[0][0]
     held, rows = (rows[0][0], rows[1:]) if opened else (None, rows)
     for value, kind in rows:
         if kind == RETRACT:
