@@ -43,7 +43,7 @@ def mariadb() -> Iterator[str]:
         assert made.returncode == 0, made.stderr
         start = directory / "start.sql"
         users = ("paimon@'%'", "paimon@localhost")  # an anonymous user of the new server would come first on localhost
-        statements = [f"CREATE USER {user} IDENTIFIED BY 'places'; GRANT ALL ON *.* TO {user};" for user in users]
+        statements = [f"CREATE USER {user} IDENTIFIED BY 'places';\nGRANT ALL ON *.* TO {user};" for user in users]
         start.write_text("\n".join(["CREATE DATABASE paimon CHARACTER SET utf8mb3;", *statements, ""]))
         start.chmod(0o644)
         options = [f"--datadir={data}", f"--socket={directory / 's'}", f"--port={port}", "--bind-address=127.0.0.1"]
