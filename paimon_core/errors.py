@@ -39,7 +39,8 @@ __all__ = [
 
 
 _SHOWN, _COMPARED = 20, 2_000
-_USER_INFO = re.compile(r"(?<=://)(?:[^/@:\s'\"]*|[^/@:\s'\"]*:(?!\d+/)[^@\s'\"]*)@")
+_CONTAINER = "".join(rf"(?<!{scheme}://)" for scheme in ("abfs", "abfss", "wasb", "wasbs"))  # container@account
+_USER_INFO = re.compile(rf"(?<=://)(?:{_CONTAINER}[^/@:\s'\"]*|[^/@:\s'\"]*:(?!\d+/)[^@\s'\"]*)@")
 """The user of a URL, with or without a password. A secret key may contain slashes; a port is not a password."""
 _PARAMETER = re.compile(r"(?i)([?&](?:[\w.-]*(?:secret|token|password|signature)|sig)=)[^&\s'\"]+")
 

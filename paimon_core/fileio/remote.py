@@ -1,6 +1,7 @@
 """The storage of remote files, on every store that fsspec knows: object stores, HDFS, HTTP, memory."""
 
 import errno
+import importlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +12,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from paimon_core.errors import MissingDependencyError, PaimonError, UnsupportedError, hide_secrets, user_info
+from paimon_core.errors import (
+    InvalidInputError,
+    MissingDependencyError,
+    PaimonError,
+    UnsupportedError,
+    hide_secrets,
+    user_info,
+)
 from paimon_core.fileio.exclusive import put_if_absent as put_by_condition
 from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
@@ -194,26 +202,39 @@ class RemoteStorage:
             self._fs.rm_file(probe)
 
 
-def open_filesystem(url: str, options: Mapping[str, Any], package: str | None = None) -> Any:
+def open_filesystem(url: str, options: Mapping[str, Any], package: str | None = None, client: str | None = None) -> Any:
     """Return the fsspec file system of a URL.
 
     Args:
         url: a path on the store.
         options: the arguments of the file system.
         package: the package that pip installs for the client; `None`: the fsspec package of the scheme.
+        client: the file system's class as ``module:name``; `None`: fsspec's class of the scheme.
 
-    Raises MissingDependencyError if the client is not installed, UnsupportedError if fsspec does not know the scheme.
+    Raises MissingDependencyError if the client is not installed, UnsupportedError if fsspec does not know the scheme,
+    InvalidInputError if the client refuses the options.
     """
     import fsspec  # noqa: PLC0415 - local tables start a tenth faster without fsspec and its asyncio
 
     scheme = url.partition(":")[0]
     try:
+        if client is not None:
+            return _open_client(url, options, client)
         return fsspec.core.url_to_fs(url, **options)[0]
     except ImportError as error:
         needed = f"pip install '{package}'" if package else f"install the fsspec package for {scheme}"
         raise MissingDependencyError(f"a package for {scheme}:// paths is missing: {needed} ({error})") from error
     except ValueError as error:
+        if client is not None:
+            raise InvalidInputError(f"cannot connect to {hide_secrets(url)}: {error}") from None
         raise UnsupportedError(f"no store is known for {hide_secrets(url)}: {error}") from error
+
+
+def _open_client(url: str, options: Mapping[str, Any], client: str) -> Any:
+    """Return the file system of a class. Arguments that the URL gives, such as an account, win over the options."""
+    module, _, name = client.partition(":")
+    filesystem = getattr(importlib.import_module(module), name)
+    return filesystem(**{**options, **filesystem._get_kwargs_from_urls(url)})
 
 
 @contextmanager

@@ -46,6 +46,8 @@ class Store:
     """True if renaming a directory is one step."""
     package: str | None = None
     """The package that pip installs for the client, with its extra. `None`: the fsspec package of the scheme."""
+    client: str | None = None
+    """The file system's class as ``module:name``, imported on first use. `None`: fsspec's class of the scheme."""
 
     @property
     def commits(self) -> bool:
@@ -70,6 +72,6 @@ class Store:
         """
         arguments = self.arguments(options)
         url = f"{self.schemes[0]}://" if self.one_client else path
-        filesystem = open_filesystem(url, arguments, self.package)
+        filesystem = open_filesystem(url, arguments, self.package, self.client)
         proven = self.is_proven(arguments)
         return RemoteStorage(filesystem, no_commit, proven, flat=self.flat, put_if_absent=self.put_if_absent)

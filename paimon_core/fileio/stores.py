@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from paimon_core.fileio.azure import AZURE
+from paimon_core.fileio.gcs import GCS
 from paimon_core.fileio.local import LOCAL
+from paimon_core.fileio.oss import OSS
 from paimon_core.fileio.paths import scheme_of
 from paimon_core.fileio.s3 import S3
 from paimon_core.fileio.store import Store
@@ -12,24 +15,10 @@ STORES: Final[tuple[Store, ...]] = (
     LOCAL,
     S3,
     Store(title="HDFS", schemes=("hdfs", "viewfs"), options=("dfs.",), renames_atomically=True),
-    Store(
-        title="Google Cloud Storage",
-        schemes=("gs", "gcs"),
-        same_files=True,
-        options=("gs.", "gcs."),
-        flat=True,
-        object_store=True,
-    ),
-    Store(
-        title="Azure",
-        schemes=("abfs", "abfss", "az"),
-        options=("abfs.", "abfss.", "azure."),
-        flat=True,
-        object_store=True,
-    ),
-    Store(title="Azure Blob Storage of Hadoop", schemes=("wasb", "wasbs"), flat=True, object_store=True),
+    GCS,
+    AZURE,
+    OSS,
     Store(title="Azure Data Lake", schemes=("adl",), object_store=True),
-    Store(title="Alibaba OSS", schemes=("oss",), options=("oss.",), flat=True, object_store=True),
     Store(title="Oracle Cloud", schemes=("oci",), flat=True, object_store=True),
     Store(title="Huawei OBS", schemes=("obs",), flat=True, object_store=True),
     Store(title="Tencent COS", schemes=("cos", "cosn"), flat=True, object_store=True),

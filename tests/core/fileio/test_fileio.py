@@ -141,7 +141,7 @@ def test_replacing_is_atomic_for_readers(tmp_path):
 def test_stores_without_exclusive_creation_refuse_commits_with_reason():
     io = FileIO.of("memory://t")
     assert not io.can_commit
-    with pytest.raises(UnsupportedError, match=r"cannot commit to memory://t.*local disks and S3"):
+    with pytest.raises(UnsupportedError, match=r"cannot commit to memory://t.*local disks, S3"):
         io.check_can_commit()
     with pytest.raises(UnsupportedError, match="cannot commit"):
         io.create_exclusive("memory://t/f", b"")

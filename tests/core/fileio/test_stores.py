@@ -81,7 +81,7 @@ def test_store_of_one_line_is_known_to_options_paths_and_messages(fake, tmp_path
     assert options_for(stores.store_of("memory://r"), {"fake.key": "k", "other": 1}) == {"other": 1}
     assert is_inside("fakes://b/t/f", ("fake://b/t",))
     assert check_external("fake://b/x/f", ("fakes://b/x",), NO_TRUST, str(tmp_path)) == "fake://b/x/f"
-    assert "committing works on local disks, S3 and Fake" in why_no_commit("memory://r/t")
+    assert " and Fake, reading everywhere" in why_no_commit("memory://r/t")
 
 
 def why_no_commit(path):
@@ -107,8 +107,8 @@ def test_facts_of_schemes():
     }
     assert by_fact["flat"] == by_fact["object_store"] - {"adl"} | {"http", "https"}
     assert by_fact["renames_atomically"] == {"file", "hdfs", "viewfs"}
-    assert by_fact["commits"] == {"file", "s3", "s3a", "s3n"}
-    assert committing_stores() == "local disks and S3"
+    assert by_fact["commits"] == by_fact["object_store"] - {"adl", "oci", "obs", "cos", "cosn"} | {"file"}
+    assert committing_stores() == "local disks, S3, Google Cloud Storage, Azure and Alibaba OSS"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,13 @@ def test_options_with_prefixes_of_stores_are_storage_options():
     assert not any(map(is_storage_option, ("bucket", "scan.mode", "s3", "fields.a.sum", "path")))
 
 
-def test_other_stores_do_not_get_options_of_s3():
+def test_stores_do_not_get_options_of_others():
     options = {"s3.access-key": "k", "spark.hadoop.fs.s3a.secret.key": "s", "gs.project": "p", "token": "t"}
+    options |= {"fs.azure.account.key": "a", "fs.oss.accessKeyId": "o"}
     assert options_for(stores.store_of("gs://b"), options) == {"gs.project": "p", "token": "t"}
-    assert options_for(stores.store_of("s3://b"), options) == options
+    assert options_for(stores.store_of("s3://b"), options).keys() == {*list(options)[:2], "token"}
+    assert options_for(stores.store_of("wasbs://c@a.blob.core.windows.net"), options).keys() == {
+        "fs.azure.account.key",
+        "token",
+    }
+    assert options_for(stores.store_of("oss://b"), options).keys() == {"fs.oss.accessKeyId", "token"}
