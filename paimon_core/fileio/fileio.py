@@ -94,11 +94,26 @@ class FileIO:
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file with this content; return False, and change nothing, if the name is taken.
 
-        Atomic among all processes and machines. After an ``OSError`` the file may exist or not. On S3, False may be the
-        result of this call's own put (`exclusive.put_if_absent`). Raises UnsupportedError if the store has no safe
-        method.
+        Atomic among all processes and machines. After an ``OSError`` the file may exist or not. On object stores, False
+        may be the result of this call's own put (`exclusive.put_if_absent`): see `create_or_match`. Raises
+        UnsupportedError if the store has no safe method.
         """
         return self._storage(path).create_exclusive(path, data)
+
+    def create_or_match(self, path: str, data: bytes) -> bool:
+        """Create a file as `create_exclusive` does; on object stores, return True also for a file of this content.
+
+        There, the client may have repeated a put whose answer was lost. So if several processes create the same content
+        at the same time, all may get True.
+        """
+        if self.create_exclusive(path, data):
+            return True
+        if not store_of(path).object_store:
+            return False
+        try:
+            return self.read(path) == data
+        except FileNotFoundError:  # deleted since
+            return False
 
     def sync(self, paths: Iterable[str], root: str) -> None:
         """Sync files and their directories up to ``root``, in parallel, so that they survive a power cut.

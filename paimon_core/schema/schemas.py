@@ -71,7 +71,7 @@ class Schemas:
 
     def commit(self, schema: TableSchema) -> bool:
         """Publish a new version atomically. Return False if another process has published its id."""
-        return self.io.create_exclusive(self.path(schema.id), schema.to_json())
+        return self.io.create_or_match(self.path(schema.id), schema.to_json())
 
     def apply(
         self,

@@ -62,7 +62,7 @@ class Tags:
     def create(self, tag: Tag) -> bool:
         """Create a tag. Return False, and change nothing, if a tag has the name."""
         self.check_name(tag.name)
-        return self.io.create_exclusive(self.path(tag.name), tag.to_json())
+        return self.io.create_or_match(self.path(tag.name), tag.to_json())
 
     def replace(self, tag: Tag) -> None:
         """Create a tag, or replace the tag of this name."""

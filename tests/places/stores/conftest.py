@@ -21,7 +21,9 @@ def ports(request: pytest.FixtureRequest) -> Iterator[dict[str, int]]:
 _STACK = pytest.StashKey[list]()
 
 
-@pytest.fixture(params=[*BY_NAME])
+@pytest.fixture(
+    params=[pytest.param(name, marks=[] if name == "oss" else [pytest.mark.places]) for name in BY_NAME], scope="session"
+)
 def store(request: pytest.FixtureRequest, ports: dict[str, int]) -> TestedStore:
     """A kind of store whose server runs."""
     found = BY_NAME[request.param]
