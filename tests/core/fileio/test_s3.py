@@ -1,5 +1,6 @@
 """S3: options in every spelling, and the methods of FileIO with a server."""
 
+import base64
 import json
 import logging
 import multiprocessing
@@ -187,6 +188,10 @@ def test_endpoint_without_scheme_follows_ssl_setting():
     [
         ("s3.acess-key", "sesame"),
         ("fs.s3a.encryption.algorithm", "sesame"),
+        ("fs.s3a.encryption.key", "sesame"),
+        ("fs.s3a.encryption.context", "sesame"),
+        ("fs.s3a.aws.credentials.provider", "com.example.sesame"),
+        ("fs.s3a.assumed.role.credentials.provider", "sesame"),
         ("s3.path.style.access", "sesame"),
         ("max_concurrency", "sesame"),
         ("client_kwargs", "{sesame"),
@@ -203,6 +208,79 @@ def test_unsupported_settings_are_refused_by_name_without_their_value(key, value
 def test_hadoop_tuning_is_accepted_and_ignored():
     tuning = {"fs.s3a.impl": "x", "fs.s3a.connection.maximum": "9", "fs.s3a.fast.upload": "true", "s3.threads.max": "1"}
     assert s3_arguments(tuning) == {"use_listings_cache": False}
+
+
+@pytest.mark.parametrize("name", ["org.apache.hadoop.fs.s3a.auth.AssumedRoleCredentialProvider", None])
+def test_role_is_assumed_with_keys_of_options(server, name):
+    root, options = server
+    given = {
+        "fs.s3a.assumed.role.arn": "arn:aws:iam::123456789012:role/writer",
+        "fs.s3a.assumed.role.session.name": "me",
+    }
+    given |= {"fs.s3a.assumed.role.sts.endpoint": options["s3.endpoint"], "fs.s3a.assumed.role.session.duration": "30m"}
+    if name is not None:
+        given["fs.s3a.aws.credentials.provider"] = name
+    arguments = s3_arguments({**options, **given})
+    assert arguments["role"]["DurationSeconds"] == 1800
+    io = FileIO.of(root, {**options, **given})
+    path = f"{root}/role-{name is None}/f"
+    assert io.create_exclusive(path, b"1")
+    assert FileIO.of(root, options).read(path) == b"1"
+    filesystem = io._storage(root)._fs
+    assert filesystem.key is None
+    assert filesystem.s3._request_signer._credentials.method == "assume-role"
+    assert options["s3.secret-key"] not in repr(io)
+
+
+def test_role_of_another_provider_is_not_assumed():
+    provider = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+    assert "role" not in s3_arguments({"s3.assumed.role.arn": "a", "s3.aws.credentials.provider": provider})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key", "arguments"),
+    [
+        ("AES256", "", {"ServerSideEncryption": "AES256"}),
+        ("SSE-KMS", "", {"ServerSideEncryption": "aws:kms"}),
+        ("SSE-KMS", "alias/k", {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "alias/k"}),
+        ("DSSE-KMS", "k", {"ServerSideEncryption": "aws:kms:dsse", "SSEKMSKeyId": "k"}),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["fs.s3a.encryption.", "s3.server-side-encryption-"])
+def test_encryption_of_new_objects(prefix, algorithm, key, arguments):
+    options = {f"{prefix}algorithm": algorithm, **({f"{prefix}key": key} if key else {})}
+    assert s3_arguments(options)["s3_additional_kwargs"] == arguments
+
+
+def test_objects_are_encrypted_by_key_of_service(server):
+    root, options = server
+    io = FileIO.of(root, {**options, "fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "alias/mine"})
+    assert io.create_exclusive(f"{root}/kms/one", b"1")
+    with io.create(f"{root}/kms/parts") as sink:
+        sink.write(b"x" * (11 << 20))
+    assert io.copy_within(f"{root}/kms/one", f"{root}/kms/copy")
+    filesystem = io._storage(root)._fs
+    for name in ("one", "parts", "copy"):
+        head = filesystem.call_s3("head_object", Bucket=root[5:], Key=f"kms/{name}")
+        assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", "alias/mine")
+
+
+def test_objects_are_encrypted_by_key_of_customer(server):
+    """The stand-in keeps no keys: the requests carry them."""
+    root, options = server
+    key = base64.b64encode(b"k" * 32).decode()
+    io = FileIO.of(root, {**options, "fs.s3a.encryption.algorithm": "SSE-C", "fs.s3a.encryption.key": key})
+    sent = []
+    client = io._storage(root)._fs
+    client.connect()
+    client.s3.meta.events.register("before-send.s3", lambda request, **more: sent.append(request))
+    assert io.create_exclusive(f"{root}/c/one", b"1")
+    assert io.read(f"{root}/c/one") == b"1"
+    assert io.copy_within(f"{root}/c/one", f"{root}/c/copy")
+    name = "x-amz-server-side-encryption-customer-key"
+    by_method = {request.method: {k.lower(): v for k, v in request.headers.items()} for request in sent}
+    assert by_method["GET"][name] == key.encode()
+    assert {"x-amz-copy-source-server-side-encryption-customer-key", name} <= by_method["PUT"].keys()
 
 
 def test_only_amazons_own_stores_need_no_test_of_conditions():

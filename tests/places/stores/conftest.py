@@ -22,7 +22,8 @@ _STACK = pytest.StashKey[list]()
 
 
 @pytest.fixture(
-    params=[pytest.param(name, marks=[] if name == "oss" else [pytest.mark.places]) for name in BY_NAME], scope="session"
+    params=[pytest.param(name, marks=[] if name == "oss" else [pytest.mark.places]) for name in BY_NAME],
+    scope="session",
 )
 def store(request: pytest.FixtureRequest, ports: dict[str, int]) -> TestedStore:
     """A kind of store whose server runs."""

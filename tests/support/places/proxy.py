@@ -9,6 +9,7 @@
     412       the server does its work, but the proxy answers 412
 """
 
+import re
 import socket
 import struct
 import threading
@@ -73,17 +74,20 @@ class FaultyProxy:
                 head = requests.head()
                 if not head:
                     return
+                if b"100-continue" in head.lower():  # the client waits for this answer before it sends the body
+                    head = re.sub(rb"(?i)expect:[^\r]*\r\n", b"", head)
+                    client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
                 line = head.split(b"\r\n", 1)[0].decode(errors="replace").rpartition(" ")[0]
                 mode = self._failure_of(line)
                 if mode == "reset":
                     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     return
                 if mode == "503":
-                    _forward_body(head, requests, None, client)
+                    _forward_body(head, requests, None)
                     client.sendall(_answer("503 Service Unavailable", line))
                     continue
                 server.sendall(head)
-                _forward_body(head, requests, server, client)
+                _forward_body(head, requests, server)
                 if not self._pass_answer(line, mode, answers, client):
                     return
         except OSError:
@@ -105,22 +109,16 @@ class FaultyProxy:
     @staticmethod
     def _pass_answer(line: str, mode: Mode | None, answers: "_Stream", client: socket.socket) -> bool:
         """Pass the answer to a request on; return False if the connection ends."""
-        while True:
-            head = answers.head()
-            if not head:
-                return False
-            if head.startswith(b"HTTP/1.1 100"):
-                if mode is None:
-                    client.sendall(head)
-                continue
-            break
+        head = answers.head()
+        if not head:
+            return False
         target = client if mode in (None, "delay") else None
         if mode == "delay":
             time.sleep(DELAY_SECONDS)
         if target is not None:
             target.sendall(head)
         if not line.startswith("HEAD ") and not head.startswith((b"HTTP/1.1 204", b"HTTP/1.1 304")):
-            _forward_body(head, answers, target, None)
+            _forward_body(head, answers, target)
         if mode == "drop":
             return False
         if mode == "412":
@@ -161,14 +159,9 @@ class _Stream:
         return found + end
 
 
-def _forward_body(head: bytes, source: _Stream, target: socket.socket | None, client: socket.socket | None) -> None:
-    """Pass the body that a head announces on to ``target``; `None`: drop the body.
-
-    ``client``: the side that waits for ``100 Continue`` before it sends the body; `None`: an answer has no such side.
-    """
+def _forward_body(head: bytes, source: _Stream, target: socket.socket | None) -> None:
+    """Pass the body that a head announces on to ``target``; `None`: drop the body."""
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if b":" in line)
-    if client is not None and fields.get(b"expect", b"").strip() == b"100-continue" and target is None:
-        client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
     if fields.get(b"transfer-encoding", b"").strip() == b"chunked":
         while True:
             line = source.line()
