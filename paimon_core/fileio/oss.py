@@ -96,6 +96,11 @@ def _encryption(settings: Mapping[str, Any]) -> dict[str, str]:
     return headers
 
 
+def _is_proven(arguments: Mapping[str, Any]) -> bool:
+    """Return False: OSS ignores the condition in buckets with versioning, so the first commit tests the bucket."""
+    return False
+
+
 OSS: Final = Store(
     title="Alibaba OSS",
     schemes=("oss",),
@@ -103,6 +108,7 @@ OSS: Final = Store(
     own_options=True,
     arguments=oss_arguments,
     put_if_absent=put_if_absent,
+    is_proven=_is_proven,
     one_client=True,
     flat=True,
     object_store=True,

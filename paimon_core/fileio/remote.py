@@ -265,8 +265,8 @@ def _without(secret: str, error: Exception) -> Exception:
 
 def _no_condition(path: str) -> str:
     return (
-        f"the store of {hide_secrets(path)} does not honour conditional puts (If-None-Match: *), so two writers could "
-        "both believe they committed; use a store that does, or upgrade it. Reading works"
+        f"the store of {hide_secrets(path)} does not honour conditional puts (such as If-None-Match: *), so two "
+        "writers could both believe they committed; use a store or bucket that does, or upgrade it. Reading works"
     )
 
 

@@ -37,12 +37,35 @@ def object_store():
         }
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(p, id=named(p), marks=() if named(p) == QUICK else pytest.mark.more) for p in RUNNING]
-)
+STORES = {"gcs.md": "gcs", "azure.md": "azure", "oss.md": "oss"}
+"""The pages that run with the server of a store, by the name of the store."""
+
+
+@contextmanager
+def store_of_page(page):
+    """Start the server of a page's store; yield what replaces the texts of the page."""
+    stores = pytest.importorskip("tests.support.places.stores", reason="the extras of stores are not installed")
+    store = stores.BY_NAME[STORES[page.name]]
+    with store.start() as port:
+        replaced = {"gs://lake": f"{store.root}/lake", "abfss://lake@shop.dfs.core.windows.net": f"{store.root}/lake"}
+        block = next(block for block in python_blocks(page) if "store = {" in block.code)
+        text = re.search(r"store = \{.*?\}", block.code, re.DOTALL)[0]
+        yield {**replaced, "oss://lake": f"{store.root}/lake", text: f"store = {dict(store.options(port))!r}"}
+
+
+def marks_of(page):
+    if page.name in STORES and page.name != "oss.md":
+        return pytest.mark.places
+    return () if named(page) == QUICK else pytest.mark.more
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, id=named(p), marks=marks_of(p)) for p in RUNNING])
 def test_code_of_page_runs_and_prints_shown_output(spark, warehouse, capsys, page):
     if page.name == "s3.md":
         with object_store() as texts:
+            run(page, capsys, texts)
+    elif page.name in STORES:
+        with store_of_page(page) as texts:
             run(page, capsys, texts)
     else:
         run(page, capsys, {WAREHOUSE: warehouse})
@@ -51,7 +74,7 @@ def test_code_of_page_runs_and_prints_shown_output(spark, warehouse, capsys, pag
 @pytest.mark.slow  # the pages run one by one before
 def test_code_of_all_pages_runs_in_one_warehouse(spark, warehouse, capsys):
     """A reader tries one page after another, and no page fails because of the tables of another page."""
-    for page in (page for page in RUNNING if page.name != "s3.md"):
+    for page in (page for page in RUNNING if page.name not in {"s3.md", *STORES}):
         run(page, capsys, {WAREHOUSE: warehouse}, outputs=False)
     (block,) = python_blocks(ROOT / "docs" / "guides" / "command.md")
     exec(block.code.replace(WAREHOUSE, warehouse), {})

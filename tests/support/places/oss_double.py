@@ -21,7 +21,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 class OssServer(ThreadingHTTPServer):
-    """The server; ``objects``: content by bucket and key."""
+    """The server; ``objects``: content by bucket and key; the bucket ``versioned`` ignores conditions, as OSS does."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if parts is None:
                     return self._refuse(404, "NoSuchUpload")
                 parts[int(query["partNumber"])] = body
-            elif self.headers.get("x-oss-forbid-overwrite") == "true" and (bucket, key) in self.server.objects:
+            elif self._forbids() and bucket != "versioned" and (bucket, key) in self.server.objects:
                 return self._refuse(409, "FileAlreadyExists")
             elif key:
                 self._store(bucket, key, body)
@@ -126,6 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self.server.objects.pop((bucket, key), None)
         self._answer(204)
+
+    def _forbids(self) -> bool:
+        return self.headers.get("x-oss-forbid-overwrite") == "true"
 
     def _store(self, bucket: str, key: str, body: bytes) -> None:
         self.server.objects[bucket, key] = body
