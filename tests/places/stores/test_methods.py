@@ -126,6 +126,7 @@ def test_renames_are_copies(io, root):
         io.rename_directory(f"{root}/old", f"{root}/new")
 
 
+@pytest.mark.more
 def test_pages_of_listings(io, root):
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda n: io.write(f"{root}/many/f{n}", b"x"), range(LISTED)))
