@@ -1,12 +1,18 @@
 """Open the table that the argument TABLE and the options of a call name."""
 
+import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from paimon_core import Catalog, SystemTable, Table, open_catalog
-from paimon_core.engine import AnyTable, open_any, read_only, scheme_of
+from paimon_core.engine import AnyTable, is_catalog_option, open_any, read_only, scheme_of
 from paimon_core.options import check_known, is_known
+
+CATALOG_VARIABLE = "PAIMON_CATALOG_OPTIONS"
+"""The variable with the path of a JSON file with options of the catalog, such as its password."""
 
 
 def is_path(text: str) -> bool:
@@ -33,15 +39,17 @@ def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -
     Raises UsageError for a name without a warehouse, NotFoundError for a missing table.
     """
     if is_path(text):
-        options, storage = _by_kind(given, text)
+        options, storage, catalog = _by_kind(given, text)
+        if catalog:
+            raise click.UsageError(f"option {next(iter(catalog))!r} is for a table by its name, not by its path")
         return open_any(text, storage, options)
-    options, storage = _by_kind(given, warehouse)
+    options, storage, catalog = _by_kind(given, warehouse)
     if warehouse is None:
         raise click.UsageError(
             f"{text!r} is a name, and names need --warehouse or the variable PAIMON_WAREHOUSE; a path has a slash, "
             f"such as './{text}'"
         )
-    return open_catalog(warehouse, storage).any_table(text, options)
+    return open_catalog(warehouse, storage, catalog_options(catalog)).any_table(text, options)
 
 
 def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> Catalog:
@@ -50,7 +58,8 @@ def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> Catalog:
         raise click.UsageError(
             "the warehouse is not set: pass a directory or --warehouse, or set the variable PAIMON_WAREHOUSE"
         )
-    return open_catalog(warehouse, _by_kind(given, warehouse)[1])
+    _, storage, catalog = _by_kind(given, warehouse)
+    return open_catalog(warehouse, storage, catalog_options(catalog))
 
 
 def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:
@@ -58,10 +67,39 @@ def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:
     return _by_kind(given, path)[1]
 
 
-def _by_kind(given: Mapping[str, str], path: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the table options and the storage options; a local disk has no options, so unknown names are refused."""
+def catalog_options(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a catalog: of the file that the variable names, overridden by those of the call.
+
+    Raises UsageError unless the file is a JSON object of texts.
+    """
+    file = os.environ.get(CATALOG_VARIABLE)
+    return dict(given) if not file else {**texts_of(Path(file), f"the file of {CATALOG_VARIABLE}"), **given}
+
+
+def texts_of(file: Path, shown: str) -> dict[str, str]:
+    """Return the options in a JSON file. Raises UsageError unless it is a JSON object of texts.
+
+    ``shown``: a name of the file for the message.
+    """
+    try:
+        options = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{shown} {file} cannot be read: {error.strerror}") from error
+    except ValueError:  # the error would show part of a secret
+        options = None
+    if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
+        raise click.UsageError(f'{shown} {file} is not a JSON object of texts, such as {{"s3.access-key": "..."}}')
+    return options
+
+
+def _by_kind(given: Mapping[str, str], path: str | None) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Return the options of the table, of the storage and of the catalog.
+
+    A local disk has no options, so unknown names are refused.
+    """
     options = {key: value for key, value in given.items() if is_known(key)}
-    storage = {key: value for key, value in given.items() if key not in options}
+    catalog = {key: value for key, value in given.items() if key not in options and is_catalog_option(key)}
+    storage = {key: value for key, value in given.items() if key not in options and key not in catalog}
     if path is not None and scheme_of(path) == "file":
         check_known(storage, "the call")
-    return options, storage
+    return options, storage, catalog

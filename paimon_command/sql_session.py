@@ -1,6 +1,5 @@
 """The options of a Spark session with catalogs, and its start, for ``serve`` and ``sql``."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import click
 
 from paimon_command.invocation import Invocation, pairs
+from paimon_command.location import catalog_options, texts_of
 from paimon_command.spark import connector
-from paimon_core.engine import is_secret
+from paimon_core.engine import is_catalog_option, is_secret
 from paimon_core.errors import InvalidInputError, PaimonError
 
 SESSION_OPTIONS: tuple[click.Parameter, ...] = (
@@ -49,19 +49,11 @@ def check_session_options(call: Invocation) -> dict[str, str]:
 
 
 def storage_of(call: Invocation) -> dict[str, str]:
-    """Return the options of the storage. Raises UsageError unless ``--storage-file`` is a JSON object of texts."""
+    """Return the options of the storage and the catalog; see `texts_of` for the errors of ``--storage-file``."""
     file: Path | None = call["storage_file"]
     if file is None:
         return dict(call["option"])
-    try:
-        options = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:  # the error would show part of a secret
-        options = None
-    if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
-        raise click.UsageError(
-            f'--storage-file {file} is not a JSON object of texts, such as {{"s3.access-key": "..."}}'
-        )
-    return {**options, **call["option"]}
+    return {**texts_of(file, "--storage-file"), **call["option"]}
 
 
 def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mapping[str, str]) -> Any:
@@ -70,7 +62,7 @@ def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mappin
     Args:
         call: the call of the command, with `SESSION_OPTIONS`.
         catalogs: the warehouses of the catalogs, by name.
-        storage: options of the storage.
+        storage: options of the storage, and of the first catalog.
 
     Raises InvalidInputError with the reason if Spark does not start.
     """
@@ -85,6 +77,9 @@ def start_session(call: Invocation, catalogs: Mapping[str, str], storage: Mappin
     except Exception as error:  # of py4j, of Java and of Spark
         reason = str(error).strip().partition("\n")[0]
         raise InvalidInputError(f"Spark does not start: {reason}") from error
+    named = {key: value for key, value in storage.items() if is_catalog_option(key)}
+    others = {key: value for key, value in storage.items() if key not in named}
     for number, (name, warehouse) in enumerate(catalogs.items()):
-        install.catalog(spark, name, warehouse=warehouse, default=number == 0, storage_options=storage)
+        options = None if number else catalog_options(named)
+        install.catalog(spark, name, warehouse=warehouse, default=not number, storage_options=others, options=options)
     return spark

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from paimon_core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from paimon_core.catalog.catalog_options import is_catalog_option
     from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, split_parts
     from paimon_core.catalog.opening import open_at
     from paimon_core.commit.commit_messages import commit_messages
@@ -169,6 +170,7 @@ __all__ += [
     "FileStore",
     "Identifier",
     "TableTraits",
+    "is_catalog_option",
     "open_any",
     "open_at",
     "read_only",
@@ -429,6 +431,7 @@ __all__ += [
 """Inspection: explanations, advice, HTML summaries, and metrics."""
 
 _NAMES = {
+    "paimon_core.catalog.catalog_options": "is_catalog_option",
     "paimon_core.catalog.identifier": "SYSTEM_DATABASE Identifier split_parts",
     "paimon_core.catalog.opening": "open_at",
     "paimon_core.commit.commit_messages": "commit_messages",

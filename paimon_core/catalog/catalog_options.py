@@ -72,6 +72,12 @@ KNOWN: Final = (*_EFFECTIVE, METASTORE, *_OF_SERVICES, *_FIXED, *_WITHOUT_EFFECT
 """All names outside of families. The families are ``table-default.<option>``, and the refused options of services."""
 
 
+def is_catalog_option(key: str) -> bool:
+    """Return True for the name of an option of catalogs that are not directories, such as ``metastore`` and ``uri``."""
+    used = {name for names in _OF_KIND.values() for name in names}
+    return key in used | {METASTORE, *_OF_SERVICES} or key.startswith(_SERVICE_PREFIXES)
+
+
 def kind_of(options: Mapping[str, str]) -> str:
     """Return the kind of catalog that the option ``metastore`` chooses. Raises UnsupportedError for an unknown one."""
     kind = str(options.get(METASTORE, FILESYSTEM)).strip().lower()
