@@ -42,10 +42,12 @@ class FileIO:
         If one is missing, a write into it raises MissingDirectoryError. So a writer does not recreate a directory that
         was dropped or renamed. Stores without directories and subclasses without an override ignore the call.
         """
-        if type(self) is not FileIO or scheme_of(self._url) != "file" or directories == self._fixed:
+        store = store_of(self._url)
+        if type(self) is not FileIO or not store.keeps_fixed or directories == self._fixed:
             return self
         found = FileIO(self._url, self._options, directories)
-        found._storages = {store: storage for store, storage in self._storages.items() if store != "file"}
+        own = store.client_key(self._url)
+        found._storages = {key: storage for key, storage in self._storages.items() if key != own}
         found._process = self._process
         return found
 

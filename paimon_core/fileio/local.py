@@ -225,5 +225,10 @@ class LocalStore(Store):
 
 
 LOCAL: Final = LocalStore(
-    title="local disks", schemes=("file",), same_files=True, one_client=True, renames_atomically=True
+    title="local disks",
+    schemes=("file",),
+    same_files=True,
+    one_client=True,
+    renames_atomically=True,
+    keeps_fixed=True,
 )

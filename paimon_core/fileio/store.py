@@ -44,6 +44,8 @@ class Store:
     """True if a path names a bucket with separate credentials; a table may name files there (decision 15)."""
     renames_atomically: bool = False
     """True if renaming a directory is one step."""
+    keeps_fixed: bool = False
+    """True if writes can leave a missing directory missing; see `FileIO.inside`."""
     package: str | None = None
     """The package that pip installs for the client, with its extra. `None`: the fsspec package of the scheme."""
     client: str | None = None
@@ -64,7 +66,7 @@ class Store:
         Args:
             path: a URL on the store.
             options: the storage options, without the specific options of other stores.
-            fixed: directories that writes must not create; see `FileIO.inside`. Only for local disks.
+            fixed: directories that writes must not create; see `FileIO.inside`. Only if `keeps_fixed`.
             no_commit: the reason why commits are refused; `None`: commits are possible.
 
         Raises InvalidInputError for an unknown option, MissingDependencyError if the client is not installed,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from paimon_core.fileio.azure import AZURE
 from paimon_core.fileio.gcs import GCS
+from paimon_core.fileio.hdfs import HDFS
 from paimon_core.fileio.local import LOCAL
 from paimon_core.fileio.oss import OSS
 from paimon_core.fileio.paths import scheme_of
@@ -14,7 +15,7 @@ from paimon_core.fileio.store import Store
 STORES: Final[tuple[Store, ...]] = (
     LOCAL,
     S3,
-    Store(title="HDFS", schemes=("hdfs", "viewfs"), options=("dfs.",), renames_atomically=True),
+    HDFS,
     GCS,
     AZURE,
     OSS,

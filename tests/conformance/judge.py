@@ -128,7 +128,7 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
 
 
 class Judge:
-    """A running engine over one warehouse directory (created when missing). Use as a context manager."""
+    """A running engine over one warehouse: a directory, created when missing, or a URL. Use as a context manager."""
 
     def __init__(
         self,
@@ -140,8 +140,11 @@ class Judge:
     ):
         classes, cp = compile_judge(version)
         self.version = version
-        self.warehouse = pathlib.Path(warehouse).resolve()
-        self.warehouse.mkdir(parents=True, exist_ok=True)
+        if "://" in str(warehouse):
+            self.warehouse: Any = str(warehouse)
+        else:
+            self.warehouse = pathlib.Path(warehouse).resolve()
+            self.warehouse.mkdir(parents=True, exist_ok=True)
         self._tmp = tempfile.mkdtemp(prefix="paimon-conformance-")
         opens = [
             f"--add-opens=java.base/{p}=ALL-UNNAMED"

@@ -1,0 +1,65 @@
+"""HDFS on this machine: a name node and a data node in one Java process, from the jars of Hadoop 3.3.6.
+
+The jars (88 MB) come from Maven once, into `servers.cache`. The process needs 11 s to start and about 300 MB.
+"""
+
+import hashlib
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.servers import cache, free_port, server
+
+SOURCE = Path(__file__).parent / "java" / "Hdfs.java"
+JARS = (
+    "org.apache.hadoop:hadoop-client-minicluster:3.3.6",
+    "ch.qos.reload4j:reload4j:1.2.25",
+    "org.slf4j:slf4j-simple:1.7.36",
+    "javax.xml.bind:jaxb-api:2.3.1",  # Java 17 has no JAXB, which the web pages of the nodes need
+    "org.glassfish.jaxb:jaxb-runtime:2.3.1",
+)
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_PROJECT = (
+    '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>places</groupId>'
+    "<artifactId>hdfs</artifactId><version>1</version><dependencies>{}</dependencies></project>"
+)
+
+
+def class_path() -> str:
+    """Return the class path of the server; download and compile what is missing.
+
+    Raises RuntimeError with the reason if that fails.
+    """
+    key = hashlib.sha256("".join(JARS).encode() + SOURCE.read_bytes()).hexdigest()[:12]
+    home = cache() / f"hdfs-{key}"
+    jars = f"{home}/lib/*"
+    if not (home / "classes" / "Hdfs.class").exists():
+        home.mkdir(exist_ok=True)
+        dependencies = "".join(_DEPENDENCY.format(*jar.split(":")) for jar in JARS)
+        (home / "pom.xml").write_text(_PROJECT.format(dependencies))
+        _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", directory=home)
+        _run("javac", "-cp", jars, "-d", "classes", str(SOURCE), directory=home)
+    return f"{home}/classes:{jars}"
+
+
+def _run(*command: str, directory: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise RuntimeError(f"{error.filename} is not installed") from error
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+@contextmanager
+def hdfs_server(directory: Path) -> Iterator[tuple[str, int]]:
+    """Start HDFS with its data in a directory; yield its URL ``hdfs://localhost:port`` and its process id."""
+    port = free_port()
+    log = directory / "hdfs.log"
+    command = [
+        *("java", "-Xmx400m", "-XX:TieredStopAtLevel=1", "--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+        *("-cp", class_path(), "Hdfs", str(directory / "data"), str(port)),
+    ]
+    with server(command, log, lambda: b"READY" in log.read_bytes()) as process:
+        yield f"hdfs://localhost:{port}", process.pid
