@@ -125,6 +125,10 @@ class ColumnPlan:
     dictionary: bool
 
 
+_SCHEMES = ("file", "hdfs")
+"""The stores on which an encoder writes files."""
+
+
 @dataclass(frozen=True)
 class EncoderPlan:
     """The plan of an encoder of files of one table. Created by `of`."""
@@ -136,14 +140,16 @@ class EncoderPlan:
     def of(store: FileStore) -> "EncoderPlan | None":
         """Return the plan for new files of a table; `None`: only this engine can write its files.
 
-        An encoder writes append tables without buckets on a local disk. Only this engine writes formats other than
-        Parquet, file indexes, blobs, several files for the same rows, row groups of a fixed size, rows with kinds,
-        default values, and some types.
+        An encoder writes append tables without buckets on a local disk, or on HDFS without storage options, which the
+        encoder does not know. Only this engine writes formats other than Parquet, file indexes, blobs, several files
+        for the same rows, row groups of a fixed size, rows with kinds, default values, and some types.
         """
         options, fields = store.options, store.schema.fields
         if store.schema.primary_keys or options.value(BUCKET) != _NO_BUCKETS:
             return None
-        if type(store.io) is not FileIO or scheme_of(store.root) != "file" or options.value(DATA_EVOLUTION_ENABLED):
+        if type(store.io) is not FileIO or scheme_of(store.root) not in _SCHEMES or store.io.has_options:
+            return None
+        if options.value(DATA_EVOLUTION_ENABLED):
             return None
         if options.value(FILE_BLOCK_SIZE) is not None or "parquet.enable.dictionary" in options:
             return None
@@ -169,11 +175,11 @@ class EncoderPlan:
 
     @property
     def root(self) -> str:
-        """The directory of the table, as a path of the operating system."""
+        """The directory of the table, as a path of the operating system or a URL."""
         return local_path(self.store.root)
 
     def directory(self, bucket: BucketRef) -> str:
-        """Return the directory of the files of a bucket, as a path of the operating system."""
+        """Return the directory of the files of a bucket, as a path of the operating system or a URL."""
         return local_path(self.store.bucket_path(bucket))
 
     @property

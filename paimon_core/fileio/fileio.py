@@ -52,6 +52,12 @@ class FileIO:
         return found
 
     @property
+    def has_options(self) -> bool:
+        """True if storage options change how the store of the URL is reached. They never do on local disks."""
+        store = store_of(self._url)
+        return scheme_of(self._url) != "file" and bool(options_for(store, self._options))
+
+    @property
     def renames_atomically(self) -> bool:
         """True if `rename_directory` is one step on the store of the URL: local disks and HDFS."""
         return store_of(self._url).renames_atomically

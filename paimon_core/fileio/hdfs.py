@@ -1,7 +1,7 @@
 """The storage of HDFS. A rename that refuses an existing target is the atomic step of commits, as in Java.
 
-The name node does both renames and creations in one step each, so writers of this engine and of Paimon's Java engine
-commit to one table at the same time, without a lock.
+The name node renames a file in one step. So writers of this engine and of Paimon's Java engine commit to one table at
+the same time, without a lock.
 """
 
 import errno
@@ -83,8 +83,8 @@ class HdfsStorage:
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file by a rename that refuses an existing target.
 
-        If the answer is lost, the hidden file tells the outcome. The engine deletes it: if that succeeds, the rename
-        did not happen, and will not happen, because its source is missing. After a TimeoutError the file may exist.
+        If the answer is lost, the hidden file is deleted. If it existed, the rename did not happen, and will not
+        happen, because its source is missing. After a TimeoutError the file may exist.
         """
         temporary = temporary_name(path)
         with self.create(temporary) as sink:
@@ -114,7 +114,7 @@ class HdfsStorage:
         return True
 
     def list(self, directory: str) -> list[FileStatus]:
-        """Return the entries of a directory, in requests of as many entries as the name node chooses."""
+        """Return the entries of a directory, page by page."""
         key = _key(directory)
         try:
             found = self._client.call(directory, lambda client: list(client.list_status(key)))
@@ -191,7 +191,7 @@ class HdfsStorage:
         Args:
             path: the file or directory that the action creates.
             action: the action, which raises FileNotFoundError if the directory is missing.
-            lost: a path whose absence is not the directory's; `None`: there is none.
+            lost: a path whose absence is not the directory's; `None`: no such path.
         """
         parent = path.rpartition("/")[0]
         tries = 0

@@ -1,8 +1,8 @@
 """Connections to HDFS through the package hdfs-native: options, time limits, and errors.
 
 hdfs-native speaks the protocol of HDFS without Java. It reads ``core-site.xml`` and ``hdfs-site.xml`` in the directory
-``HADOOP_CONF_DIR``; options take precedence. It knows no time limit of its own for a name node that accepts connections
-and does not answer, so each call runs in another thread, which the caller leaves behind after the limit.
+``HADOOP_CONF_DIR``; options take precedence. It waits without limit for a name node that accepts connections and does
+not answer. So each call runs in another thread, which the caller leaves behind after a time limit.
 """
 
 import errno
@@ -53,7 +53,7 @@ class HdfsSettings:
     Fields:
         config: names and values in the style of ``hdfs-site.xml``.
         directory: the directory of the XML files; `None`: ``HADOOP_CONF_DIR``.
-        user: the name of the user on clusters without Kerberos; `None`: that of the environment.
+        user: the name of the user on clusters without Kerberos; `None`: the user of the environment.
         principal, keytab: the Kerberos principal and the file of its key; `None`: the ticket cache.
         replication: the number of copies of new files; `None`: the default of the name node.
         block_size: the size of blocks of new files in bytes; `None`: the default of the name node.

@@ -20,6 +20,7 @@ RUN = {
     ("docs/reference/system-tables.md", "sql"): "tests/spark/sql/test_page.py",
     ("docs/guides/cluster.md", "sh"): "tests/docs/test_shell.py",
     ("docs/guides/connect.md", "sh"): "tests/docs/test_shell.py",
+    ("docs/guides/hdfs.md", "python fragment"): "tests/places/hdfs/test_hdfs_guide.py",
     **{("docs/guides/dbt.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "jinja")},
     **{("docs/guides/pipelines.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "python fragment")},
 }

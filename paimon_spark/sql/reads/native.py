@@ -96,7 +96,7 @@ def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable
     first = next(iter(sizes), None)
     kind = "parquet" if first is None else first.rpartition(".")[2]
     reason = unsuitable_columns(store.schema, columns, kind)
-    if reason is None and first is not None and not _is_reachable(jvm, first):
+    if reason is None and first is not None and not is_reachable(jvm, first.rpartition("/")[0]):
         reason = f"Spark's JVM cannot read {first}"
     if reason is not None:
         return reason
@@ -351,10 +351,6 @@ def path_of(uri: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _reaches(jvm: Jvm, root: str) -> bool:
-    return bool(jvm.call("NativeRows", "reaches", java_session(jvm.spark), root))
-
-
-def _is_reachable(jvm: Jvm, path: str) -> bool:
-    """Return True if the JVM has a file system and credentials for the directory of a file. The result is cached."""
-    return _reaches(jvm, path.rpartition("/")[0])
+def is_reachable(jvm: Jvm, directory: str) -> bool:
+    """Return True if the JVM has a file system and credentials for a directory that exists. The result is cached."""
+    return bool(jvm.call("NativeRows", "reaches", java_session(jvm.spark), directory))

@@ -34,6 +34,7 @@ from paimon_spark.options import WriteRequest
 from paimon_spark.sql.bridge.endpoints import DirectoriesEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.reads.native import is_reachable
 from paimon_spark.sql.session_options import NATIVE_WRITES, native_writes
 from paimon_spark.types import spark_type
 from paimon_spark.write_job import TaskWrites
@@ -125,7 +126,9 @@ def _encoder_plan(session: SparkSession, table: Table, request: WriteRequest) ->
         check_writable(table.schema)
         table.store.io.check_can_commit()
         plan = EncoderPlan.of(table.store)
-        return plan if plan is not None and plan.codec in _CODECS else None
+        if plan is None or plan.codec not in _CODECS:
+            return None
+        return plan if "://" not in plan.root or is_reachable(Jvm(session), plan.root) else None
     except PaimonError:  # the engine's writer raises the error
         return None
 

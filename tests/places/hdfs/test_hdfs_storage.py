@@ -1,6 +1,7 @@
 """The engine on HDFS: files, tables, races of processes, kills, and a network that loses or delays answers."""
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -283,7 +284,7 @@ def test_name_node_that_hangs(cluster, root):
     os.kill(cluster[1], signal.SIGSTOP)
     try:
         begun = time.monotonic()
-        with pytest.raises(TimeoutError, match="did not answer within 1.5 seconds"):
+        with pytest.raises(TimeoutError, match=r"did not answer within 1.5 seconds"):
             io.create_exclusive(f"{root}/g", b"2")
         assert time.monotonic() - begun < 10
     finally:
@@ -299,14 +300,13 @@ def test_unreachable_name_node_is_an_error_in_seconds():
 
 
 @pytest.mark.slow
-def test_fault_at_every_call_of_a_commit(root):
-    """As `tests/fault/test_commit_faults.py`: the table is as before or as after the commit, and repeating it is safe."""
+def test_faults_at_calls_of_a_commit(root):
+    """As in tests/fault/test_commit_faults.py: a table is as before or after the commit, and repeating it is safe."""
     catalog = FileSystemCatalog(root)
     catalog.create_database("d")
     points = 0
-    for mode in MODES:
-        at = 0
-        while True:
+    for first, mode in enumerate(MODES):  # each call in one mode
+        for at in itertools.count(first, len(MODES)):
             name = f"d.{mode.replace('-', '_')}_{at}"
             table = catalog.create_table(name, KEYED)
             table.write(rows(1))
@@ -318,10 +318,9 @@ def test_fault_at_every_call_of_a_commit(root):
             attempt(FileIO.of(table.path), table)
             assert sorted(Table.open(table.path).to_arrow()["k"].to_pylist()) == [1, 2]
             assert len([s for s in Table.open(table.path).snapshots() if s.commit_kind == "APPEND"]) == 2
-            catalog.drop_table(name)
             if io.calls <= at:
                 break
-            points, at = points + 1, at + 1
+            points += 1
     print(f"{points} fault points")
 
 

@@ -3,12 +3,6 @@ package paimon.python;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.Serializable;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
-import java.nio.file.InvalidPathException;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
@@ -26,7 +20,6 @@ import org.apache.parquet.hadoop.api.WriteSupport;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.CompressionCodecName;
-import org.apache.parquet.io.LocalOutputFile;
 import org.apache.parquet.io.OutputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.TaskContext;
@@ -115,7 +108,8 @@ class NativeColumn {
 
 /** A file of a task: its encoder, the number of NULLs of each column, and the columns with NaN. */
 class NativeFile {
-  final Path path;
+  final String path;
+  final String name;
   final ParquetWriter encoder;
   final long[] nulls;
   final boolean[] nan;
@@ -124,8 +118,9 @@ class NativeFile {
   long uncheckedRows = 0;
   long uncheckedBytes = 0;
 
-  NativeFile(Path path, ParquetWriter encoder, int columns) {
+  NativeFile(String path, String name, ParquetWriter encoder, int columns) {
     this.path = path;
+    this.name = name;
     this.encoder = encoder;
     nulls = new long[columns];
     nan = new boolean[columns];
@@ -158,6 +153,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private final StructType rowType;
   private final long memory;
   private transient Map parsed;
+  private transient NativeStore store;
   private transient MessageType columns;
   private transient NativeColumn[] all;
   private transient int[] checked;
@@ -207,6 +203,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
 
   private void prepare() throws IOException {
     parsed = (Map) Trees.parsed(plan);
+    store = NativeStore.of((String) parsed.get("root"), configuration.value());
     columns =
         new ParquetMetadataConverter()
             .fromParquetMetadata(Util.readFileMetaData(new ByteArrayInputStream(footer)))
@@ -379,16 +376,10 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   }
 
   private NativeFile newFile(NativeTarget target) throws IOException {
-    Path directory;
-    try {
-      directory = Paths.get(target.directory);
-      createDirectory(directory, Paths.get((String) parsed.get("root")));
-    } catch (InvalidPathException error) {
-      throw new IOException(error);  // Java lacks the characters of the path in this locale
-    }
+    store.createDirectory(target.directory);
     String name = parsed.get("prefix") + UUID.randomUUID().toString().substring(19) + parsed.get("suffix");
-    Path path = directory.resolve(name);
-    NativeEncoder builder = new NativeEncoder(new LocalOutputFile(path), columns);
+    String path = target.directory + "/" + name;
+    NativeEncoder builder = new NativeEncoder(store.newFile(path), columns);
     builder.withConf(configuration.value());
     builder.withCompressionCodec(CompressionCodecName.valueOf((String) parsed.get("codec")));
     builder.withRowGroupSize(Math.min(target.groupBytes, ((Number) parsed.get("group")).longValue()));
@@ -401,25 +392,9 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
       builder.withDictionaryEncoding((String) plain.get(i), false);
     }
     files.add(path);
-    NativeFile file = new NativeFile(path, builder.build(), all.length);
+    NativeFile file = new NativeFile(path, name, builder.build(), all.length);
     unfinished.add(file);
     return file;
-  }
-
-  /** Create a directory, but not its ancestors from the root on: the table may have been dropped. */
-  private static void createDirectory(Path directory, Path root) throws IOException {
-    try {
-      Files.createDirectory(directory);
-    } catch (FileAlreadyExistsException exists) {
-      return;
-    } catch (NoSuchFileException missing) {
-      Path parent = directory.getParent();
-      if (parent == null || parent.equals(root)) {
-        throw missing;
-      }
-      createDirectory(parent, root);
-      createDirectory(directory, root);
-    }
   }
 
   /** Close the open file of a partition, if it has one, and describe it. */
@@ -433,8 +408,9 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     file.encoder.close();
     LinkedHashMap description = new LinkedHashMap();
     description.put("partition", target.values);
-    description.put("name", file.path.getFileName().toString());
-    description.put("size", Long.valueOf(Files.size(file.path)));
+    description.put("name", file.name);
+    long size = store.size(file.path);
+    description.put("size", Long.valueOf(size));
     description.put("rows", Long.valueOf(file.rows));
     ArrayList statistics = new ArrayList();
     List blocks = file.encoder.getFooter().getBlocks();
@@ -444,7 +420,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     description.put("columns", statistics);
     described.add(description);
     context.taskMetrics().outputMetrics().setBytesWritten(
-        context.taskMetrics().outputMetrics().bytesWritten() + Files.size(file.path));
+        context.taskMetrics().outputMetrics().bytesWritten() + size);
     context.taskMetrics().outputMetrics().setRecordsWritten(
         context.taskMetrics().outputMetrics().recordsWritten() + file.rows);
   }
@@ -502,7 +478,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     }
     for (int i = 0; files != null && i < files.size(); i++) {
       try {
-        Files.deleteIfExists((Path) files.get(i));
+        store.delete((String) files.get(i));
       } catch (IOException ignored) {
         // orphan removal deletes the file
       }
