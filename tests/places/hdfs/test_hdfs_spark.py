@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 import paimon_spark
 from paimon_core import Table
 from paimon_core.fileio.fileio import FileIO
+from paimon_spark.options import write_request
+from paimon_spark.sql.writes.native_writes import native_results
 
 pytestmark = [pytest.mark.places, pytest.mark.spark]
 NUMBERS = itertools.count()
@@ -42,7 +44,7 @@ def writers_of_files(io, directory):
 
 
 def test_encoder_and_workers_write_the_same_rows(spark, root, lake):
-    rows = spark.range(0, 9000, 1, 3).selectExpr("id a", "cast(id % 3 AS string) d", "if(id % 7 = 0, NULL, id / 3) v")
+    rows = spark.range(0, 12000, 1, 3).selectExpr("id a", "cast(id % 3 AS string) d", "if(id % 7 = 0, NULL, id / 3) v")
     for name, native in (("fast", "true"), ("slow", "false")):
         spark.sql(f"CREATE TABLE {lake}.d.{name} (a BIGINT, d STRING, v DOUBLE) PARTITIONED BY (d)")
         spark.conf.set("spark.paimon.write.native", native)
@@ -54,7 +56,7 @@ def test_encoder_and_workers_write_the_same_rows(spark, root, lake):
     assert writers_of_files(io, f"{root}/d.db/slow") == {"parquet-cpp-arrow"}
     fast, slow = (spark.table(f"{lake}.d.{name}").orderBy("a", "d").collect() for name in ("fast", "slow"))
     assert fast == slow
-    assert len(fast) == 18000
+    assert len(fast) == 24000
     assert sorted(Table.open(f"{root}/d.db/fast").to_arrow()["a"].to_pylist()) == [row["a"] for row in fast]
     plan = spark.sql(f"EXPLAIN SELECT * FROM {lake}.d.fast WHERE a > 10").collect()[0][0]
     assert "native: " in plan
@@ -65,9 +67,11 @@ def test_tables_with_options_of_their_own_are_written_by_workers(spark, root, la
     """The JVM does not know the options, so its files would have other owners, copies or permissions."""
     spark.sql(f"CREATE TABLE {lake}.d.t (a BIGINT)")
     path = f"{root}/d.db/t"
-    spark.range(10).selectExpr("id a").write.format("paimon").option("dfs.replication", "1").mode("append").save(path)
+    spark.range(12000).selectExpr("id a").write.format("paimon").option("dfs.replication", "1").mode("append").save(
+        path
+    )
     assert writers_of_files(FileIO.of(root), path) == {"parquet-cpp-arrow"}
-    assert spark.read.format("paimon").load(path).count() == 10
+    assert spark.read.format("paimon").load(path).count() == 12000
 
 
 def test_changes_of_rows(spark, root, lake):
@@ -84,11 +88,12 @@ def test_changes_of_rows(spark, root, lake):
     assert spark.sql(f"SELECT count(*), sum(a) FROM {lake}.d.m").collect()[0][:] == (900, 450000)
 
 
-def test_dropped_table_is_not_recreated_by_the_encoder(spark, root, lake):
-    spark.sql(f"CREATE TABLE {lake}.d.gone (a BIGINT, d STRING) PARTITIONED BY (d)")
+def test_dropped_table_is_not_created_again_by_the_encoder(spark, root, lake):
+    spark.sql(f"CREATE TABLE {lake}.d.t (a BIGINT, d STRING) PARTITIONED BY (d)")
     frame = spark.range(10).selectExpr("id a", "cast(id AS string) d")
-    open_table = paimon_spark.PaimonTable.forPath(spark, f"{root}/d.db/gone")
-    spark.sql(f"DROP TABLE {lake}.d.gone")
-    with pytest.raises(Exception, match="gone"):
-        frame.write.format("paimon").mode("append").option("create", "false").save(open_table.path)
-    assert not FileIO.of(root).exists(f"{root}/d.db/gone")
+    table = Table.open(f"{root}/d.db/t")
+    request = write_request({"path": f"{root}/d.db/t"}, frame.columns)
+    assert native_results(frame, table, request) is not None
+    spark.sql(f"DROP TABLE {lake}.d.t")
+    assert native_results(frame, table, request) is None
+    assert not FileIO.of(root).exists(f"{root}/d.db/t")
