@@ -22,10 +22,15 @@ from paimon_core.fileio.threads import SharedThreads, resolve
 
 A = TypeVar("A")
 
-PREFIXES: Final = ("dfs.", "hdfs.", "viewfs.", "ipc.client.", "security.kerberos.", "hadoop-conf-dir")
+PREFIXES: Final = ("dfs.", "hdfs.", "ipc.client.", "security.kerberos.", "hadoop-conf-dir")
 """The prefixes of options for HDFS, beside those for any store, such as ``fs.`` and ``hadoop.``."""
 
 _HADOOP = ("dfs.", "fs.", "hadoop.", "io.", "ipc.")
+_SPELLED = {
+    "fs.defaultfs": "fs.defaultFS",
+    "dfs.client.failover.resolver.usefqdn": "dfs.client.failover.resolver.useFQDN",
+}
+"""The names with capital letters, which options of Spark lose."""
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SECONDS = 120.0
 """The time limit of a call, unless ``ipc.client.rpc-timeout.ms`` is set."""
@@ -133,11 +138,13 @@ _OWN: Final = (
 
 
 def _plain(key: str) -> str:
-    """Return the name of an option without the prefixes that Spark and Paimon's Java engine put before names."""
+    """Return the name of an option as Hadoop spells it, without the prefixes of Spark and Paimon's Java engine."""
     name = key[len("spark.hadoop.") :] if key.lower().startswith("spark.hadoop.") else key
     inner = name[len("hadoop.") :] if name.startswith("hadoop.") else ""
     name = inner if inner.startswith(_HADOOP) else name
-    return name.lower() if name.lower() in _OWN else name
+    if name.endswith(".linkfallback"):
+        return name.removesuffix("fallback") + "Fallback"
+    return name.lower() if name.lower() in _OWN else _SPELLED.get(name, name)
 
 
 def _number(name: str, own: Mapping[str, str], least: int) -> int | None:

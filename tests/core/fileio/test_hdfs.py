@@ -237,6 +237,12 @@ def test_options_have_the_names_of_hadoop_and_paimon():
     )
 
 
+def test_names_in_lower_case_are_spelled_as_hadoop_does():
+    """Options of a path in Spark have lost their capital letters."""
+    found = hdfs_settings({"fs.defaultfs": "hdfs://a", "fs.viewfs.mounttable.all.linkfallback": "hdfs://b"})
+    assert found.config == (("fs.defaultFS", "hdfs://a"), ("fs.viewfs.mounttable.all.linkFallback", "hdfs://b"))
+
+
 def test_client_gets_the_options(cluster, monkeypatch):
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     kerberos = {"security.kerberos.login.principal": "p", "security.kerberos.login.keytab": "k"}
