@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         NotFoundError,
         OutOfRangeError,
         PaimonError,
+        PermissionDeniedError,
         TableChangedError,
         UnsupportedError,
     )
@@ -117,6 +118,7 @@ __all__ = [
     "OrphanFiles",
     "OutOfRangeError",
     "PaimonError",
+    "PermissionDeniedError",
     "Plan",
     "ReadableTable",
     "RemoveOption",
@@ -168,7 +170,7 @@ _NAMES = {
     "paimon_core.commit.table_commit": "TableCommit",
     "paimon_core.errors": (
         "AlreadyExistsError CommitConflictError CommitUnknownError CorruptedError InvalidInputError "
-        "MissingDependencyError NotFoundError OutOfRangeError PaimonError TableChangedError "
+        "MissingDependencyError NotFoundError OutOfRangeError PaimonError PermissionDeniedError TableChangedError "
         "UnsupportedError"
     ),
     "paimon_core.inspect.advice.report": "Advice TableHealth",

@@ -6,6 +6,7 @@
     ├── InvalidInputError (ValueError)           fix the call: option, schema, predicate, data
     ├── NotFoundError (LookupError)              database, table, column, snapshot, tag, branch
     ├── AlreadyExistsError                       choose another name, or ask to ignore it
+    ├── PermissionDeniedError                    a catalog's server refuses the credentials, or denies a permission
     ├── UnsupportedError (NotImplementedError)   the table uses something this engine does not do
     ├── CommitConflictError                      another commit changed the same files or rows: plan again and retry
     │   └── TableChangedError (CommitConflictError)   the table was dropped, replaced or altered: open it again
@@ -33,6 +34,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "PaimonError",
+    "PermissionDeniedError",
     "TableChangedError",
     "UnsupportedError",
 ]
@@ -95,6 +97,10 @@ class NotFoundError(PaimonError, LookupError):
 
 class AlreadyExistsError(PaimonError):
     """A database, table, column, tag or branch with this name already exists."""
+
+
+class PermissionDeniedError(PaimonError):
+    """A request for which a catalog's server does not accept the credentials, or denies the permission."""
 
 
 class UnsupportedError(PaimonError, NotImplementedError):

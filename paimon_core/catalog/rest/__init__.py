@@ -1,0 +1,1 @@
+"""The REST catalog: databases and tables that a server of Paimon's REST interface holds."""
