@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 DEFAULT_VERSION = "1.4.2"
@@ -128,7 +129,10 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
 
 
 class Judge:
-    """A running engine over one warehouse: a directory, created when missing, or a URL. Use as a context manager."""
+    """A running engine over one warehouse: a directory, created when missing, or a URL. Use as a context manager.
+
+    ``options``: more options of its catalog, such as the address of a metastore; ``jars``: more jars on its class path.
+    """
 
     def __init__(
         self,
@@ -137,6 +141,8 @@ class Judge:
         heap: str = "1g",
         time_zone: str = "UTC",
         jvm: tuple[str, ...] = (),
+        options: Mapping[str, str] | None = None,
+        jars: Sequence[str] = (),
     ):
         classes, cp = compile_judge(version)
         self.version = version
@@ -158,12 +164,13 @@ class Judge:
             *opens,
             *jvm,
             "-cp",
-            os.pathsep.join([str(classes), *cp]),
+            os.pathsep.join([str(classes), *cp, *jars]),
             "Judge",
             "--warehouse",
             str(self.warehouse),
             "--tmp",
             self._tmp,
+            *(text for key, value in (options or {}).items() for text in ("--option", f"{key}={value}")),
         ]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
