@@ -1,0 +1,185 @@
+"""The requests of the REST interface of Paimon, version 1: one method for each, named by what it does."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest.client import RestClient, RestNotFoundError, encoded
+from paimon_core.catalog.rest.models import (
+    RestFunction,
+    RestPartition,
+    RestTable,
+    RestView,
+    changes_to_json,
+    identifier_to_json,
+    object_name,
+    schema_to_json,
+)
+from paimon_core.errors import UnsupportedError
+from paimon_core.schema.change import SchemaChange
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+
+_V1: Final = "/v1"
+Json = dict[str, Any]
+
+
+def merged_options(client: RestClient, warehouse: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a catalog with those that its server gives.
+
+    The server's overrides replace the client's options, and the client's replace the server's defaults.
+    """
+    answer = client.get(f"{_V1}/config", {"warehouse": warehouse} if warehouse else None)
+    merged = {**(answer.get("defaults") or {}), **options, **(answer.get("overrides") or {})}
+    return {str(key): str(value) for key, value in merged.items() if value is not None}
+
+
+class RestApi:
+    """The requests to the catalog of a server. It may be pickled.
+
+    Args:
+        client: the client of the server.
+        prefix: the part of the paths that the server gives to its clients; `None`: no part.
+    """
+
+    def __init__(self, client: RestClient, prefix: str | None = None) -> None:
+        self.client, self._prefix = client, prefix
+
+    def __repr__(self) -> str:
+        return f"RestApi({self.client!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RestApi) and (self.client.uri, self._prefix) == (other.client.uri, other._prefix)
+
+    def __hash__(self) -> int:
+        return hash((self.client.uri, self._prefix))
+
+    # ---- databases
+
+    def databases(self) -> list[str]:
+        """Return the names of all databases."""
+        return list(self.client.pages(self._path("databases"), "databases"))
+
+    def create_database(self, name: str, options: Mapping[str, str]) -> None:
+        """Create a database. Raises AlreadyExistsError."""
+        self.client.post(self._path("databases"), {"name": name, "options": dict(options)})
+
+    def database(self, name: str) -> Json:
+        """Return the description of a database. Raises RestNotFoundError."""
+        return self.client.get(self._path("databases", name))
+
+    def alter_database(self, name: str, removals: Sequence[str], updates: Mapping[str, str]) -> None:
+        """Remove and set properties of a database."""
+        body = {"removals": list(removals), "updates": dict(updates)}
+        self.client.post(self._path("databases", name), body)
+
+    def drop_database(self, name: str) -> None:
+        """Drop a database."""
+        self.client.delete(self._path("databases", name))
+
+    # ---- tables
+
+    def tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database."""
+        return list(self.client.pages(self._path("databases", database, "tables"), "tables"))
+
+    def table(self, name: Identifier) -> RestTable:
+        """Return the description of a table or a branch. Raises RestNotFoundError."""
+        return RestTable.from_json(self.client.get(self._table(name)), name)
+
+    def create_table(self, name: Identifier, schema: TableSchema, path: str | None = None) -> None:
+        """Create a table. ``path``: the directory of an external table; `None`: the server chooses one."""
+        body = {"identifier": identifier_to_json(name), "schema": schema_to_json(schema, path)}
+        self.client.post(self._path("databases", name.database, "tables"), body)
+
+    def alter_table(self, name: Identifier, changes: Sequence[SchemaChange]) -> None:
+        """Apply schema changes, all or none."""
+        self.client.post(self._table(name), {"changes": changes_to_json(changes)})
+
+    def rename_table(self, source: Identifier, target: Identifier) -> None:
+        """Rename a table."""
+        body = {"source": identifier_to_json(source), "destination": identifier_to_json(target)}
+        self.client.post(self._path("tables", "rename"), body)
+
+    def drop_table(self, name: Identifier) -> None:
+        """Drop a table; the server deletes the files of one that is not external."""
+        self.client.delete(self._table(name))
+
+    def token(self, name: Identifier) -> Json:
+        """Return the credentials for the files of a table, and when they end."""
+        return self.client.get(self._table(name, "token"))
+
+    def partitions(self, name: Identifier) -> list[RestPartition] | None:
+        """Return the partitions of a table; `None`: the server does not count those of the table."""
+        try:
+            found = list(self.client.pages(self._table(name, "partitions"), "partitions"))
+        except UnsupportedError:
+            return None
+        return [RestPartition.from_json(record) for record in found]
+
+    # ---- snapshots
+
+    def commit(self, name: Identifier, table_id: str, body: Json) -> bool:
+        """Publish a snapshot; return False if another one has its id. ``body``: ``snapshot`` and ``statistics``."""
+        return bool(self.client.post(self._table(name, "commit"), {"tableId": table_id, **body}).get("success"))
+
+    def snapshot(self, name: Identifier, version: int | str) -> Snapshot | None:
+        """Return a snapshot by id, or by ``EARLIEST``, ``LATEST`` or the name of a tag; `None`: no such snapshot."""
+        try:
+            answer = self.client.get(self._table(name, "snapshots", str(version)))
+        except RestNotFoundError as error:
+            if error.kind in ("SNAPSHOT", "TAG"):
+                return None
+            raise
+        return Snapshot.from_json(json.dumps(answer["snapshot"]).encode(), f"snapshot {version} of {name}")
+
+    def roll_back(self, name: Identifier, instant: int | str) -> None:
+        """Make an older snapshot the newest one. ``instant``: a snapshot's id, or the name of a tag."""
+        by_id = isinstance(instant, int)
+        target = {"type": "snapshot", "snapshotId": instant} if by_id else {"type": "tag", "tagName": instant}
+        self.client.post(self._table(name, "rollback"), {"instant": target})
+
+    # ---- branches
+
+    def branches(self, name: Identifier) -> list[str]:
+        """Return the names of the branches of a table."""
+        return list(self.client.get(self._table(name, "branches")).get("branches") or ())
+
+    def create_branch(self, name: Identifier, branch: str, tag: str | None) -> None:
+        """Create a branch. ``tag``: the tag to start from; `None`: the branch has no snapshot."""
+        self.client.post(self._table(name, "branches"), {"branch": branch, "fromTag": tag})
+
+    def drop_branch(self, name: Identifier, branch: str) -> None:
+        """Drop a branch."""
+        self.client.delete(self._table(name, "branches", branch))
+
+    def fast_forward(self, name: Identifier, branch: str) -> None:
+        """Fast-forward ``main`` to a branch."""
+        self.client.post(self._table(name, "branches", branch, "forward"), {})
+
+    # ---- views and functions
+
+    def views(self, database: str) -> list[str]:
+        """Return the names of the views of a database."""
+        return list(self.client.pages(self._path("databases", database, "views"), "views"))
+
+    def view(self, database: str, name: str) -> RestView:
+        """Return a view."""
+        return RestView.from_json(self.client.get(self._path("databases", database, "views", name)))
+
+    def functions(self, database: str) -> list[str]:
+        """Return the names of the functions of a database."""
+        return list(self.client.pages(self._path("databases", database, "functions"), "functions"))
+
+    def function(self, database: str, name: str) -> RestFunction:
+        """Return a function."""
+        return RestFunction.from_json(self.client.get(self._path("databases", database, "functions", name)))
+
+    # ---- inside
+
+    def _path(self, *names: str) -> str:
+        return _V1 + (encoded(self._prefix) if self._prefix else "") + encoded(*names)
+
+    def _table(self, name: Identifier, *names: str) -> str:
+        return self._path("databases", name.database, "tables", object_name(name), *names)

@@ -1,0 +1,246 @@
+"""The JSON of the REST interface: schemas, schema changes, tables, views, functions and partitions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest.client import RestServerError
+from paimon_core.errors import UnsupportedError
+from paimon_core.fileio.paths import join
+from paimon_core.schema.change import (
+    AddColumn,
+    DropColumn,
+    DropPrimaryKey,
+    MoveColumn,
+    Position,
+    RemoveOption,
+    RenameColumn,
+    SchemaChange,
+    SetOption,
+    UpdateComment,
+    UpdateDefault,
+    UpdateNullability,
+    UpdateTableComment,
+    UpdateType,
+)
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.arrow import assign_ids
+from paimon_core.types.datatype import DataField, DataType
+from paimon_core.types.parse import field_from_json, field_to_json, parse_type, type_to_json
+
+_PATH: Final = "path"
+_PAIMON_TYPES: Final = ("table", "materialized-table")
+
+
+@dataclass(frozen=True, slots=True)
+class RestTable:
+    """A table as the server describes it.
+
+    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and
+    when and by whom the table was created and changed.
+    """
+
+    table_id: str
+    path: str = field(repr=False)
+    is_external: bool
+    schema_id: int
+    options: Mapping[str, str] = field(repr=False)
+    audit: Mapping[str, Any] = field(repr=False)
+
+    @staticmethod
+    def from_json(answer: Mapping[str, Any], name: Identifier) -> "RestTable":
+        """Parse the description of a table. Raises RestServerError if a part is missing."""
+        try:
+            schema = answer["schema"]
+            options = {str(key): str(value) for key, value in (schema.get("options") or {}).items()}
+            path = answer.get("path") or options.get(_PATH)
+            if not path:
+                raise KeyError(_PATH)
+            return RestTable(
+                table_id=str(answer["id"]),
+                path=join(str(path)),
+                is_external=bool(answer.get("isExternal")),
+                schema_id=int(answer["schemaId"]),
+                options=options,
+                audit={key: answer[key] for key in _AUDIT if answer.get(key) is not None},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RestServerError(
+                f"the catalog's server describes table {str(name)!r} in a way that this engine does not know: {error!r}"
+            ) from None
+
+    def check_kind(self, name: Identifier) -> None:
+        """Raise UnsupportedError for a table whose files are not those of Paimon, such as a format table."""
+        kind = self.options.get("type", "table").lower()
+        if kind not in _PAIMON_TYPES:
+            raise UnsupportedError(
+                f"table {str(name)!r} has the type {kind!r}, which this engine does not read: read its files at "
+                f"{self.path} with another engine"
+            )
+
+
+_AUDIT: Final = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
+
+
+@dataclass(frozen=True, slots=True)
+class RestView:
+    """A view: its columns, its query, and the query in the dialects of engines, such as ``spark``."""
+
+    name: str
+    fields: tuple[DataField, ...]
+    query: str
+    dialects: Mapping[str, str]
+    comment: str | None
+    options: Mapping[str, str]
+
+    @staticmethod
+    def from_json(answer: Mapping[str, Any]) -> "RestView":
+        """Parse the description of a view."""
+        schema = answer["schema"]
+        return RestView(
+            name=str(answer["name"]),
+            fields=tuple(map(field_from_json, schema.get("fields") or ())),
+            query=str(schema["query"]),
+            dialects=dict(schema.get("dialects") or {}),
+            comment=schema.get("comment"),
+            options=dict(schema.get("options") or {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RestFunction:
+    """A function: its parameters, its results, and its definitions in the languages of engines, as JSON objects."""
+
+    name: str
+    parameters: tuple[DataField, ...]
+    results: tuple[DataField, ...]
+    deterministic: bool
+    definitions: Mapping[str, Mapping[str, Any]]
+    comment: str | None
+    options: Mapping[str, str]
+
+    @staticmethod
+    def from_json(answer: Mapping[str, Any]) -> "RestFunction":
+        """Parse the description of a function."""
+        return RestFunction(
+            name=str(answer["name"]),
+            parameters=tuple(map(field_from_json, answer.get("inputParams") or ())),
+            results=tuple(map(field_from_json, answer.get("returnParams") or ())),
+            deterministic=bool(answer.get("deterministic")),
+            definitions=dict(answer.get("definitions") or {}),
+            comment=answer.get("comment"),
+            options=dict(answer.get("options") or {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RestPartition:
+    """A partition as the server counts it. ``spec``: the values as texts, by column."""
+
+    spec: Mapping[str, str]
+    record_count: int
+    file_size_in_bytes: int
+    file_count: int
+    last_file_creation_time: int
+    done: bool
+
+    @staticmethod
+    def from_json(answer: Mapping[str, Any]) -> "RestPartition":
+        """Parse the description of a partition."""
+        return RestPartition(
+            spec=dict(answer["spec"]),
+            record_count=int(answer.get("recordCount") or 0),
+            file_size_in_bytes=int(answer.get("fileSizeInBytes") or 0),
+            file_count=int(answer.get("fileCount") or 0),
+            last_file_creation_time=int(answer.get("lastFileCreationTime") or 0),
+            done=bool(answer.get("done")),
+        )
+
+
+def identifier_to_json(name: Identifier) -> dict[str, str]:
+    """Return the JSON object of the name of a table, a view or a function."""
+    return {"database": name.database, "object": object_name(name)}
+
+
+def object_name(name: Identifier) -> str:
+    """Return the name of a table without its database: a branch is a part of it."""
+    return str(Identifier("d", name.table, name.branch))[2:]
+
+
+def schema_to_json(schema: TableSchema, path: str | None = None) -> dict[str, Any]:
+    """Return the JSON object of the schema of a new table. ``path``: the directory of an external table."""
+    options = dict(schema.options.items())
+    return {
+        "fields": [field_to_json(column) for column in schema.fields],
+        "partitionKeys": list(schema.partition_keys),
+        "primaryKeys": list(schema.primary_keys),
+        "options": options if path is None else {**options, _PATH: path},
+        "comment": schema.comment,
+    }
+
+
+def changes_to_json(changes: Sequence[SchemaChange]) -> list[dict[str, Any]]:
+    """Return the JSON objects of schema changes; the addition of a column with a default is two of them."""
+    return [record for change in changes for record in _change(change)]
+
+
+def _change(change: SchemaChange) -> list[dict[str, Any]]:
+    match change:
+        case SetOption():
+            return [{"action": "setOption", "key": change.key, "value": change.value}]
+        case RemoveOption():
+            return [{"action": "removeOption", "key": change.key}]
+        case UpdateTableComment():
+            return [{"action": "updateComment", "comment": change.comment}]
+        case DropPrimaryKey():
+            return [{"action": "dropPrimaryKey"}]
+        case MoveColumn():
+            if len(_path(change.name)) > 1:
+                raise UnsupportedError(
+                    f"a REST catalog cannot move the nested field {'.'.join(_path(change.name))!r}: its interface moves "
+                    "whole columns only"
+                )
+            return [{"action": "updateColumnPosition", "move": _move(change.name, change.position)}]
+        case _:
+            return _column_change(change, _path(change.name))
+
+
+def _column_change(change: SchemaChange, names: list[str]) -> list[dict[str, Any]]:
+    def record(action: str, **values: object) -> dict[str, Any]:
+        return {"action": action, "fieldNames": names, **values}
+
+    match change:
+        case AddColumn():
+            move = None if change.position is None else _move(change.name, change.position)
+            added = record("addColumn", dataType=_type(change.type), comment=change.comment, move=move)
+            default = record("updateColumnDefaultValue", newDefaultValue=change.default)
+            return [added] if change.default is None else [added, default]
+        case DropColumn():
+            return [record("dropColumn")]
+        case RenameColumn():
+            return [record("renameColumn", newName=change.to)]
+        case UpdateType():
+            kind, keep = _type(change.type), change.keep_nullability
+            return [record("updateColumnType", newDataType=kind, keepNullability=keep)]
+        case UpdateNullability():
+            return [record("updateColumnNullability", newNullability=change.nullable)]
+        case UpdateComment():
+            return [record("updateColumnComment", newComment=change.comment)]
+        case UpdateDefault():
+            return [record("updateColumnDefaultValue", newDefaultValue=change.default)]
+    raise UnsupportedError(f"a REST catalog cannot apply the schema change {type(change).__name__}")
+
+
+def _path(name: str | Sequence[str]) -> list[str]:
+    return [name] if isinstance(name, str) else list(name)
+
+
+def _type(kind: DataType | str) -> Any:
+    parsed = parse_type(kind) if isinstance(kind, str) else kind
+    (column,), _ = assign_ids([DataField(0, "column", parsed)], 0)  # nested fields need ids; the server gives others
+    return type_to_json(column.type)
+
+
+def _move(name: str | Sequence[str], position: Position) -> dict[str, Any]:
+    return {"fieldName": _path(name)[-1], "referenceFieldName": position.reference, "type": position.where.upper()}
