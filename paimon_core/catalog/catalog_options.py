@@ -32,14 +32,16 @@ class _Fixed:
 FILESYSTEM: Final = "filesystem"
 METASTORE: Final = "metastore"
 """The option that chooses the kind of a catalog."""
-_NO_SERVICE = "leave it out, and give the directory of the tables as the warehouse: there are no Hive and REST catalogs"
-_OF_SERVICES: Final = ("uri", "token", "token.provider", "catalog-key")
+REST: Final = "rest"
+_NO_SERVICE = "leave it out, and give the directory of the tables as the warehouse: there is no Hive catalog"
+_OF_SERVICES: Final = ("uri", "token", "token.provider", "catalog-key", "prefix", "data-token.enabled")
 _OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     FILESYSTEM: (),
     "jdbc": (
         METASTORE, "uri", "catalog-key", "lock.enabled", "lock-acquire-timeout", "lock-check-max-sleep",
         "lock-key-max-length", "sync-all-properties", "client-pool-size", "jdbc.",
     ),
+    REST: (METASTORE, "uri", "token", "token.provider", "dlf.", "header.", "prefix", "data-token.enabled"),
 }  # fmt: skip
 """For each kind of catalog the options that it uses; a name that ends with a dot is a prefix."""
 _FIXED: Final = {

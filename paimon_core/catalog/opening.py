@@ -14,11 +14,17 @@ from paimon_core.table import Table
 if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FileSystemCatalog
     from paimon_core.catalog.jdbc.catalog import JdbcCatalog
+    from paimon_core.catalog.rest.catalog import RestCatalog
 else:
     FileSystemCatalog = deferred("paimon_core.catalog.filesystem", "FileSystemCatalog")
     JdbcCatalog = deferred("paimon_core.catalog.jdbc.catalog", "JdbcCatalog")
+    RestCatalog = deferred("paimon_core.catalog.rest.catalog", "RestCatalog")
 
-_KINDS: Mapping[str, Callable[..., Catalog]] = {"filesystem": FileSystemCatalog, "jdbc": JdbcCatalog}
+_KINDS: Mapping[str, Callable[..., Catalog]] = {
+    "filesystem": FileSystemCatalog,
+    "jdbc": JdbcCatalog,
+    "rest": RestCatalog,
+}
 """The catalogs by the value of the option ``metastore``. The module of a catalog is imported when one is opened."""
 
 _SPARK = re.compile(r"spark\.sql\.catalog\.[^.]+(?:\.(.+))?", re.DOTALL)

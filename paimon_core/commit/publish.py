@@ -17,7 +17,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.fileio.storage import MissingDirectoryError
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.environment import NotLockedError
+from paimon_core.store.environment import NotLockedError, RefusedError
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -59,7 +59,7 @@ class Indeterminate:
 class Refused:
     """The catalog published nothing, for a reason that another attempt does not change."""
 
-    cause: NotLockedError
+    cause: PaimonError
 
 
 Outcome = Published | Lost | Blocked | Unknown | Indeterminate | Refused
@@ -95,13 +95,18 @@ def publish(
     started = time.monotonic()
     try:
         if not store.environment.publish_snapshot(store, snapshot, entries):
-            other = store.snapshots.get(snapshot.id)
+            server = store.environment.decided_by_server
+            other = store.snapshots.find(snapshot.id) if server else store.snapshots.get(snapshot.id)
+            if other is None:
+                return Lost()  # the server refuses what follows another snapshot than its newest one
             # A storage client may repeat a request whose response was lost, and then find its own file.
             if not is_ours(other, snapshot):
-                return Lost() if other.was_built_on(base) else Blocked(other)
+                return Lost() if server or other.was_built_on(base) else Blocked(other)
         return _check_base(store, snapshot, base, added, started)
     except NotLockedError as error:
         return Refused(error)
+    except RefusedError as refused:
+        return Refused(refused.cause)
     except MissingDirectoryError:
         return Lost()  # the table was dropped or renamed: nothing was created
     except (OSError, PaimonError) as error:
@@ -117,7 +122,11 @@ def _check_base(
     ids = store.snapshots.ids()
     if base is not None and any(number <= base.id for number in ids):
         # Snapshots expire oldest first, so the base was removed by a rollback, not by expiry.
+        if store.environment.decided_by_server:
+            return Indeterminate()  # only the server may remove the snapshot
         return withdraw(store, ours, started)
+    if store.environment.decided_by_server:
+        return Published()
     if any(number > ours.id for number in ids):
         return _follows(store, ours, added)
     if is_same_table(store):

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from paimon_core.errors import CommitConflictError
+from paimon_core.errors import CommitConflictError, PaimonError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.schema.schemas import Changes, Schemas
@@ -52,6 +52,14 @@ class NotLockedError(CommitConflictError):
     """The lock of the catalog was not free in time, so nothing was published."""
 
 
+class RefusedError(Exception):
+    """The answer of a catalog that published nothing, and would not again. ``cause``: the error to raise."""
+
+    def __init__(self, cause: PaimonError) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
 class CatalogEnvironment:
     """The part of a catalog in the changes of one table. This class is for a table that is opened by its path.
 
@@ -61,6 +69,9 @@ class CatalogEnvironment:
     """
 
     __slots__ = ()
+
+    decided_by_server: ClassVar[bool] = False
+    """True if a server decides on snapshots, so that this engine withdraws none."""
 
     def address(self) -> dict[str, str]:
         """Return the options with which another process opens the catalog, and the name of the table as ``table``.
@@ -84,7 +95,7 @@ class CatalogEnvironment:
             snapshot: the snapshot, whose manifests are written.
             entries: the data files that it adds and deletes.
 
-        Raises NotLockedError if nothing was published. After any other error the snapshot may exist.
+        Raises NotLockedError or RefusedError if nothing was published. After any other error the snapshot may exist.
         """
         with self.locked():
             return store.io.create_exclusive(store.snapshots.path(snapshot.id), snapshot.to_json())
@@ -117,6 +128,29 @@ class CatalogEnvironment:
             store.now,
             lambda schema: self.publish_schema(store.schemas, schema),
         )
+
+    def roll_back(self, store: Branch, target: Snapshot, tag: str | None) -> bool:
+        """Make an older snapshot of a branch the newest one, if a server does it; return False if none does.
+
+        ``tag``: the name of a tag of the snapshot; `None`: the snapshot has not expired.
+        """
+        return False
+
+    def create_branch(self, store: Branch, name: str, tag: str | None) -> bool:
+        """Create a branch, if a server does it; return False if none does. ``tag``: `None`: an empty branch."""
+        return False
+
+    def drop_branch(self, store: Branch, name: str) -> bool:
+        """Delete a branch, if a server does it; return False if none does."""
+        return False
+
+    def rename_branch(self, store: Branch, name: str, target: str) -> bool:
+        """Rename a branch, if a server does it; return False if none does. Raises UnsupportedError."""
+        return False
+
+    def fast_forward(self, store: Branch, name: str) -> bool:
+        """Fast-forward ``main`` to a branch, if a server does it; return False if none does."""
+        return False
 
 
 NO_CATALOG = CatalogEnvironment()

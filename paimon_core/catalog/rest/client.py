@@ -30,6 +30,7 @@ _IDEMPOTENT: Final = ("GET", "DELETE")
 _BUSY: Final = (429, 503)
 _SHOWN: Final = 500  # characters of a message of the server
 _HEADER: Final = "header."
+_REPEATED: Final = "The request was repeated, because the server was busy: it may have been done before this answer."
 
 
 class RestNotFoundError(NotFoundError):
@@ -126,7 +127,12 @@ class RestClient:
             if answer.status_code in _BUSY and not last:
                 self._sleep(_wait(attempt, answer.headers.get("Retry-After")))
                 continue
-            return self._result(method, path, answer)
+            try:
+                return self._result(method, path, answer)
+            except PaimonError as error:
+                if attempt and method not in _IDEMPOTENT:
+                    error.add_note(_REPEATED)
+                raise
         raise AssertionError("the last attempt returns or raises")
 
     # ---- inside
@@ -216,9 +222,9 @@ def encoded(*names: str) -> str:
     return "".join("/" + url_encoded(name) for name in names)
 
 
-def is_refusal(error: Exception) -> bool:
-    """Return True if a request provably changed nothing: the server answered, and refused it."""
-    return isinstance(error, PaimonError)
+def was_repeated(error: BaseException) -> bool:
+    """Return True if the server refused a request only when it was repeated: the first one may have been done."""
+    return _REPEATED in getattr(error, "__notes__", ())
 
 
 def _requests() -> ModuleType:

@@ -198,8 +198,8 @@ def _change(change: SchemaChange) -> list[dict[str, Any]]:
         case MoveColumn():
             if len(_path(change.name)) > 1:
                 raise UnsupportedError(
-                    f"a REST catalog cannot move the nested field {'.'.join(_path(change.name))!r}: its interface moves "
-                    "whole columns only"
+                    f"a REST catalog cannot move the nested field {'.'.join(_path(change.name))!r}: its interface "
+                    "moves whole columns only"
                 )
             return [{"action": "updateColumnPosition", "move": _move(change.name, change.position)}]
         case _:

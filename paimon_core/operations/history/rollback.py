@@ -92,6 +92,8 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
+    if store.environment.roll_back(store, target, _expired_tag(store, target)):
+        return before, target
     try:
         newest = _roll_back(store, target)
     except (CommitConflictError, OutOfRangeError):
@@ -108,6 +110,13 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     publish_current_schema(store.schemas, store.environment)
     sync_after_change(store)
     return before, target
+
+
+def _expired_tag(store: FileStore, target: Snapshot) -> str | None:
+    """Return the name of a tag of a snapshot that has expired; `None`: it has not, or has no tag."""
+    if store.snapshots.exists(target.id):
+        return None
+    return next((tag.name for tag in store.tags.list() if tag.snapshot.fingerprint == target.fingerprint), None)
 
 
 def _roll_back(store: FileStore, target: Snapshot) -> Snapshot:

@@ -83,10 +83,8 @@ class TableBranches:
             return
         if snapshot_id is not None:
             source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
-        main, directory = self._main(), branch_root(self.store.root, name)
-        empty_trash(main.io, _parent(directory))
         try:
-            self._publish(name, directory, source)
+            self._publish(name, branch_root(self.store.root, name), source)
         except BaseException:
             if snapshot_id is not None and source is not None and not self._is_whole(name):
                 delete_tags(self.store, [source])
@@ -108,8 +106,9 @@ class TableBranches:
             main.tags.delete(own_tag.name)
             main.sync([main.tags.path(own_tag.name)])
         directory = branch_root(main.root, name)
-        empty_trash(main.io, _parent(directory))
-        drop_directory(main.io, directory)
+        if not self.store.environment.drop_branch(main, name):
+            empty_trash(main.io, _parent(directory))
+            drop_directory(main.io, directory)
         if own_tag is not None:
             delete_files_of(main, own_tag.snapshot)
 
@@ -123,6 +122,8 @@ class TableBranches:
         check_branch_name(target)
         if target in self.list():
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} already exists: choose another name")
+        if not dry_run and self.store.environment.rename_branch(self._main(), name, target):
+            return
         if not self.store.io.renames_atomically:
             raise UnsupportedError(
                 f"branch {name!r} of {self.store.root} cannot be renamed to {target!r}: the store cannot rename a "
@@ -158,7 +159,7 @@ class TableBranches:
                 "create the branch again"
             )
         main.io.check_can_commit()
-        if dry_run:
+        if dry_run or self.store.environment.fast_forward(main, name):
             return
         _make_plain(main)
         first, schemas = snapshots[0].id, branch.schemas.ids()
@@ -258,11 +259,14 @@ class TableBranches:
             )
 
     def _publish(self, name: str, directory: str, source: Tag | None) -> None:
-        """Create the directory of a new branch, atomically if the store can rename.
+        """Create the directory of a new branch, atomically if the store can rename, or let the catalog create it.
 
         Raises AlreadyExistsError if another call has created the branch.
         """
-        io = self._main().io
+        main, io = self._main(), self._main().io
+        if self.store.environment.create_branch(main, name, None if source is None else source.name):
+            return
+        empty_trash(io, _parent(directory))
         if not io.renames_atomically:
             if not self._is_begun(name, source):
                 drop_directory(io, directory)

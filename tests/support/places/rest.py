@@ -1,4 +1,4 @@
-"""The test server of Paimon's REST catalog, version 1.4.2, from Maven Central. Needs ``java``, ``javac`` and ``mvn``."""
+"""The test server of Paimon's REST catalog, version 1.4.2, from Maven Central. Needs a JDK and Maven."""
 
 import hashlib
 import os
@@ -68,7 +68,10 @@ def unavailable() -> str | None:
 
 @contextmanager
 def rest_server(directory: Path, **options: str) -> Iterator[RestServer]:
-    """Run a server on a warehouse below ``directory``. ``options``: what it gives to its clients, with ``_`` for ``.``."""
+    """Run a server on a warehouse below ``directory``.
+
+    ``options``: what it gives to its clients, with ``_`` for ``.`` in their names.
+    """
     warehouse, log = directory / "warehouse", directory / "rest-server.log"
     warehouse.mkdir(parents=True)
     class_path = f"{_classes()}{os.pathsep}{_jars()}/*"

@@ -1,0 +1,283 @@
+"""`RestCatalog`: databases and tables that a server of Paimon's REST interface holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from paimon_core.catalog.catalog import Catalog, TableEntry, identifier_of, plain_identifier
+from paimon_core.catalog.catalog_options import REST, check_catalog_options
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest.api import RestApi, merged_options
+from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
+from paimon_core.catalog.rest.data_tokens import DataTokenIO, TokenSource
+from paimon_core.catalog.rest.environment import RestEnvironment
+from paimon_core.catalog.rest.models import RestFunction, RestPartition, RestTable, RestView
+from paimon_core.catalog.staged import StagedTable
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.fileio.stores import is_storage_option
+from paimon_core.options.families import DEFAULTS_PREFIX
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.support import check_writable
+from paimon_core.schema.validate import create
+from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
+from paimon_core.store.file_store import now_millis
+from paimon_core.store.storage_options import check_storage_options
+from paimon_core.table import Table
+
+_DATA_TOKENS: Final = "data-token.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class RestEntry(TableEntry):
+    """A table of a REST catalog. ``described``: as the server describes it."""
+
+    name: Identifier | None = None
+    described: RestTable | None = None
+
+    def __repr__(self) -> str:
+        return f"RestEntry({str(self.name)!r})"
+
+
+@dataclass(frozen=True)
+class RestStagedTable(StagedTable):
+    """A new table of a REST catalog, which is visible, without rows, from the beginning."""
+
+    catalog: "RestCatalog | None" = None
+    identifier: Identifier | None = None
+
+    def publish(self, operation: str | None = None) -> Table:
+        """Return the table, whose rows are committed already."""
+        return Table(self.store)
+
+    def discard(self) -> None:
+        """Drop the table."""
+        if self.catalog is not None and self.identifier is not None:
+            self.catalog.drop_table(self.identifier, ignore_if_not_exists=True)
+
+
+class RestCatalog(Catalog):
+    """Databases and tables that a server holds. The server creates, alters and drops tables, and publishes snapshots.
+
+    All other files are read and written by this engine, in the storage of each table. Tables that the server calls
+    external are committed to without it, as by the Java engine.
+
+    Args:
+        warehouse: the name by which the server knows the catalog.
+        storage_options: options of the file systems of the tables.
+        options: the options of the catalog: ``uri``, ``token.provider``, ``token``, ``dlf.*``, ``header.*``, and those
+            of every catalog. The server's overrides replace them, and they replace the server's defaults.
+
+    Raises InvalidInputError for an option that is missing or unknown, PermissionDeniedError, and OSError if the server
+    cannot be reached.
+    """
+
+    kind: ClassVar[str] = REST
+
+    def __init__(
+        self,
+        warehouse: str,
+        storage_options: Mapping[str, object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        given = dict(options or {})
+        check_catalog_options(given, self.kind)
+        check_storage_options(storage_options or {})
+        client = RestClient(given.get("uri", ""), given)
+        merged = merged_options(client, warehouse, given)
+        storage = {key: value for key, value in merged.items() if "." in key and is_storage_option(key.lower())}
+        self.warehouse = warehouse
+        self.storage_options = {**storage, **(storage_options or {})}
+        defaults = {key: value for key, value in merged.items() if key.startswith(DEFAULTS_PREFIX)}
+        self.options = {**given, **defaults}
+        self.api = RestApi(RestClient(given.get("uri", ""), merged), merged.get("prefix"))
+        self._data_tokens = merged.get(_DATA_TOKENS, "false").strip().lower() == "true"
+        self._oss_endpoint = merged.get("dlf.oss-endpoint")
+        self._io = FileIO.of(absolute(warehouse), self.storage_options)
+
+    # ---- databases
+
+    def list_databases(self) -> list[str]:
+        """Return the names of all databases, sorted."""
+        return sorted(self.api.databases())
+
+    def database_location(self, name: str) -> str:
+        """Return the directory of the tables of a database, or a text that names it if the server does not say."""
+        location = super().database_location(name)
+        try:
+            return str(self.api.database(name).get("location") or location)
+        except RestNotFoundError:
+            return location
+
+    def _create_database(self, name: str, properties: dict[str, str]) -> None:
+        try:
+            self.api.create_database(name, properties)
+        except AlreadyExistsError as error:
+            raise AlreadyExistsError(f"database {name!r} exists already in {self.warehouse}") from error
+
+    def _database_exists(self, name: str) -> bool:
+        try:
+            self.api.database(name)
+        except RestNotFoundError:
+            return False
+        return True
+
+    def _database_properties(self, name: str) -> dict[str, str]:
+        return {str(key): str(value) for key, value in (self.api.database(name).get("options") or {}).items()}
+
+    def _alter_database(self, name: str, changes: Mapping[str, str | None]) -> None:
+        removals = [key for key, value in changes.items() if value is None]
+        self.api.alter_database(name, removals, {key: value for key, value in changes.items() if value is not None})
+
+    def _drop_database(self, name: str) -> None:
+        self.api.drop_database(name)
+
+    # ---- tables
+
+    def location(self, identifier: str | Identifier) -> str:
+        """Return the directory of a table. For a table that does not exist, a text that names it."""
+        name = identifier_of(identifier)
+        checked = join(super().database_location(name.database), name.table)
+        entry = self._locate(replace(name, branch=None, system_table=None))
+        return checked if entry is None else entry.path
+
+    def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
+        """Create a table for the rows of ``CREATE TABLE ... AS SELECT``: it is visible, without rows, from now on.
+
+        ``replace_existing``: True if it may replace a table. Raises UnsupportedError if there is one to replace,
+        because the server cannot replace schema and rows in one step; otherwise as `create_table`.
+        """
+        name = plain_identifier(identifier, "created")
+        if replace_existing and self.table_exists(name):
+            raise UnsupportedError(
+                f"table {str(name)!r} cannot be replaced: a REST catalog cannot replace schema and rows in one step. "
+                "Use INSERT OVERWRITE for the rows and ALTER TABLE for the columns, or drop the table first"
+            )
+        table = self.create_table(name, schema)
+        return RestStagedTable(table.store, None, None, self, name)
+
+    def is_half_dropped(self, identifier: str | Identifier) -> bool:
+        """Return False: the server deletes the files of dropped tables."""
+        plain_identifier(identifier, "looked for")
+        return False
+
+    def remove_dropped(self, database: str) -> list[str]:
+        """Return an empty list: the server deletes the files of dropped tables."""
+        self._existing_database(database)
+        return []
+
+    def list_partitions(self, identifier: str | Identifier) -> list[RestPartition] | None:
+        """Return the partitions of a table as the server counts them; `None`: it does not count them."""
+        return self.api.partitions(plain_identifier(identifier, "looked for"))
+
+    def list_views(self, database: str) -> list[str]:
+        """Return the names of the views of a database, sorted."""
+        return sorted(self.api.views(database))
+
+    def view(self, identifier: str | Identifier) -> RestView:
+        """Return a view. Raises NotFoundError."""
+        name = plain_identifier(identifier, "a view")
+        return self.api.view(name.database, name.table)
+
+    def list_functions(self, database: str) -> list[str]:
+        """Return the names of the functions of a database, sorted."""
+        return sorted(self.api.functions(database))
+
+    def function(self, identifier: str | Identifier) -> RestFunction:
+        """Return a function. Raises NotFoundError."""
+        name = plain_identifier(identifier, "a function")
+        return self.api.function(name.database, name.table)
+
+    def _table_names(self, database: str) -> list[str]:
+        return sorted(self.api.tables(database))
+
+    def _locate(self, name: Identifier) -> RestEntry | None:
+        try:
+            table = self.api.table(name)
+        except RestNotFoundError:
+            return None
+        # An external table is committed to without the server, as by the Java engine.
+        environment: CatalogEnvironment = NO_CATALOG
+        if not table.is_external:
+            environment = RestEnvironment(self.api, name, table.table_id)
+        return RestEntry(_plain_path(table.path), environment, None, name, table)
+
+    def _entry(self, name: Identifier) -> TableEntry:
+        raise UnsupportedError(
+            f"table {str(name)!r} cannot be cloned into a REST catalog, whose server chooses the directories of new "
+            "tables: create the table, and insert the rows"
+        )
+
+    def _create_table(self, name: Identifier, schema: Schema) -> RestEntry:
+        options = dict(schema.options)
+        path = options.pop("path", None)
+        plain = create(replace(schema, options=options), now_millis())
+        check_writable(plain)
+        if path is not None:
+            stored = Schemas(FileIO.of(path, self.storage_options), absolute(path)).latest()
+            if stored is not None:
+                if [(f.name, f.type) for f in stored.fields] != [(f.name, f.type) for f in plain.fields]:
+                    raise InvalidInputError(
+                        f"table {str(name)!r} cannot be created at {path}, where a table with other columns is: name "
+                        "its columns, or another path"
+                    )
+                plain = stored
+        try:
+            self.api.create_table(name, plain, path)
+        except AlreadyExistsError as error:
+            raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}") from error
+        entry = self._locate(name)
+        if entry is None:
+            raise NotFoundError(f"table {str(name)!r} was dropped by another process as soon as it was created")
+        return entry
+
+    def _drop_table(self, name: Identifier) -> bool:
+        try:
+            self.api.drop_table(name)
+        except RestNotFoundError:
+            return False
+        return True
+
+    def _rename_table(self, old: Identifier, new: Identifier) -> None:
+        exists = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
+        if self.table_exists(new):
+            raise exists
+        try:
+            self.api.rename_table(old, new)
+        except AlreadyExistsError as error:
+            raise exists from error
+        except RestNotFoundError as error:
+            raise self._no_table(old) from error
+
+    def _open(self, entry: TableEntry, options: Mapping[str, str] | None = None, branch: str | None = None) -> Table:
+        """Open a table with the credentials that the server gives for its files, if it gives any."""
+        assert isinstance(entry, RestEntry)
+        assert entry.described is not None
+        assert entry.name is not None
+        entry.described.check_kind(entry.name)
+        storage, io = self.storage_options, None
+        if self._data_tokens and not entry.described.is_external:
+            source = TokenSource(self.api, entry.name, self.storage_options, self._oss_endpoint)
+            token = source.load()
+            storage, io = dict(token.options), DataTokenIO(entry.path, source, token)
+        table = Table.open(entry.path, storage, options, branch)
+        store = table.store.of_catalog(entry.environment)
+        if io is not None:
+            store = replace(store, io=io)
+        newest = store.schemas.ids()[-1:]
+        if store.branch == "main" and newest < [entry.described.schema_id]:
+            raise UnsupportedError(
+                f"the server has schema {entry.described.schema_id} of table {str(entry.name)!r}, but the newest in "
+                f"the files at {entry.path}, which this engine reads, is {newest}"
+            )
+        allowed = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
+        if allowed in self.options and allowed not in (options or {}):
+            store = store.with_options({allowed: self.options[allowed]})
+        return table.with_store(store)
+
+
+def _plain_path(path: str) -> str:
+    """Return a path with the scheme ``file:`` of Java as a local path; any other path as it is."""
+    return path.removeprefix("file:") if path.startswith("file:/") and not path.startswith("file://") else path
