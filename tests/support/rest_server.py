@@ -1,4 +1,4 @@
-"""A server with scripted answers, for the client of the REST catalog: errors, pages, retries and broken connections."""
+"""Servers of the REST interface in this process: one with scripted answers, and a small catalog over a directory."""
 
 import json
 import socket
@@ -6,9 +6,17 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
+from urllib.parse import unquote_plus
+
+from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core.errors import AlreadyExistsError, NotFoundError
+from paimon_core.schema.change import AddColumn, SetOption
+from paimon_core.types.parse import field_from_json, parse_type
 
 BREAK = object()
 """An answer that breaks the connection instead."""
@@ -83,3 +91,135 @@ def scripted_server() -> Iterator[ScriptedServer]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@dataclass
+class CatalogServer:
+    """A small REST catalog over a directory, for tests without Java. It commits as a server of Paimon does.
+
+    Only what the tests use: databases, tables, options and columns added by ALTER, commits, rollbacks, tokens.
+    """
+
+    directory: Path
+    server: ScriptedServer
+    defaults: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    """The ids of the tables."""
+    commits: list[Any] = field(default_factory=list)
+    """The bodies of the commits that the server received."""
+    faults: list[Any] = field(default_factory=list)
+    """Answers to give to the next commits: each is a function of the usual one, which it may call or not."""
+    tokens: list[Any] = field(default_factory=list)
+    """The answers to the requests for credentials; the last one stays."""
+
+    def __post_init__(self) -> None:
+        self.catalog = FileSystemCatalog(str(self.directory))
+        self.server.answer = self.answer
+        self._lock = Lock()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of a catalog of this server."""
+        return {"metastore": "rest", "uri": self.server.uri, "warehouse": "w", "token.provider": "bear", "token": "t"}
+
+    def answer(self, asked: Asked) -> Any:
+        """Answer a request."""
+        path = asked.path.partition("?")[0]
+        parts = [unquote_plus(part) for part in path.strip("/").split("/")][1:]
+        try:
+            with self._lock:
+                return self._answer(asked, parts)
+        except NotFoundError as error:
+            kind = "TABLE" if "no table" in str(error) else "DATABASE"
+            return 404, {"message": str(error), "resourceType": kind, "code": 404}
+        except AlreadyExistsError as error:
+            return 409, {"message": str(error), "code": 409}
+
+    def _answer(self, asked: Asked, parts: list[str]) -> Any:
+        method, catalog = asked.method, self.catalog
+        match parts:
+            case ["config"]:
+                return 200, {"defaults": {"prefix": "p", **self.defaults}, "overrides": {}}
+            case ["p", "databases"] if method == "GET":
+                return 200, {"databases": catalog.list_databases()}
+            case ["p", "databases"]:
+                catalog.create_database(asked.body["name"], properties=asked.body["options"])
+            case ["p", "databases", database]:
+                return 200, {"name": database, "options": catalog.database_properties(database), "location": "/x"}
+            case ["p", "databases", database, "tables"] if method == "GET":
+                return 200, {"tables": catalog.list_tables(database)}
+            case ["p", "databases", database, "tables"]:
+                name, given = asked.body["identifier"]["object"], asked.body["schema"]
+                fields = [field_from_json(column) for column in given["fields"]]
+                schema = Schema(fields, given["primaryKeys"], given["partitionKeys"], given["options"])
+                catalog.create_table(f"{database}.{name}", schema)
+                self.tables[f"{database}.{name}"] = f"id-{len(self.tables)}"
+            case ["p", "databases", database, "tables", name, *rest]:
+                return self._table(asked, f"{database}.{name}", rest)
+            case _:
+                return 501, {"message": f"no {'/'.join(parts)}", "code": 501}
+        return 200, None
+
+    def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
+        table = self.catalog.table(name)
+        match asked.method, rest:
+            case "GET", []:
+                return 200, self._described(name, table)
+            case "DELETE", []:
+                self.catalog.drop_table(name)
+            case "POST", []:
+                table.alter([_change(change) for change in asked.body["changes"]])
+            case "POST", ["commit"]:
+                self.commits.append(asked.body)
+                usual = partial(self._commit, name, table, asked.body)
+                return self.faults.pop(0)(usual) if self.faults else usual()
+            case "GET", ["snapshots", version]:
+                found = table.store.snapshots.find(int(version))
+                if found is None:
+                    return 404, {"message": "No Snapshot", "resourceType": "SNAPSHOT", "code": 404}
+                return 200, {"snapshot": json.loads(found.to_json())}
+            case "POST", ["rollback"]:
+                table.rollback_to(asked.body["instant"]["snapshotId"])
+            case "GET", ["token"]:
+                return 200, self.tokens.pop(0) if len(self.tokens) > 1 else self.tokens[0]
+            case _:
+                return 501, {"message": f"no {rest}", "code": 501}
+        return 200, None
+
+    def _commit(self, name: str, table: Table, body: Any) -> Any:
+        if body["tableId"] != self.tables[name]:
+            return 404, {"message": "no such table", "resourceType": "TABLE", "code": 404}
+        path = table.store.snapshots.path(body["snapshot"]["id"])
+        return 200, {"success": table.store.io.create_exclusive(path, json.dumps(body["snapshot"]).encode())}
+
+    def _described(self, name: str, table: Table) -> dict[str, Any]:
+        schema = json.loads(table.schema.to_json())
+        described = {"fields": schema["fields"], "options": schema["options"], "primaryKeys": schema["primaryKeys"]}
+        return {
+            "id": self.tables[name],
+            "name": name.partition(".")[2],
+            "path": f"file:{table.path}",
+            "isExternal": False,
+            "schemaId": schema["id"],
+            "schema": {**described, "partitionKeys": schema["partitionKeys"]},
+            "owner": "ann",
+        }
+
+
+def _change(record: dict[str, Any]) -> Any:
+    match record["action"]:
+        case "setOption":
+            return SetOption(record["key"], record["value"])
+        case "addColumn":
+            return AddColumn(record["fieldNames"], parse_type(record["dataType"]), record["comment"])
+    raise NotImplementedError(record)
+
+
+@contextmanager
+def catalog_server(directory: Path, **defaults: str) -> Iterator[CatalogServer]:
+    """Run a `CatalogServer`.
+
+    ``defaults``: options that it gives to its clients, with ``_`` for ``.`` in their names.
+    """
+    with scripted_server() as running:
+        yield CatalogServer(directory, running, {key.replace("_", "."): value for key, value in defaults.items()})

@@ -51,17 +51,17 @@ class RestClient:
     Args:
         uri: the address of the server, with or without ``http://``.
         options: the options of the catalog, for the authentication and the headers ``header.X``.
-        sleep: the function that waits before a request is repeated.
+        sleep: the function that waits before a request is repeated; `None`: `time.sleep`.
     """
 
-    def __init__(self, uri: str, options: Mapping[str, str], sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, uri: str, options: Mapping[str, str], sleep: Callable[[float], None] | None = None) -> None:
         if not uri:
             raise InvalidInputError("a REST catalog needs the option 'uri': the address of its server")
         uri = uri.rstrip("/")
         self.uri = uri if uri.startswith(("http://", "https://")) else f"http://{uri}"
         self._options = {**options, "uri": self.uri}
         self._headers = {k.removeprefix(_HEADER): v for k, v in options.items() if k.startswith(_HEADER)}
-        self._sleep = sleep
+        self._sleep = sleep or (lambda seconds: time.sleep(seconds))
         self._auth: Authenticator = authenticator_of(self._options, self._fetch)
         self._session: Any = None
         self._process = os.getpid()
