@@ -10,7 +10,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
 from paimon_core.catalog.rest.data_tokens import DataTokenIO, TokenSource
-from paimon_core.catalog.rest.environment import RestEnvironment
+from paimon_core.catalog.rest.environment import ExternalEnvironment, RestEnvironment
 from paimon_core.catalog.rest.models import RestFunction, RestPartition, RestTable, RestView
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
@@ -21,8 +21,10 @@ from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_writable
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
-from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
+from paimon_core.store.create import create_table
+from paimon_core.store.environment import CatalogEnvironment
 from paimon_core.store.file_store import now_millis
 from paimon_core.store.storage_options import check_storage_options
 from paimon_core.table import Table
@@ -198,10 +200,9 @@ class RestCatalog(Catalog):
             table = self.api.table(name)
         except RestNotFoundError:
             return None
-        # An external table is committed to without the server, as by the Java engine.
-        environment: CatalogEnvironment = NO_CATALOG
-        if not table.is_external:
-            environment = RestEnvironment(self.api, name, table.table_id)
+        environment: CatalogEnvironment = RestEnvironment(self.api, name, table.table_id)
+        if table.is_external:  # committed to without the server, as by the Java engine
+            environment = ExternalEnvironment(self.api, name)
         return RestEntry(_plain_path(table.path), environment, None, name, table)
 
     def _entry(self, name: Identifier) -> TableEntry:
@@ -216,14 +217,7 @@ class RestCatalog(Catalog):
         plain = create(replace(schema, options=options), now_millis())
         check_writable(plain)
         if path is not None:
-            stored = Schemas(FileIO.of(path, self.storage_options), absolute(path)).latest()
-            if stored is not None:
-                if [(f.name, f.type) for f in stored.fields] != [(f.name, f.type) for f in plain.fields]:
-                    raise InvalidInputError(
-                        f"table {str(name)!r} cannot be created at {path}, where a table with other columns is: name "
-                        "its columns, or another path"
-                    )
-                plain = stored
+            plain = self._external_schema(name, path, plain)
         try:
             self.api.create_table(name, plain, path)
         except AlreadyExistsError as error:
@@ -232,6 +226,25 @@ class RestCatalog(Catalog):
         if entry is None:
             raise NotFoundError(f"table {str(name)!r} was dropped by another process as soon as it was created")
         return entry
+
+    def _external_schema(self, name: Identifier, path: str, plain: TableSchema) -> TableSchema:
+        """Return the schema of a table at a path, where it is created first if there is none.
+
+        A path that this call uses, and that the server then refuses, can be used again.
+        """
+        if self.table_exists(name):
+            raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
+        io = FileIO.of(path, self.storage_options)
+        stored = Schemas(io, join(absolute(path))).latest()
+        if stored is None:
+            options = dict(plain.options)
+            return create_table(io, path, Schema(plain.fields, plain.primary_keys, plain.partition_keys, options))
+        if [(f.name, f.type) for f in stored.fields] != [(f.name, f.type) for f in plain.fields]:
+            raise InvalidInputError(
+                f"table {str(name)!r} cannot be created at {path}, where a table with other columns is: name its "
+                "columns, or another path"
+            )
+        return stored
 
     def _drop_table(self, name: Identifier) -> bool:
         try:

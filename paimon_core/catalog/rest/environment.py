@@ -18,7 +18,7 @@ from paimon_core.errors import (
 )
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
-from paimon_core.schema.change import apply
+from paimon_core.schema.change import SchemaChange, apply
 from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.branches import MAIN
@@ -82,24 +82,21 @@ class RestEnvironment(CatalogEnvironment):
 
         The changes are first applied here, so a change that breaks a rule of this engine is never sent.
         """
-        before = store.schemas.latest()
-        if before is None:
-            raise NotFoundError(f"there is no table {str(self.name)!r}")
-        schema_changes = changes(before) if callable(changes) else changes
-        if not schema_changes:
-            return before
-        expected = apply(before, schema_changes, has_snapshots=store.snapshots.latest_id() is not None)
+        planned = _planned(self.name, store, changes)
+        if planned is None:
+            return _newest(self.name, store)
+        before, expected, schema_changes = planned
         try:
             self.api.alter_table(self._branch(store), schema_changes)
         except RestNotFoundError as error:
             raise self._dropped(error) from error
         except RestServerError:
-            after = store.schemas.latest()
-            if after is None or after.id == before.id or not _agree(after, expected):
+            after = _newest(self.name, store)
+            if after.id == before.id or not _agree(after, expected):
                 raise
             return after
-        after = store.schemas.latest()
-        if after is None or (after.id == before.id and not _agree(after, expected)):
+        after = _newest(self.name, store)
+        if after.id == before.id and not _agree(after, expected):
             raise UnsupportedError(
                 f"the server has changed the schema of table {str(self.name)!r}, but not its files at {store.root}, "
                 "which this engine reads: check the table with the catalog's own tools"
@@ -163,6 +160,43 @@ class RestEnvironment(CatalogEnvironment):
         if was_repeated(refusal):
             return RestServerError(f"a commit to {str(self.name)!r} was refused when it was repeated: {refusal}")
         return RefusedError(cause)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalEnvironment(CatalogEnvironment):
+    """The part of a REST catalog in the changes of an external table: the server is told of schema changes only."""
+
+    api: RestApi
+    name: Identifier
+
+    def alter(self, store: Branch, changes: Changes) -> TableSchema:
+        """Apply schema changes by the server, and in the files if the server leaves these to its clients."""
+        planned = _planned(self.name, store, changes)
+        if planned is not None:
+            before, expected, schema_changes = planned
+            self.api.alter_table(self.name, schema_changes)
+            if _newest(self.name, store).id == before.id:
+                store.schemas.commit(replace(expected, time_millis=store.now()))
+        return _newest(self.name, store)
+
+
+def _newest(name: Identifier, store: Branch) -> TableSchema:
+    newest = store.schemas.latest()
+    if newest is None:
+        raise NotFoundError(f"there is no table {str(name)!r}")
+    return newest
+
+
+def _planned(
+    name: Identifier, store: Branch, changes: Changes
+) -> tuple[TableSchema, TableSchema, Sequence[SchemaChange]] | None:
+    """Return the newest schema, the schema after the changes, and the changes; `None`: there are no changes."""
+    before = _newest(name, store)
+    schema_changes = changes(before) if callable(changes) else changes
+    if not schema_changes:
+        return None
+    has_snapshots = store.snapshots.latest_id() is not None
+    return before, apply(before, schema_changes, has_snapshots=has_snapshots), schema_changes
 
 
 def _is_same(stored: Snapshot, snapshot: Snapshot) -> bool:

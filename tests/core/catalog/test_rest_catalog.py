@@ -7,11 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from paimon_core import FileSystemCatalog, Schema, open_catalog
+from paimon_core import FileSystemCatalog, Schema, Table, open_catalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.catalog import RestCatalog
 from paimon_core.catalog.rest.client import RestServerError
 from paimon_core.catalog.rest.data_tokens import DataToken, DataTokenIO, TokenSource
+from paimon_core.catalog.rest.environment import ExternalEnvironment
 from paimon_core.catalog.rest.models import changes_to_json
 from paimon_core.errors import (
     CommitUnknownError,
@@ -224,6 +225,16 @@ def test_schema_changes_by_server(server, catalog, table):
     catalog.drop_table("db.t")
     with pytest.raises(NotFoundError):
         table.alter([AddColumn("y", "INT")])
+
+
+def test_schema_of_external_table_is_changed_in_its_files(server, catalog, tmp_path):
+    table = Table.create(str(tmp_path / "outside"), SCHEMA)
+    server.server.script((200, None))
+    external = table.with_store(table.store.of_catalog(ExternalEnvironment(catalog.api, Identifier("db", "t"))))
+    external.write(ROWS)
+    assert [f.name for f in external.alter([AddColumn("x", "INT")]).schema.fields] == ["p", "k", "x"]
+    assert server.server.asked[-1].body["changes"][0]["action"] == "addColumn"
+    assert server.commits == []
 
 
 def test_schema_changes_as_json():
