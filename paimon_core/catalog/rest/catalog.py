@@ -13,7 +13,7 @@ from paimon_core.catalog.rest.data_tokens import DataTokenIO, TokenSource
 from paimon_core.catalog.rest.environment import ExternalEnvironment, RestEnvironment
 from paimon_core.catalog.rest.models import RestFunction, RestPartition, RestTable, RestView
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, TableChangedError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.options.families import DEFAULTS_PREFIX
@@ -94,6 +94,7 @@ class RestCatalog(Catalog):
         self.storage_options = {**storage, **(storage_options or {})}
         defaults = {key: value for key, value in merged.items() if key.startswith(DEFAULTS_PREFIX)}
         self.options = {**given, **defaults}
+        self._address = {**given, "metastore": REST, "warehouse": warehouse}
         self.api = RestApi(RestClient(given.get("uri", ""), merged), merged.get("prefix"))
         self._data_tokens = merged.get(_DATA_TOKENS, "false").strip().lower() == "true"
         self._oss_endpoint = merged.get("dlf.oss-endpoint")
@@ -160,6 +161,25 @@ class RestCatalog(Catalog):
         table = self.create_table(name, schema)
         return RestStagedTable(table.store, None, None, self, name)
 
+    def table_at(
+        self,
+        path: str,
+        identifier: str | Identifier,
+        options: Mapping[str, str] | None = None,
+        branch: str | None = None,
+    ) -> Table:
+        """Open and return a table by name, which must still be in ``path``. Arguments: `Catalog.table_at`.
+
+        Raises TableChangedError if another table has the name, NotFoundError if no table has it.
+        """
+        name = plain_identifier(identifier, "opened by its path")
+        entry = self._locate(name)
+        if entry is None:
+            raise self._no_table(name)
+        if join(absolute(entry.path)) != join(absolute(path)):
+            raise TableChangedError(f"table {str(name)!r} was dropped, and another table has its name: run it again")
+        return self._open(entry, options, branch)
+
     def is_half_dropped(self, identifier: str | Identifier) -> bool:
         """Return False: the server deletes the files of dropped tables."""
         plain_identifier(identifier, "looked for")
@@ -200,9 +220,9 @@ class RestCatalog(Catalog):
             table = self.api.table(name)
         except RestNotFoundError:
             return None
-        environment: CatalogEnvironment = RestEnvironment(self.api, name, table.table_id)
+        environment: CatalogEnvironment = RestEnvironment(self.api, name, table.table_id, self._address)
         if table.is_external:  # committed to without the server, as by the Java engine
-            environment = ExternalEnvironment(self.api, name)
+            environment = ExternalEnvironment(self.api, name, self._address)
         return RestEntry(_plain_path(table.path), environment, None, name, table)
 
     def _entry(self, name: Identifier) -> TableEntry:

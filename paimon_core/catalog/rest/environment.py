@@ -1,8 +1,8 @@
 """The changes of a table that a server decides: snapshots, schemas, rollbacks and branches."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -33,13 +33,19 @@ class RestEnvironment(CatalogEnvironment):
     """The part of a REST catalog in the changes of one table.
 
     ``table_id``: the id of the table that was opened. The server refuses commits to another table of the same name.
+    ``options``: those with which another process opens the catalog.
     """
 
     api: RestApi
     name: Identifier
     table_id: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     decided_by_server: ClassVar[bool] = True
+
+    def address(self) -> dict[str, str]:
+        """Return the options with which another process opens the catalog, and the name of the table."""
+        return {**self.options, "table": str(self.name)}
 
     def publish_snapshot(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> bool:
         """Publish a snapshot by the server; return False if it lost. Arguments and errors: `CatalogEnvironment`.
@@ -168,6 +174,11 @@ class ExternalEnvironment(CatalogEnvironment):
 
     api: RestApi
     name: Identifier
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+    def address(self) -> dict[str, str]:
+        """Return the options with which another process opens the catalog, and the name of the table."""
+        return {**self.options, "table": str(self.name)}
 
     def alter(self, store: Branch, changes: Changes) -> TableSchema:
         """Apply schema changes by the server, and in the files if the server leaves these to its clients."""
