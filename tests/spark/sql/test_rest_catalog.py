@@ -1,0 +1,86 @@
+"""SQL on a REST catalog: every statement that commits asks the server, in every process."""
+
+import pytest
+
+import paimon_spark
+from paimon_core import open_catalog
+from tests.support.rest_server import catalog_server
+
+pytestmark = pytest.mark.spark
+SECRET = "very-secret-token"
+
+
+@pytest.fixture(scope="module")
+def rest(spark, catalog_name, tmp_path_factory):
+    """Install the catalog ``rest``; return its server."""
+    with catalog_server(tmp_path_factory.mktemp("rest")) as server:
+        prefix = "spark.sql.catalog.paimon"
+        options = {f"{prefix}.{key}": value for key, value in {**server.options, "token": SECRET}.items()}
+        paimon_spark.catalog(spark, "rest", options={prefix: "org.apache.paimon.spark.SparkCatalog", **options})
+        spark.sql("CREATE DATABASE rest.db")
+        yield server
+
+
+@pytest.fixture
+def changes(spark, rest):
+    """A function that runs a change of a table, and checks that the server made its snapshots."""
+    catalog = open_catalog(options=rest.options)
+
+    def run(change, name="t", snapshots=1):
+        before = len(rest.commits)
+        ids = set(catalog.table(f"db.{name}").store.snapshots.ids()) if catalog.table_exists(f"db.{name}") else set()
+        spark.sql(change).collect() if isinstance(change, str) else change()
+        new = set(catalog.table(f"db.{name}").store.snapshots.ids()) - ids
+        assert len(new) == snapshots, change
+        assert {body["snapshot"]["id"] for body in rest.commits[before:]} == new, change
+
+    return run
+
+
+def test_statements_commit_by_server(spark, changes):
+    create = "CREATE TABLE rest.db.t (id INT NOT NULL, v STRING, d INT) PARTITIONED BY (d) TBLPROPERTIES "
+    changes(create + "('primary-key' = 'id,d', 'bucket' = '1')", snapshots=0)
+    changes("INSERT INTO rest.db.t VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)")
+    changes("UPDATE rest.db.t SET v = 'x' WHERE id = 1")
+    changes("DELETE FROM rest.db.t WHERE id = 2")
+    changes(
+        "MERGE INTO rest.db.t USING (SELECT 9 AS id, 'z' AS v, 1 AS d) s ON t.id = s.id AND t.d = s.d "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    changes("ALTER TABLE rest.db.t ADD COLUMN w INT", snapshots=0)
+    changes("CALL rest.sys.compact(table => 'db.t')")
+    frame = spark.createDataFrame([(7, "q", 1, 1)], "id INT, v STRING, d INT, w INT")
+    changes(lambda: frame.writeTo("rest.db.t").append())
+    rows = spark.sql("SELECT id, v, d, w FROM rest.db.t ORDER BY id").collect()
+    assert [tuple(row) for row in rows] == [(1, "x", 1, None), (3, "c", 2, None), (7, "q", 1, 1), (9, "z", 1, None)]
+    assert spark.sql("SELECT * FROM rest.db.t VERSION AS OF 1").count() == 3
+
+
+@pytest.mark.more
+def test_append_tables_and_streams_commit_by_server(spark, changes, tmp_path):
+    changes("CREATE TABLE rest.db.s AS SELECT id FROM range(3)", "s")
+    changes("INSERT INTO rest.db.s SELECT id FROM range(5)", "s")
+    changes("INSERT OVERWRITE rest.db.s SELECT id FROM range(4)", "s")
+
+    def stream():
+        rows = spark.readStream.table("rest.db.s")
+        query = rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+        query.toTable("rest.db.copied").awaitTermination(60)
+
+    changes(stream, "copied")
+    assert spark.table("rest.db.copied").count() == 4
+    with pytest.raises(Exception, match="cannot be replaced"):
+        spark.sql("CREATE OR REPLACE TABLE rest.db.s AS SELECT 1 AS id")
+
+
+def test_token_is_not_shown(spark, rest):
+    spark.sql("CREATE TABLE rest.db.p (id INT)")
+    for statement in (
+        "EXPLAIN EXTENDED SELECT * FROM rest.db.p",
+        "EXPLAIN INSERT INTO rest.db.p VALUES (1)",
+        "DESCRIBE EXTENDED rest.db.p",
+        "SHOW CREATE TABLE rest.db.p",
+        "EXPLAIN EXTENDED SELECT * FROM rest.db.`p$snapshots`",
+        "SELECT * FROM rest.sys.catalog_options",
+    ):
+        assert SECRET not in str(spark.sql(statement).collect()), statement
