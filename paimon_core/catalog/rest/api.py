@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 def merged_options(client: RestClient, warehouse: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a catalog with those that its server gives.
+    """Return the options of a catalog, completed by its server.
 
     The server's overrides replace the client's options, and the client's replace the server's defaults.
     """
@@ -111,7 +111,7 @@ class RestApi:
         return self.client.get(self._table(name, "token"))
 
     def partitions(self, name: Identifier) -> list[RestPartition] | None:
-        """Return the partitions of a table; `None`: the server does not count those of the table."""
+        """Return the partitions of a table; `None`: the server does not count them."""
         try:
             found = list(self.client.pages(self._table(name, "partitions"), "partitions"))
         except UnsupportedError:

@@ -1,6 +1,6 @@
 """Authentication of requests to a REST catalog: a bearer token, or the signatures of Alibaba's Data Lake Formation.
 
-The providers and their options are those of Paimon's Java engine: ``token.provider=bear`` with ``token``, and
+Providers and options have the names of Paimon's Java engine: ``token.provider=bear`` with ``token``, and
 ``token.provider=dlf`` with ``dlf.*``.
 """
 

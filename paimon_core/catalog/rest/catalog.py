@@ -67,10 +67,10 @@ class RestCatalog(Catalog):
     external are committed to without it, as by the Java engine.
 
     Args:
-        warehouse: the name by which the server knows the catalog.
+        warehouse: the name of the catalog on the server.
         storage_options: options of the file systems of the tables.
-        options: the options of the catalog: ``uri``, ``token.provider``, ``token``, ``dlf.*``, ``header.*``, and those
-            of every catalog. The server's overrides replace them, and they replace the server's defaults.
+        options: the options of the catalog: ``uri``, ``token.provider``, ``token``, ``dlf.*``, ``header.*``, and the
+            options of every catalog. The server's overrides replace them, and they replace the server's defaults.
 
     Raises InvalidInputError for an option that is missing or unknown, PermissionDeniedError, and OSError if the server
     cannot be reached.
@@ -248,7 +248,7 @@ class RestCatalog(Catalog):
         return entry
 
     def _external_schema(self, name: Identifier, path: str, plain: TableSchema) -> TableSchema:
-        """Return the schema of a table at a path, where it is created first if there is none.
+        """Return the schema of a table at a path, where the table is created first if it is missing.
 
         A path that this call uses, and that the server then refuses, can be used again.
         """

@@ -33,7 +33,7 @@ class RestEnvironment(CatalogEnvironment):
     """The part of a REST catalog in the changes of one table.
 
     ``table_id``: the id of the table that was opened. The server refuses commits to another table of the same name.
-    ``options``: those with which another process opens the catalog.
+    ``options``: the options with which another process opens the catalog.
     """
 
     api: RestApi
@@ -170,7 +170,7 @@ class RestEnvironment(CatalogEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class ExternalEnvironment(CatalogEnvironment):
-    """The part of a REST catalog in the changes of an external table: the server is told of schema changes only."""
+    """The part of a REST catalog in the changes of an external table: only schema changes reach the server."""
 
     api: RestApi
     name: Identifier

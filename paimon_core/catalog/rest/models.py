@@ -37,8 +37,8 @@ _PAIMON_TYPES: Final = ("table", "materialized-table")
 class RestTable:
     """A table as the server describes it.
 
-    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and
-    when and by whom the table was created and changed.
+    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and the
+    times and users of its creation and its last change.
     """
 
     table_id: str
@@ -71,7 +71,7 @@ class RestTable:
             ) from None
 
     def check_kind(self, name: Identifier) -> None:
-        """Raise UnsupportedError for a table whose files are not those of Paimon, such as a format table."""
+        """Raise UnsupportedError for a table without the files of Paimon, such as a format table."""
         kind = self.options.get("type", "table").lower()
         if kind not in _PAIMON_TYPES:
             raise UnsupportedError(
