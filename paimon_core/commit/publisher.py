@@ -72,7 +72,7 @@ class Publisher:
 
     def __init__(self, store: FileStore, user: str | None = None, *, operation: str | None = None) -> None:
         check_writable(store.schema)
-        store.io.check_can_commit()
+        store.check_can_commit()
         check_iceberg(store)
         self.store = store
         self.operation = operation

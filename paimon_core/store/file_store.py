@@ -216,6 +216,11 @@ class FileStore:
         """Return the table as one of a catalog."""
         return replace(self, environment=environment)
 
+    def check_can_commit(self) -> None:
+        """Raise UnsupportedError if neither the storage nor a server of the catalog can publish snapshots safely."""
+        if not self.environment.decided_by_server:
+            self.io.check_can_commit()
+
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """Return the table with another version of its schema."""
         return replace(self, schema=schema)

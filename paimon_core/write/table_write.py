@@ -98,7 +98,7 @@ class TableWrite:
         keeps_row_ids: bool = False,
     ) -> None:
         check_writable(store.schema)
-        store.io.check_can_commit()
+        store.check_can_commit()
         self._store, traits = store, store.traits
         role = ONLY_WRITER if role is None else role
         self.plan = WriterPlan.of(store, role, overwrite=overwrite)

@@ -12,6 +12,7 @@ from paimon_core.catalog.rest.auth import RENEWAL_SECONDS
 from paimon_core.catalog.rest.client import RestServerError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.storage import Storage
+from paimon_core.fileio.stores import is_storage_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,14 @@ class TokenSource:
     oss_endpoint: str | None = None
 
     def load(self) -> DataToken:
-        """Ask the server for credentials, and return them with the storage options of the catalog."""
+        """Ask the server for credentials, and return them with the storage options of the catalog.
+
+        Names that no store of this engine knows are left out, as by the Java engine.
+        """
         token = DataToken.from_json(self.api.token(self.name), self.name)
+        given = {key: value for key, value in token.options.items() if is_storage_option(key.lower())}
         endpoint = {} if self.oss_endpoint is None else {"fs.oss.endpoint": self.oss_endpoint}
-        return DataToken({**self.options, **token.options, **endpoint}, token.expires)
+        return DataToken({**self.options, **given, **endpoint}, token.expires)
 
 
 class DataTokenIO(FileIO):

@@ -37,8 +37,8 @@ _PAIMON_TYPES: Final = ("table", "materialized-table")
 class RestTable:
     """A table as the server describes it.
 
-    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and the
-    times and users of its creation and its last change.
+    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and
+    the times and users of its creation and its last change.
     """
 
     table_id: str

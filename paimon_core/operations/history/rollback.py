@@ -87,12 +87,12 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     Raises InvalidInputError for a table without snapshots, OutOfRangeError if ``target`` has expired and has no tag,
     CommitConflictError if another rollback removes it.
     """
-    store.io.check_can_commit()
+    store.check_can_commit()
     snapshots = store.snapshots
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
-    if store.environment.roll_back(store, target, _expired_tag(store, target)):
+    if store.environment.decided_by_server and store.environment.roll_back(store, target, _expired_tag(store, target)):
         return before, target
     try:
         newest = _roll_back(store, target)

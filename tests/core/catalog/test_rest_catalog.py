@@ -22,6 +22,7 @@ from paimon_core.errors import (
     TableChangedError,
     UnsupportedError,
 )
+from paimon_core.fileio.fileio import FileIO
 from paimon_core.schema.change import (
     FIRST,
     AddColumn,
@@ -129,6 +130,15 @@ def test_commit_names_table_snapshot_and_partitions(server, table):
 def test_pickled_table_commits_by_server(server, table):
     pickle.loads(pickle.dumps(table)).write(ROWS)
     assert len(server.commits) == 1
+
+
+def test_store_without_conditional_puts_is_committed_to(server, table, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("the server commits")
+
+    monkeypatch.setattr(FileIO, "check_can_commit", refuse)
+    assert table.write(ROWS).id == 1
+    assert table.delete("k = 1") is not None
 
 
 def test_lost_commit_is_tried_again(server, catalog, table):
@@ -316,6 +326,6 @@ def test_credentials_of_both_names_are_read(server, catalog, table):
     with pytest.raises(RestServerError, match="expected 'token' and 'expiresAtMillis'") as error:
         DataToken.from_json({"token": {"secret": "hidden"}}, name)
     assert "hidden" not in str(error.value)
-    server.tokens = [token(9000, k="t")]
-    source = TokenSource(catalog.api, name, {"k": "o", "other": "x"}, "oss.example")
-    assert source.load().options == {"k": "t", "other": "x", "fs.oss.endpoint": "oss.example"}
+    server.tokens = [token(9000, **{"s3.secret-key": "t", "akId": "x"})]
+    source = TokenSource(catalog.api, name, {"s3.secret-key": "o", "s3.region": "r"}, "oss.example")
+    assert source.load().options == {"s3.secret-key": "t", "s3.region": "r", "fs.oss.endpoint": "oss.example"}
