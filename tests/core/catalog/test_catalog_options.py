@@ -38,7 +38,6 @@ def test_options_that_tune_java_warn(tmp_path):
     ("key", "value", "advice"),
     [
         ("metastore", "hive", "give the directory of the tables as the warehouse"),
-        ("metastore", "rest", "give the directory of the tables as the warehouse"),
         ("uri", "thrift://host:9083", "give the directory of the tables as the warehouse"),
         ("token", "secret", "give the directory of the tables as the warehouse"),
         ("dlf.access-key-id", "secret", "give the directory of the tables as the warehouse"),

@@ -123,6 +123,7 @@ def test_snapshots_and_schemas_are_created_only_by_environment():
                 if text.endswith(("create_exclusive", "chemas.commit", "stored.commit")) and "fileio" not in path.parts:
                     found.setdefault(path.relative_to(root).as_posix(), set()).add(text)
     assert found == {
+        "catalog/rest/environment.py": {"store.schemas.commit"},
         "catalog/jdbc/environment.py": {"schemas.commit"},
         "commit/intents.py": {"self.io.create_exclusive"},
         "operations/history/expire_snapshots.py": {"store.io.create_exclusive"},
