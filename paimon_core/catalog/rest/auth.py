@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote_plus, unquote_plus
@@ -98,7 +98,7 @@ class DlfKey:
 
 
 def _utc(text: str) -> float:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
 class DlfSigner(Protocol):
@@ -117,7 +117,7 @@ class DefaultSigner:
 
     def sign(self, request: Request, key: DlfKey, now: datetime) -> dict[str, str]:
         """Return the signed headers and the header ``Authorization``."""
-        moment = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+        moment = now.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         signed = {"x-dlf-date": moment, "x-dlf-content-sha256": "UNSIGNED-PAYLOAD", "x-dlf-version": "v1"}
         if request.body:
             signed |= {"Content-Type": _JSON, "Content-MD5": _md5(request.body)}
@@ -182,7 +182,7 @@ def _md5(body: str) -> str:
 
 def _http_date(now: datetime) -> str:
     """Return a time as HTTP writes it, regardless of the locale of the process."""
-    now = now.astimezone(UTC)
+    now = now.astimezone(timezone.utc)
     days = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
     months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
     return f"{days[now.weekday()]}, {now:%d} {months[now.month - 1]} {now:%Y %H:%M:%S} GMT"
@@ -206,7 +206,7 @@ class Dlf:
         key = self._key
         if key is None or (key.expires is not None and key.expires - self._now() < RENEWAL_SECONDS):
             key = self._key = self._load()
-        return self._signer.sign(request, key, datetime.fromtimestamp(self._now(), UTC))
+        return self._signer.sign(request, key, datetime.fromtimestamp(self._now(), timezone.utc))
 
     def secrets(self) -> tuple[str, ...]:
         """Return the texts that no message may contain."""

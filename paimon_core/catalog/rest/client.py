@@ -30,7 +30,7 @@ _IDEMPOTENT: Final = ("GET", "DELETE")
 _BUSY: Final = (429, 503)
 _SHOWN: Final = 500  # characters of a message of the server
 _HEADER: Final = "header."
-_REPEATED: Final = "The request was repeated, because the server was busy: it may have been done before this answer."
+_REPEATED: Final = "request_was_repeated"  # the attribute that marks an error
 
 
 class RestNotFoundError(NotFoundError):
@@ -131,7 +131,7 @@ class RestClient:
                 return self._result(method, path, answer)
             except PaimonError as error:
                 if attempt and method not in _IDEMPOTENT:
-                    error.add_note(_REPEATED)
+                    setattr(error, _REPEATED, True)
                 raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -224,7 +224,7 @@ def encoded(*names: str) -> str:
 
 def was_repeated(error: BaseException) -> bool:
     """Return True if the server refused a request only when it was repeated: the first one may have been done."""
-    return _REPEATED in getattr(error, "__notes__", ())
+    return bool(getattr(error, _REPEATED, False))
 
 
 def _requests() -> ModuleType:

@@ -1,7 +1,7 @@
 """The authentication of requests to a REST catalog."""
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import pytest
 
@@ -16,7 +16,7 @@ from paimon_core.catalog.rest.auth import (
 )
 from paimon_core.errors import InvalidInputError
 
-NOW = datetime(2026, 3, 5, 7, 8, 9, tzinfo=UTC)
+NOW = datetime(2026, 3, 5, 7, 8, 9, tzinfo=timezone.utc)
 BODY = '{"name":"däta","options":{}}'
 REQUESTS = {
     "query": (Request("GET", "/v1/config", {"warehouse": "wh a"}), None),
