@@ -142,10 +142,6 @@ class RestApi:
 
     # ---- branches
 
-    def branches(self, name: Identifier) -> list[str]:
-        """Return the names of the branches of a table."""
-        return list(self.client.get(self._table(name, "branches")).get("branches") or ())
-
     def create_branch(self, name: Identifier, branch: str, tag: str | None) -> None:
         """Create a branch. ``tag``: the tag to start from; `None`: the branch has no snapshot."""
         self.client.post(self._table(name, "branches"), {"branch": branch, "fromTag": tag})

@@ -37,8 +37,7 @@ _PAIMON_TYPES: Final = ("table", "materialized-table")
 class RestTable:
     """A table as the server describes it.
 
-    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema. ``audit``: the owner, and
-    the times and users of its creation and its last change.
+    ``table_id``: the id that a commit must name. ``schema_id``: the id of the newest schema.
     """
 
     table_id: str
@@ -46,7 +45,6 @@ class RestTable:
     is_external: bool
     schema_id: int
     options: Mapping[str, str] = field(repr=False)
-    audit: Mapping[str, Any] = field(repr=False)
 
     @staticmethod
     def from_json(answer: Mapping[str, Any], name: Identifier) -> "RestTable":
@@ -63,7 +61,6 @@ class RestTable:
                 is_external=bool(answer.get("isExternal")),
                 schema_id=int(answer["schemaId"]),
                 options=options,
-                audit={key: answer[key] for key in _AUDIT if answer.get(key) is not None},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RestServerError(
@@ -78,9 +75,6 @@ class RestTable:
                 f"table {str(name)!r} has the type {kind!r}, which this engine does not read: read its files at "
                 f"{self.path} with another engine"
             )
-
-
-_AUDIT: Final = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
 
 
 @dataclass(frozen=True, slots=True)
