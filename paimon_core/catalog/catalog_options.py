@@ -30,16 +30,22 @@ class _Fixed:
 
 
 FILESYSTEM: Final = "filesystem"
+HIVE: Final = "hive"
 METASTORE: Final = "metastore"
 """The option that chooses the kind of a catalog."""
 REST: Final = "rest"
-_NO_SERVICE = "leave it out, and give the directory of the tables as the warehouse: there is no Hive catalog"
+_NO_SERVICE = "leave it out, or choose the kind of catalog that it belongs to with 'metastore': jdbc, hive or rest"
 _OF_SERVICES: Final = ("uri", "token", "token.provider", "catalog-key", "prefix", "data-token.enabled")
 _OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     FILESYSTEM: (),
     "jdbc": (
         METASTORE, "uri", "catalog-key", "lock.enabled", "lock-acquire-timeout", "lock-check-max-sleep",
         "lock-key-max-length", "sync-all-properties", "client-pool-size", "jdbc.",
+    ),
+    HIVE: (
+        "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type", "lock.enabled",
+        "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive", "alter-table-cascade",
+        "metastore.client.class", "hive.",
     ),
     REST: (METASTORE, "uri", "token", "token.provider", "dlf.", "header.", "prefix", "data-token.enabled"),
 }  # fmt: skip

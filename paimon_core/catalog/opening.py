@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.catalog_options import kind_of
+from paimon_core.catalog.catalog_options import HIVE, kind_of
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.lazy import deferred
@@ -13,15 +13,20 @@ from paimon_core.table import Table
 
 if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FileSystemCatalog
+    from paimon_core.catalog.hive.catalog import HiveCatalog
+    from paimon_core.catalog.hive.settings import site_warehouse
     from paimon_core.catalog.jdbc.catalog import JdbcCatalog
     from paimon_core.catalog.rest.catalog import RestCatalog
 else:
     FileSystemCatalog = deferred("paimon_core.catalog.filesystem", "FileSystemCatalog")
+    HiveCatalog = deferred("paimon_core.catalog.hive.catalog", "HiveCatalog")
+    site_warehouse = deferred("paimon_core.catalog.hive.settings", "site_warehouse")
     JdbcCatalog = deferred("paimon_core.catalog.jdbc.catalog", "JdbcCatalog")
     RestCatalog = deferred("paimon_core.catalog.rest.catalog", "RestCatalog")
 
 _KINDS: Mapping[str, Callable[..., Catalog]] = {
     "filesystem": FileSystemCatalog,
+    "hive": HiveCatalog,
     "jdbc": JdbcCatalog,
     "rest": RestCatalog,
 }
@@ -58,6 +63,8 @@ def open_catalog(
         warehouse = stated
     elif stated is not None and stated.rstrip("/") != warehouse.rstrip("/"):
         raise InvalidInputError("the warehouse is given twice, as an argument and as an option, and they differ")
+    if warehouse is None and kind_of(named) == HIVE:
+        warehouse = site_warehouse(named)
     if warehouse is None:
         raise InvalidInputError("a catalog needs a warehouse: the directory of its databases")
     return _KINDS[kind_of(named)](warehouse, storage, named)

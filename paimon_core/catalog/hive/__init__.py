@@ -1,0 +1,1 @@
+"""Databases and tables by the names in a Hive metastore."""

@@ -1,0 +1,181 @@
+"""The part of a Hive metastore in the changes of a table: its lock, its description and its partitions."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+from paimon_core.catalog.hive.client import LostAnswerError, MetastoreClient, MetastoreError, client_of
+from paimon_core.catalog.hive.lock import table_lock
+from paimon_core.catalog.hive.metastore_table import (
+    described,
+    has_partitions,
+    is_paimon,
+    location_of,
+    new_partition,
+    new_table,
+    same_description,
+    update_table,
+)
+from paimon_core.catalog.hive.settings import HiveSettings
+from paimon_core.errors import AlreadyExistsError, PaimonError, hide_secrets
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
+from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.drop import drop_directory
+from paimon_core.store.environment import Branch, CatalogEnvironment
+from paimon_core.store.layout import is_blank, partition_path, partition_text
+
+_EXISTS: Final = "AlreadyExistsException"
+_REPAIR: Final = "CALL sys.repair"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HiveEnvironment(CatalogEnvironment):
+    """The environment of a table in a Hive metastore.
+
+    ``path``: the directory of the table; ``locks``: True if commits and schema changes take Hive's lock; ``external``:
+    True if the files of the table, once created, outlive it.
+    """
+
+    settings: HiveSettings
+    database: str
+    table: str
+    path: str
+    locks: bool = False
+    external: bool = False
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Return a context that holds Hive's lock of the table, or nothing if the catalog takes no locks."""
+        return table_lock(self._client, self.database, self.table) if self.locks else nullcontext()
+
+    def publish_schema(self, schemas: Schemas, schema: TableSchema) -> bool:
+        """Publish a version of the schema, and describe it in the metastore; as `CatalogEnvironment.publish_schema`.
+
+        A metastore that cannot describe a later version gets a warning: the version counts without it.
+        """
+        is_main = schemas.table_root.rstrip("/") == self.path.rstrip("/")
+        if is_main:
+            self._planned(schema)  # raises for a type that Hive does not have
+            if schema.id == 0:
+                self._check_free()
+        published = CatalogEnvironment.publish_schema(self, schemas, schema)
+        if published and is_main:
+            if schema.id == 0:
+                self._register(schemas, schema)
+            else:
+                self._describe(schemas, schema)
+        return published
+
+    def snapshot_published(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> None:
+        """Register the partitions that a commit has added files to."""
+        if not has_partitions(store.schema):
+            return
+        added = list(dict.fromkeys(entry.partition for entry in entries if entry.kind == ADD))
+        if added:
+            self.add_partitions(store, added)
+
+    def add_partitions(self, store: Branch, partitions: Sequence[bytes]) -> None:
+        """Register partitions that the metastore does not have. ``partitions``: serialised rows."""
+        client, described_table = self._client, self._client.table(self.database, self.table)
+        if described_table is None:
+            return
+        fields, options = store.schema.partition_fields, store.schema.options
+        default, legacy = options.value(PARTITION_DEFAULT_NAME), options.value(PARTITION_LEGACY_NAME)
+        new: dict[tuple[str, ...], Any] = {}
+        for row in store.partition_rows(partitions):
+            texts = [
+                None if value is None else partition_text(value, field, legacy=legacy)
+                for value, field in zip(row, fields, strict=True)
+            ]
+            values = [default if text is None or is_blank(text) else text for text in texts]
+            directory = partition_path(row, fields, options)
+            new[tuple(values)] = new_partition(client.types, described_table, values, directory, self.settings)
+        client.add_partitions(self.database, self.table, list(new.values()))
+
+    def register(self, schema: TableSchema) -> None:
+        """Describe an existing table in the metastore, or bring its description up to date.
+
+        Raises AlreadyExistsError if the name belongs to a table in another directory, or of another engine.
+        """
+        found = self._client.table(self.database, self.table)
+        if found is None:
+            self._create(schema)
+            return
+        self._check_same(found)
+        planned = self._planned(schema)
+        if not same_description(found, planned):
+            update_table(self._client.types, found, schema, (), self.settings)
+            self._client.alter_table(self.database, self.table, found)
+
+    @property
+    def _client(self) -> MetastoreClient:
+        return client_of(self.settings)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.database}.{self.table}"
+
+    def _planned(self, schema: TableSchema) -> Any:
+        types, settings = self._client.types, self.settings
+        return new_table(types, self.database, self.table, schema, self.path, settings, external=self.external)
+
+    def _check_free(self) -> None:
+        found = self._client.table(self.database, self.table)
+        if found is not None:
+            self._check_same(found)
+
+    def _check_same(self, found: Any) -> None:
+        """Raise AlreadyExistsError unless a table of the metastore is the Paimon table in this directory."""
+        if not is_paimon(found):
+            raise AlreadyExistsError(
+                f"{self._name} exists already: it is {described(found)}, not a Paimon table; choose another name"
+            )
+        path = location_of(found)
+        if path != self.path.rstrip("/"):
+            raise AlreadyExistsError(f"table {self._name!r} exists already, at {hide_secrets(path or 'no location')}")
+
+    def _register(self, schemas: Schemas, schema: TableSchema) -> None:
+        """Describe a table that this process has just created. If another table has the name, delete its files."""
+        try:
+            self.register(schema)
+        except AlreadyExistsError:
+            drop_directory(schemas.io, self.path)
+            raise
+        except PaimonError as error:
+            raise MetastoreError(
+                f"table {self._name!r} was created at {hide_secrets(self.path)}, but the metastore may not list it: "
+                f"{error}; run {_REPAIR}, or create it again after deleting this directory"
+            ) from error
+
+    def _create(self, schema: TableSchema) -> None:
+        """Create the description. A lost answer, and a lost race, show what exists."""
+        try:
+            self._client.call("create_table", self._planned(schema), repeat=False)
+        except MetastoreError as error:
+            found = self._client.table(self.database, self.table)
+            if found is None:
+                raise
+            self._check_same(found)
+            if not isinstance(error, LostAnswerError) and error.kind != _EXISTS:
+                _log.warning("the metastore has created %s, but answered: %s", self._name, error)
+
+    def _describe(self, schemas: Schemas, schema: TableSchema) -> None:
+        try:
+            found = self._client.table(self.database, self.table)
+            if found is None or not is_paimon(found):
+                return
+            before = schemas.get(schema.id - 1)
+            update_table(self._client.types, found, schema, set(before.options) - set(schema.options), self.settings)
+            self._client.alter_table(self.database, self.table, found)
+        except (PaimonError, OSError) as error:
+            _log.warning(
+                "table %s has its new schema, but the metastore does not describe it: run %s: %s",
+                self._name,
+                _REPAIR,
+                error,
+            )
