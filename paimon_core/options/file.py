@@ -23,7 +23,7 @@ from paimon_core.options.parse import weights as weight_list
 
 _INSIDE_ONLY = not_yet("files are written below the table only")
 _STORED_ELSEWHERE = refused("the values of these columns are stored elsewhere")
-_NO_METASTORE = without_effect("there is no metastore")
+_NO_METASTORE = without_effect("tags are not registered as partitions of a metastore")
 
 PATH = Option("path", text, None, "directory of the table; set by the catalog, never altered")
 BRANCH = Option("branch", text, "main", "branch on which the table is opened")
@@ -263,7 +263,10 @@ VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO = Option(
     "variant.shredding.minFieldCardinalityRatio", fraction, 0.1, "least share of the rows that have an inferred field"
 )
 METASTORE_PARTITIONED_TABLE = Option(
-    "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore", mark=_NO_METASTORE
+    "metastore.partitioned-table",
+    boolean,
+    False,
+    "a Hive catalog registers the partitions of the table in its metastore",
 )
 METASTORE_TAG_TO_PARTITION = Option(
     "metastore.tag-to-partition",

@@ -275,7 +275,7 @@ class HiveCatalog(Catalog):
             )
         found.dbName, found.tableName = new.database.lower(), new.table
         try:
-            client.alter_table(old.database.lower(), old.table.lower(), found)
+            client.alter_table(old.database.lower(), old.table.lower(), found, renames=True)
         except MetastoreError as error:
             if self._found_table(old) is not None:
                 if self._found_table(new) is not None:

@@ -104,13 +104,13 @@ class MetastoreClient:
         answer = self._or_none("get_table_req", self.types.GetTableRequest(dbName=database, tblName=name))
         return None if answer is None else answer.table
 
-    def alter_table(self, database: str, name: str, table: Any) -> None:
-        """Replace the description of a table, which may have another name afterwards."""
+    def alter_table(self, database: str, name: str, table: Any, *, renames: bool = False) -> None:
+        """Replace the description of a table. ``renames``: True if it has another name, so it cannot be sent twice."""
         settings = self.settings
         flag = str(settings.skip_statistics or table.parameters.get("DO_NOT_UPDATE_STATS") == "true").lower()
         properties = {"DO_NOT_UPDATE_STATS": flag, **({"CASCADE": "true"} if settings.cascade else {})}
         context = self.types.EnvironmentContext(properties=properties)
-        self.call("alter_table_with_environment_context", database, name, table, context, repeat=False)
+        self.call("alter_table_with_environment_context", database, name, table, context, repeat=not renames)
 
     def drop_table(self, database: str, name: str) -> bool:
         """Remove a table from the metastore, not its files; return False if it does not exist."""

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from paimon_core.catalog.hive.client import LostAnswerError, MetastoreClient, MetastoreError, client_of
@@ -19,17 +20,18 @@ from paimon_core.catalog.hive.metastore_table import (
     update_table,
 )
 from paimon_core.catalog.hive.settings import HiveSettings
-from paimon_core.errors import AlreadyExistsError, PaimonError, hide_secrets
+from paimon_core.errors import AlreadyExistsError, PaimonError, TableChangedError, hide_secrets
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.drop import drop_directory
-from paimon_core.store.environment import Branch, CatalogEnvironment
+from paimon_core.store.environment import NO_CATALOG, Branch, CatalogEnvironment
 from paimon_core.store.layout import is_blank, partition_path, partition_text
 
 _EXISTS: Final = "AlreadyExistsException"
+_REFUSED: Final = "InvalidOperationException"
 _REPAIR: Final = "CALL sys.repair"
 _log = logging.getLogger(__name__)
 
@@ -56,20 +58,24 @@ class HiveEnvironment(CatalogEnvironment):
     def publish_schema(self, schemas: Schemas, schema: TableSchema) -> bool:
         """Publish a version of the schema, and describe it in the metastore; as `CatalogEnvironment.publish_schema`.
 
-        A metastore that cannot describe a later version gets a warning: the version counts without it.
+        The first version is registered once it is published, because its file decides between two processes. A later
+        version is described before, so that one that the metastore refuses is never published. Raises MetastoreError.
         """
-        is_main = schemas.table_root.rstrip("/") == self.path.rstrip("/")
-        if is_main:
-            self._planned(schema)  # raises for a type that Hive does not have
-            if schema.id == 0:
-                self._check_free()
-        published = CatalogEnvironment.publish_schema(self, schemas, schema)
-        if published and is_main:
-            if schema.id == 0:
+        if schemas.table_root.rstrip("/") != self.path.rstrip("/"):  # a branch, which Hive does not see
+            return CatalogEnvironment.publish_schema(self, schemas, schema)
+        self._planned(schema)  # raises for a type that Hive does not have
+        if schema.id == 0:
+            self._check_free()
+            published = CatalogEnvironment.publish_schema(self, schemas, schema)
+            if published:
                 self._register(schemas, schema)
-            else:
-                self._describe(schemas, schema)
-        return published
+            return published
+        with self.locked():
+            self._describe(schema, schemas.get(schema.id - 1))
+            published = NO_CATALOG.publish_schema(schemas, schema)
+            if not published and (newest := schemas.latest()) is not None:
+                self._describe(newest, schema)
+            return published
 
     def snapshot_published(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> None:
         """Register the partitions that a commit has added files to."""
@@ -109,8 +115,9 @@ class HiveEnvironment(CatalogEnvironment):
         self._check_same(found)
         planned = self._planned(schema)
         if not same_description(found, planned):
+            stored = list(found.sd.cols)
             update_table(self._client.types, found, schema, (), self.settings)
-            self._client.alter_table(self.database, self.table, found)
+            self._replace(found, stored)
 
     @property
     def _client(self) -> MetastoreClient:
@@ -164,18 +171,38 @@ class HiveEnvironment(CatalogEnvironment):
             if not isinstance(error, LostAnswerError) and error.kind != _EXISTS:
                 _log.warning("the metastore has created %s, but answered: %s", self._name, error)
 
-    def _describe(self, schemas: Schemas, schema: TableSchema) -> None:
-        try:
-            found = self._client.table(self.database, self.table)
-            if found is None or not is_paimon(found):
-                return
-            before = schemas.get(schema.id - 1)
-            update_table(self._client.types, found, schema, set(before.options) - set(schema.options), self.settings)
-            self._client.alter_table(self.database, self.table, found)
-        except (PaimonError, OSError) as error:
-            _log.warning(
-                "table %s has its new schema, but the metastore does not describe it: run %s: %s",
-                self._name,
-                _REPAIR,
-                error,
+    def _describe(self, schema: TableSchema, before: TableSchema) -> None:
+        """Change the description of the table from one version of its schema to another."""
+        found = self._client.table(self.database, self.table)
+        if found is None or not is_paimon(found):
+            raise TableChangedError(
+                f"table {self._name!r} is no longer a Paimon table in {self.settings.shown}: another process has "
+                "dropped or renamed it; open it again"
             )
+        stored = list(found.sd.cols)
+        update_table(self._client.types, found, schema, set(before.options) - set(schema.options), self.settings)
+        self._replace(found, stored)
+
+    def _replace(self, table: Any, stored: list[Any]) -> None:
+        """Store a description. ``stored``: the columns in the metastore.
+
+        A metastore refuses a column of another type in the place of an old one, for the sake of formats without names.
+        Then the columns from the first difference on are removed first.
+        """
+        client = self._client
+        try:
+            client.alter_table(self.database, self.table, table)
+        except MetastoreError as error:
+            if error.kind != _REFUSED:
+                raise
+            wanted = table.sd.cols
+            same = [new for new, old in takewhile(_is_same_column, zip(wanted, stored, strict=False))]
+            table.sd.cols = same
+            client.alter_table(self.database, self.table, table)
+            table.sd.cols = wanted
+            client.alter_table(self.database, self.table, table)
+
+
+def _is_same_column(columns: tuple[Any, Any]) -> bool:
+    new, old = columns
+    return bool((new.name, new.type) == (old.name, old.type))
