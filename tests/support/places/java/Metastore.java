@@ -23,6 +23,8 @@ public class Metastore {
             {"metastore.metadata.transformer.class", " "},
             {"metastore.task.threads.always", PACKAGE + "events.EventCleanerTask"},
             {"metastore.txn.timeout", arguments[2] + "s"},
+            {"metastore.timedout.txn.reaper.start", "1s"},
+            {"metastore.timedout.txn.reaper.interval", "1s"},
             {"hive.txn.xlock.write", "false"},
         };
         for (String[] setting : settings) {
@@ -32,7 +34,9 @@ public class Metastore {
         for (String name : new String[] {"utils.TestTxnDbUtil", "txn.TxnDbUtil"}) {
             try { // DataNucleus does not create the tables of locks
                 Class.forName(PACKAGE + name).getMethod("prepDb", Configuration.class).invoke(null, configuration);
-                System.out.println("tables of locks by " + name);
+                String tasks = PACKAGE + "events.EventCleanerTask," + PACKAGE + "txn.AcidHouseKeeperService";
+                configuration.set("metastore.task.threads.always", tasks); // the second gives up the locks of the dead
+                System.setProperty("metastore.task.threads.always", tasks);
                 break;
             } catch (ReflectiveOperationException missing) {
                 System.out.println(name + ": " + missing);
