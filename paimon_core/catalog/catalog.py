@@ -89,6 +89,8 @@ class Catalog(CatalogDatabases):
 
     kind: ClassVar[str]
     """The value of the option ``metastore`` for this catalog."""
+    has_locations: ClassVar[bool] = False
+    """True if the option ``path`` of a new table may be a directory outside of its database."""
 
     def __init__(
         self,

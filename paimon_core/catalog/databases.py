@@ -1,11 +1,11 @@
 """The databases of a catalog."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.warehouse_state import CatalogState
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.fileio.fileio import join
 from paimon_core.fileio.paths import check_name
 
@@ -63,6 +63,16 @@ class CatalogDatabases(CatalogState):
         for table in tables:
             self.drop_table(Identifier(name, table), ignore_if_not_exists=True)
         self._drop_database(name)
+
+    def repair(self, names: Sequence[str] = ()) -> list[str]:
+        """List the databases and tables of the warehouse in the metastore; see `HiveCatalog.repair`.
+
+        Raises UnsupportedError for a catalog without a metastore that could have lost them.
+        """
+        raise UnsupportedError(
+            "repair lists the tables of a warehouse in a Hive metastore, which this catalog does not have; "
+            "repair_table repairs a table"
+        )
 
     def database_location(self, name: str) -> str:
         """Return the directory of the tables that a database has or would have.

@@ -47,9 +47,10 @@ PROCEDURES: Mapping[str, Procedure] = {
         repair.verify_table,
         repair.repair_table,
         repair.repair_earliest_snapshot,
+        repair.repair,
     )
 }
-_METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"
+_REST = "it needs a REST catalog"
 NEVER: Mapping[str, str] = {
     "alter_function": _REST,
     "alter_view_dialect": _REST,
@@ -58,7 +59,6 @@ NEVER: Mapping[str, str] = {
     "create_global_index": "global indexes are not supported; to skip files, set 'file-index.bloom-filter.columns'",
     "drop_function": _REST,
     "drop_global_index": "global indexes are not supported, and no table has one",
-    "repair": f"{_METASTORE}; repair_table repairs a table",
 }
 """Procedures of the Java connector that are not implemented, with the reason."""
 

@@ -1,6 +1,7 @@
-"""Procedures that verify and repair a table."""
+"""Procedures that verify and repair a table, and the entries of tables in a metastore."""
 
-from paimon_core.procedures.procedure import Call, Rows, procedure
+from paimon_core.options.parse import comma_list
+from paimon_core.procedures.procedure import DONE, Call, Rows, procedure
 
 
 @procedure("verify_table(table STRING, [deep BOOLEAN])", "kind STRING, path STRING, message STRING")
@@ -36,3 +37,10 @@ def repair_table(call: Call) -> Rows:
 def repair_earliest_snapshot(call: Call) -> Rows:
     """Make a snapshot after a gap the earliest one; only the hint EARLIEST is written."""
     return [call.table().maintenance.repair_earliest_snapshot(call["snapshot_id"])]
+
+
+@procedure("repair([database_or_table STRING])")
+def repair(call: Call) -> Rows:
+    """List the tables of a Hive catalog's warehouse, of databases or 'db.t', separated by commas, in its metastore."""
+    call.catalog.repair(comma_list(call.text("database_or_table") or ""))
+    return DONE

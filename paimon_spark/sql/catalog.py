@@ -202,7 +202,7 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
-        schema = self._schema(identifier, columns, partitions, properties, constraints)
+        schema = self._schema(identifier, columns, partitions, properties, constraints, located=True)
         table = self._created(identifier, schema)
         if self.jvm.is_called_by("DataStreamWriter", "toTable"):
             self._made_for_streams[self._parts(identifier)] = schema, table.schema
@@ -360,10 +360,24 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
             return missing_table(self.jvm, f"`{self.name}`.`{parts[0]}`")
         return self._no_such_table(parts)
 
-    def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any = ()) -> Schema:
+    def _schema(
+        self,
+        identifier: Any,
+        columns: Any,
+        partitions: Any,
+        properties: Any,
+        constraints: Any = (),
+        *,
+        located: bool = False,
+    ) -> Schema:
+        """Return the schema in a statement. ``located``: True if LOCATION may name a directory outside the database."""
         declared = {str(key): str(value) for key, value in properties.items()}
         location = self.catalog.location(self._identifier(self._parts(identifier)))
-        if not same_directory(declared.get("location", location), location):
+        elsewhere = not same_directory(declared.get("location", location), location)
+        if elsewhere and located and self.catalog.has_locations:
+            declared["path"] = declared.pop("location")
+            declared.pop("external", None)  # a table with a location is external
+        elif elsewhere:
             raise UnsupportedError(
                 f"LOCATION {declared['location']!r} is not possible: this catalog stores the table in {location}; "
                 f"name a table elsewhere by its path, {self.name}.`/path/to/table`"

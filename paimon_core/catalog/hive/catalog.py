@@ -31,6 +31,7 @@ from paimon_core.errors import (
     listed_names,
 )
 from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.fileio.stores import store_of
 from paimon_core.scan.entries import live_partitions
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -38,6 +39,7 @@ from paimon_core.schema.validate import create
 from paimon_core.store.create import create_table
 from paimon_core.store.drop import drop_directory, is_half_dropped
 from paimon_core.store.file_store import FileStore
+from paimon_core.table import Table
 
 _COMMENT: Final = "comment"
 _OWNER: Final = "owner"
@@ -56,6 +58,7 @@ class HiveCatalog(Catalog):
     """
 
     kind: ClassVar[str] = "hive"
+    has_locations: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class HiveCatalog(Catalog):
         options: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(engine_path(warehouse), storage_options, options)
-        self.settings = hive_settings(self.options)
+        self.settings = hive_settings(self.options, self.warehouse)
         self._client.types  # noqa: B018  raises now if the client is not installed
 
     # ---- databases
@@ -187,14 +190,27 @@ class HiveCatalog(Catalog):
             )
         return path
 
-    def _entry(self, name: Identifier) -> TableEntry:
+    def _check_new(self, name: Identifier) -> None:
         _check_lower_case(name.table, "table")
+
+    def table_at(
+        self,
+        path: str,
+        identifier: str | Identifier,
+        options: Mapping[str, str] | None = None,
+        branch: str | None = None,
+    ) -> Table:
+        """Open and return a table by its directory, without a request to the metastore; as `Catalog.table_at`."""
+        name = plain_identifier(identifier, "opened by its path")
+        return self._open(self._entry_at(name, path, external=self.settings.external), options, branch)
+
+    def _entry(self, name: Identifier) -> TableEntry:
         return self._entry_at(name, self.location(name), external=self.settings.external)
 
     def _entry_at(self, name: Identifier, path: str, *, external: bool) -> TableEntry:
         locks = self.settings.lock_enabled
         if locks is None:  # as in Java: where a rename does not decide between two writers
-            locks = not FileIO.of(path, self.storage_options).renames_atomically
+            locks = store_of(path).object_store
         settings, database, table = self.settings, name.database.lower(), name.table.lower()
         return TableEntry(path, HiveEnvironment(settings, database, table, path, locks=locks, external=external))
 
@@ -204,7 +220,7 @@ class HiveCatalog(Catalog):
         if path is None:
             self._remove_dropped(name.database)
             entry = self._entry(name)
-            io = self._io_of(entry).inside(self.database_location(name.database))
+            io = self._new_io(entry, name)
             if self._found_table(name) is None and Schemas(io, entry.path).ids():
                 raise AlreadyExistsError(
                     f"there is a table at {hide_secrets(entry.path)} that the metastore does not list: run "
@@ -212,7 +228,6 @@ class HiveCatalog(Catalog):
                 )
             create_table(io, entry.path, schema, environment=entry.environment)
             return entry
-        _check_lower_case(name.table, "table")
         entry = self._entry_at(name, engine_path(absolute(path)), external=True)
         io = self._io_of(entry)
         existing = Schemas(io, entry.path).latest()

@@ -51,6 +51,12 @@ class HiveEnvironment(CatalogEnvironment):
     locks: bool = False
     external: bool = False
 
+    def address(self) -> dict[str, str]:
+        """Return the options of the catalog, with the warehouse, and the name of the table."""
+        settings, parts = self.settings, (self.database, self.table)
+        name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+        return {**settings.options, "warehouse": settings.warehouse, "table": name}
+
     def locked(self) -> AbstractContextManager[None]:
         """Return a context that holds Hive's lock of the table, or nothing if the catalog takes no locks."""
         return table_lock(self._client, self.database, self.table) if self.locks else nullcontext()

@@ -38,8 +38,8 @@ class HiveSettings:
     """The metastore of a catalog, and what the catalog stores in it.
 
     ``addresses``: hosts and ports, in the order in which they are tried; ``timeout``: seconds to wait for a connection
-    or an answer; ``lock_enabled``: `None`: only on object stores; ``site``: the properties of hive-site.xml and the
-    options with the prefix ``hive.``, which messages do not show.
+    or an answer; ``lock_enabled``: `None`: only on object stores; ``options``: those of the catalog; ``site``: the
+    properties of hive-site.xml and the options with the prefix ``hive.``. The repr shows neither of them.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -52,6 +52,8 @@ class HiveSettings:
     location_in_properties: bool = False
     cascade: bool = True
     skip_statistics: bool = False
+    warehouse: str = ""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     site: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     @property
@@ -60,8 +62,8 @@ class HiveSettings:
         return ",".join(f"thrift://{host}:{port}" for host, port in self.addresses)
 
 
-def hive_settings(options: Mapping[str, str]) -> HiveSettings:
-    """Return the settings that the options of a catalog choose.
+def hive_settings(options: Mapping[str, str], warehouse: str = "") -> HiveSettings:
+    """Return the settings that the options of a catalog choose. ``warehouse``: its directory.
 
     Without ``hive-conf-dir``, the environment variable HIVE_CONF_DIR names the directory of hive-site.xml. An option of
     the catalog comes before a property of the file. Raises InvalidInputError for a missing or wrong value,
@@ -101,6 +103,8 @@ def hive_settings(options: Mapping[str, str]) -> HiveSettings:
         location_in_properties=_value(options, "location-in-properties", boolean, False),
         cascade=_value(options, "alter-table-cascade", boolean, True),
         skip_statistics=_value(options, "hive.skip-update-stats", boolean, False),
+        warehouse=warehouse,
+        options=dict(options),
         site=site,
     )
 
