@@ -1,7 +1,7 @@
 """The part of a Hive metastore in the changes of a table: its lock, its description and its partitions."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
@@ -21,14 +21,17 @@ from paimon_core.catalog.hive.metastore_table import (
 )
 from paimon_core.catalog.hive.settings import HiveSettings
 from paimon_core.errors import AlreadyExistsError, PaimonError, TableChangedError, hide_secrets
-from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.fileio.fileio import join
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
+from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.drop import drop_directory
 from paimon_core.store.environment import NO_CATALOG, Branch, CatalogEnvironment
-from paimon_core.store.layout import is_blank, partition_path, partition_text
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import MAIN_BRANCH, is_blank, partition_path, partition_text
 
 _EXISTS: Final = "AlreadyExistsException"
 _REFUSED: Final = "InvalidOperationException"
@@ -84,30 +87,47 @@ class HiveEnvironment(CatalogEnvironment):
             return published
 
     def snapshot_published(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> None:
-        """Register the partitions that a commit has added files to."""
+        """Register the partitions that a commit has added files to, and remove those that it has emptied."""
         if not has_partitions(store.schema):
             return
-        added = list(dict.fromkeys(entry.partition for entry in entries if entry.kind == ADD))
+        added = dict.fromkeys(entry.partition for entry in entries if entry.kind == ADD)
+        removed = {entry.partition for entry in entries if entry.kind == DELETE} - set(added)
         if added:
-            self.add_partitions(store, added)
+            self.add_partitions(store, list(added))
+        if removed and isinstance(store, FileStore):
+            self._remove_emptied(store, snapshot, removed)
+
+    def _remove_emptied(self, store: FileStore, snapshot: Snapshot, partitions: set[bytes]) -> None:
+        """Remove partitions without files, unless a branch may have files in them."""
+        if store.branch != MAIN_BRANCH or store.io.list(join(store.root, "branch")):
+            return
+        predicate = partitions_predicate(store, partitions, most=len(partitions))
+        live = live_entries(store, snapshot, partition=predicate, with_stats=False).live
+        for values, _ in self._names(store, sorted(partitions - {entry.partition for entry in live})):
+            self._client.drop_partition(self.database, self.table, values)
 
     def add_partitions(self, store: Branch, partitions: Sequence[bytes]) -> None:
         """Register partitions that the metastore does not have. ``partitions``: serialised rows."""
         client, described_table = self._client, self._client.table(self.database, self.table)
         if described_table is None:
             return
+        new = {
+            tuple(values): new_partition(client.types, described_table, values, directory, self.settings)
+            for values, directory in self._names(store, partitions)
+        }
+        client.add_partitions(self.database, self.table, list(new.values()))
+
+    def _names(self, store: Branch, partitions: Sequence[bytes]) -> Iterator[tuple[list[str], str]]:
+        """Yield the values of each partition as texts, and its directory ``k1=v1/k2=v2``."""
         fields, options = store.schema.partition_fields, store.schema.options
         default, legacy = options.value(PARTITION_DEFAULT_NAME), options.value(PARTITION_LEGACY_NAME)
-        new: dict[tuple[str, ...], Any] = {}
         for row in store.partition_rows(partitions):
             texts = [
                 None if value is None else partition_text(value, field, legacy=legacy)
                 for value, field in zip(row, fields, strict=True)
             ]
             values = [default if text is None or is_blank(text) else text for text in texts]
-            directory = partition_path(row, fields, options)
-            new[tuple(values)] = new_partition(client.types, described_table, values, directory, self.settings)
-        client.add_partitions(self.database, self.table, list(new.values()))
+            yield values, partition_path(row, fields, options)
 
     def register(self, schema: TableSchema) -> None:
         """Describe an existing table in the metastore, or bring its description up to date.
