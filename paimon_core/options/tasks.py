@@ -6,6 +6,7 @@ TASKS: dict[str, tuple[str, ...]] = {
         "partition",
         "partition.default-name",
         "partition.legacy-name",
+        "metastore.partitioned-table",
         "bucket",
         "bucket-*",
         "dynamic-bucket.*",

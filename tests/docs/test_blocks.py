@@ -21,6 +21,8 @@ RUN = {
     ("docs/guides/cluster.md", "sh"): "tests/docs/test_shell.py",
     ("docs/guides/connect.md", "sh"): "tests/docs/test_shell.py",
     ("docs/guides/hdfs.md", "python fragment"): "tests/places/hdfs/test_hdfs_guide.py",
+    ("docs/guides/hive-metastore.md", "python fragment"): "tests/places/hive/test_sql.py",
+    ("docs/guides/hive-metastore.md", "sql"): "tests/places/hive/test_sql.py",
     **{("docs/guides/dbt.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "jinja")},
     **{("docs/guides/pipelines.md", kind): "tests/spark/test_client_guides.py" for kind in ("yaml", "python fragment")},
 }

@@ -5,6 +5,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 import paimon_spark
 from tests.spark.conftest import spark  # noqa: F401  the session of the run
+from tests.support.markdown import ROOT, fences
 
 pytestmark = [pytest.mark.places, pytest.mark.spark]
 
@@ -62,6 +63,22 @@ def test_partitions_and_repair(sql, catalog, database):
     assert sql("CALL sys.repair('db.p')".replace("db", database)) == [(True,)]
     assert sql("SELECT k FROM p") == [(2,)]
     assert registered() == ["y"]
+
+
+def test_guide(spark, catalog, hive, hive_warehouse, capsys):  # noqa: F811
+    """Run docs/guides/hive-metastore.md against the metastore."""
+    page = ROOT / "docs" / "guides" / "hive-metastore.md"
+    spark.catalog.setCurrentCatalog("spark_catalog")
+    for block in fences(page):
+        code = block.code.replace("thrift://metastore:9083", hive).replace("/warehouse", hive_warehouse)
+        if block.info == "python fragment":
+            capsys.readouterr()
+            exec(code, {})
+        elif block.info == "text":
+            assert capsys.readouterr().out.strip() == block.code.strip()
+        elif block.info == "sql":
+            assert [row[0] for row in spark.sql(code.replace("sys.", "hive.sys.")).collect()] == [True]
+    catalog.drop_database("shop", cascade=True)
 
 
 def test_tables_of_others_are_named(sql, catalog, database):
