@@ -43,7 +43,7 @@ _OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
         "lock-key-max-length", "sync-all-properties", "client-pool-size", "jdbc.",
     ),
     HIVE: (
-        "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type", "lock.enabled",
+        METASTORE, "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type", "lock.enabled",
         "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive", "alter-table-cascade",
         "metastore.client.class", "hive.",
     ),

@@ -446,7 +446,7 @@ WRONG = [
     (["tail", "{t}", "--from", "soon"], 1, "not 'soon'"),
     (["options", "bukcet"], 1, "did you mean 'bucket'"),
     (["call", "expire_tag", "table={t}"], 1, "did you mean 'expire_tags'"),
-    (["call", "repair"], 1, "it needs a Hive metastore"),
+    (["call", "alter_function"], 1, "it needs a REST catalog"),
     (["call", "create_tag", "table={t}"], 1, "argument 'tag' is missing: create_tag"),
     (["call", "create_tag", "table={t}", "tgg=x"], 1, "did you mean 'tag'"),
     (["call", "create_tag", "table={t}", "tag=x", "snapshot=one"], 2, "'one' is no BIGINT"),

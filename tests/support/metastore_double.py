@@ -104,7 +104,7 @@ class MetastoreDouble:
 
 
 class _Losing:
-    """Passes calls on, and breaks the connection instead of answering those that shall be lost."""
+    """Passes calls on, and breaks the connection instead of sending an answer that shall be lost."""
 
     def __init__(self, double: MetastoreDouble) -> None:
         self._double = double

@@ -279,10 +279,10 @@ class HiveCatalog(Catalog):
             raise exists_error
         path = self._path_of(old, found)
         io = FileIO.of(path, self.storage_options)
-        moves = not is_external(found)
-        if moves and io.exists(target):
+        is_managed = not is_external(found)
+        if is_managed and io.exists(target):
             raise exists_error
-        if moves and not io.renames_atomically:
+        if is_managed and not io.renames_atomically:
             raise UnsupportedError(
                 f"{str(old)!r} cannot be renamed to {str(new)!r}: the store of {hide_secrets(path)} cannot rename a "
                 "directory atomically, so a reader or a crash could meet half a table; clone the table to the new "
@@ -297,7 +297,9 @@ class HiveCatalog(Catalog):
                     raise exists_error from error
                 raise
         renamed = self._found_table(new)
-        if moves and renamed is not None and io.exists(path) and path != target:  # some metastores move it themselves
+        if (
+            is_managed and renamed is not None and io.exists(path) and path != target
+        ):  # some metastores move it themselves
             io.rename_directory(path, target)
             set_location(renamed, target, self.settings)
             client.alter_table(new.database.lower(), new.table, renamed)
@@ -317,7 +319,7 @@ class HiveCatalog(Catalog):
     # ---- repair
 
     def repair(self, names: Sequence[str] = ()) -> list[str]:
-        """List in the metastore the databases and tables that are in the warehouse, and describe each table anew.
+        """List in the metastore the databases and tables that are in the warehouse, and describe each table again.
 
         Nothing is removed, and no file changes. The partitions of tables with ``metastore.partitioned-table`` are
         registered as well.
@@ -325,7 +327,7 @@ class HiveCatalog(Catalog):
         Args:
             names: names of databases, or of tables as ``db.table``; none: all databases of the warehouse.
 
-        Returns the names of the tables. Raises NotFoundError for a table whose directory has none,
+        Returns the names of the tables. Raises NotFoundError for a table without files,
         AlreadyExistsError for a name that belongs to a table in another directory, or of another engine.
         """
         if not names:

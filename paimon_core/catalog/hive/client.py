@@ -1,6 +1,6 @@
 """A client of a Hive metastore: its calls over Thrift, with several addresses and broken connections.
 
-It needs ``pip install 'pyspark-paimon[hive]'``. The calls are those that versions 2.3 to 4 answer.
+It needs ``pip install 'pyspark-paimon[hive]'``. Versions 2.3 to 4 answer its calls.
 """
 
 import os
@@ -88,7 +88,7 @@ class MetastoreClient:
     # ---- tables
 
     def table_names(self, database: str) -> list[str]:
-        """Return the names of all tables of a database, whatever wrote them."""
+        """Return the names of all tables and views of a database, also of other engines."""
         return list(self.call("get_all_tables", database))
 
     def tables(self, database: str) -> list[Any]:

@@ -87,7 +87,7 @@ class HiveEnvironment(CatalogEnvironment):
             return published
 
     def snapshot_published(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> None:
-        """Register the partitions that a commit has added files to, and remove those that it has emptied."""
+        """Register the partitions that a commit has added files to, and remove the partitions that it has emptied."""
         if not has_partitions(store.schema):
             return
         added = dict.fromkeys(entry.partition for entry in entries if entry.kind == ADD)
@@ -95,9 +95,9 @@ class HiveEnvironment(CatalogEnvironment):
         if added:
             self.add_partitions(store, list(added))
         if removed and isinstance(store, FileStore):
-            self._remove_emptied(store, snapshot, removed)
+            self._drop_empty_partitions(store, snapshot, removed)
 
-    def _remove_emptied(self, store: FileStore, snapshot: Snapshot, partitions: set[bytes]) -> None:
+    def _drop_empty_partitions(self, store: FileStore, snapshot: Snapshot, partitions: set[bytes]) -> None:
         """Remove partitions without files, unless a branch may have files in them."""
         if store.branch != MAIN_BRANCH or store.io.list(join(store.root, "branch")):
             return
@@ -109,7 +109,7 @@ class HiveEnvironment(CatalogEnvironment):
     def add_partitions(self, store: Branch, partitions: Sequence[bytes]) -> None:
         """Register partitions that the metastore does not have. ``partitions``: serialised rows."""
         client, described_table = self._client, self._client.table(self.database, self.table)
-        if described_table is None:
+        if described_table is None or not described_table.partitionKeys:
             return
         new = {
             tuple(values): new_partition(client.types, described_table, values, directory, self.settings)

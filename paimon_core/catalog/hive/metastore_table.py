@@ -10,7 +10,7 @@ from typing import Any, Final
 from paimon_core.catalog.hive.hive_types import column_comment, hive_type
 from paimon_core.catalog.hive.settings import HiveSettings
 from paimon_core.fileio.paths import scheme_of
-from paimon_core.options.file import METASTORE_PARTITIONED_TABLE, METASTORE_TAG_TO_PARTITION
+from paimon_core.options.file import METASTORE_PARTITIONED_TABLE
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
 
@@ -57,13 +57,13 @@ def is_view(table: Any) -> bool:
 
 
 def location_of(described: Any) -> str | None:
-    """Return the path of a table or a partition, as this engine writes paths; `None`: it has none."""
+    """Return the path of a table or a partition, as this engine writes paths; `None`: no path is stored."""
     stated = (described.parameters or {}).get(_LOCATION) or (described.sd and described.sd.location)
     return engine_path(stated) if stated else None
 
 
 def database_location_of(database: Any) -> str | None:
-    """Return the path of a database, as this engine writes paths; `None`: it has none."""
+    """Return the path of a database, as this engine writes paths; `None`: no path is stored."""
     stated = (database.parameters or {}).get(_LOCATION) or database.locationUri
     return engine_path(stated) if stated else None
 
@@ -105,10 +105,10 @@ def new_table(
         name: the name of the table.
         schema: the newest schema of the table.
         path: its directory.
-        settings: of the catalog.
+        settings: the catalog's settings.
         external: True if its files outlive it.
     """
-    seconds = int(time.time())
+    seconds, keys = int(time.time()), schema.partition_keys if has_partitions(schema) else ()
     parameters = _parameters(schema, settings)
     parameters |= {key: schema.options[key] for key in _ALWAYS_SYNCED if key in schema.options}
     parameters |= {_TYPE: "PAIMON", _STORAGE: _HANDLER, **({_EXTERNAL_FLAG: "TRUE"} if external else {})}
@@ -119,7 +119,7 @@ def new_table(
         createTime=seconds,
         lastAccessTime=seconds,
         retention=_FOREVER,
-        partitionKeys=[],
+        partitionKeys=[_column(types, schema.field(key), schema.field(key).description) for key in keys],
         parameters=parameters,
         tableType=_EXTERNAL if external else _MANAGED,
         sd=types.StorageDescriptor(
@@ -195,16 +195,12 @@ def has_partitions(schema: TableSchema) -> bool:
 
 
 def _describe(types: Any, table: Any, schema: TableSchema) -> None:
-    """Set format classes, columns, partition keys and comment."""
+    """Set format classes, columns and comment. Partition keys stay: no metastore changes them."""
     storage = table.sd
     storage.inputFormat, storage.outputFormat = _INPUT, _OUTPUT
     storage.serdeInfo = storage.serdeInfo or types.SerDeInfo()
     storage.serdeInfo.serializationLib, storage.serdeInfo.parameters = _SERDE, {}
-    keys: tuple[str, ...] = schema.partition_keys if has_partitions(schema) else ()
-    table.partitionKeys = [_column(types, schema.field(key), schema.field(key).description) for key in keys]
-    tags = schema.options.value(METASTORE_TAG_TO_PARTITION)
-    if tags is not None and not keys:
-        table.partitionKeys = [types.FieldSchema(name=tags, type="string", comment=None)]
+    keys = {key.name for key in table.partitionKeys}
     storage.cols = [_column(types, f, column_comment(f)) for f in schema.fields if f.name not in keys]
     if schema.comment is not None:
         table.parameters[_COMMENT] = schema.comment

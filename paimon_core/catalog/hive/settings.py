@@ -1,4 +1,4 @@
-"""How to reach a Hive metastore and what to store there: the options of a catalog, and the file hive-site.xml."""
+"""The address of a Hive metastore and what a catalog stores there, from its options and the file hive-site.xml."""
 
 import getpass
 import os
@@ -27,7 +27,7 @@ _PORT: Final = 9083
 
 @dataclass(frozen=True, slots=True)
 class LockSettings:
-    """How long to wait for the lock of a table, in seconds. ``most_sleep``: the longest pause between two looks."""
+    """The time to wait for the lock of a table, in seconds. ``most_sleep``: the longest pause between two looks."""
 
     acquire_timeout: float = 480.0
     most_sleep: float = 8.0
@@ -38,7 +38,7 @@ class HiveSettings:
     """The metastore of a catalog, and what the catalog stores in it.
 
     ``addresses``: hosts and ports, in the order in which they are tried; ``timeout``: seconds to wait for a connection
-    or an answer; ``lock_enabled``: `None`: only on object stores; ``options``: those of the catalog; ``site``: the
+    or an answer; ``lock_enabled``: `None`: only on object stores; ``options``: the options of the catalog; ``site``: the
     properties of hive-site.xml and the options with the prefix ``hive.``. The repr shows neither of them.
     """
 

@@ -37,11 +37,11 @@ def test_options_that_tune_java_warn(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("metastore", "hive", "give the directory of the tables as the warehouse"),
-        ("uri", "thrift://host:9083", "give the directory of the tables as the warehouse"),
-        ("token", "secret", "give the directory of the tables as the warehouse"),
-        ("dlf.access-key-id", "secret", "give the directory of the tables as the warehouse"),
-        ("jdbc.user", "secret", "give the directory of the tables as the warehouse"),
+        ("metastore", "glue", "choose the kind of catalog that it belongs to"),
+        ("uri", "thrift://host:9083", "choose the kind of catalog that it belongs to"),
+        ("token", "secret", "choose the kind of catalog that it belongs to"),
+        ("dlf.access-key-id", "secret", "choose the kind of catalog that it belongs to"),
+        ("jdbc.user", "secret", "choose the kind of catalog that it belongs to"),
         ("lock.enabled", "true", "leave it out if no other writer relies on the lock"),
         ("case-sensitive", "false", "write names as they are stored"),
         ("table.type", "external", "dropping a table deletes its files"),

@@ -174,7 +174,7 @@ def test_partitions_are_registered_by_both(catalog, database, java):
     assert java.tell("read", ours) == "1=a,2=b,3=c"
 
 
-def test_repair_lists_what_is_in_the_warehouse(catalog, database):
+def test_repair_lists_tables_of_warehouse(catalog, database):
     name = f"{database}.t"
     catalog.create_table(name, PARTITIONED).write(pa.table({"k": [1], "v": ["a"], "d": ["x"]}, COLUMNS))
     catalog._client.drop_table(database, "t")
