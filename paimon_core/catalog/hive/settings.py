@@ -38,8 +38,8 @@ class HiveSettings:
     """The metastore of a catalog, and what the catalog stores in it.
 
     ``addresses``: hosts and ports, in the order in which they are tried; ``timeout``: seconds to wait for a connection
-    or an answer; ``lock_enabled``: `None`: only on object stores; ``options``: the options of the catalog; ``site``: the
-    properties of hive-site.xml and the options with the prefix ``hive.``. The repr shows neither of them.
+    or an answer; ``lock_enabled``: `None`: only on object stores; ``options``: the options of the catalog; ``site``:
+    the properties of hive-site.xml and the options with the prefix ``hive.``. The repr shows neither of them.
     """
 
     addresses: tuple[tuple[str, int], ...]
