@@ -58,8 +58,8 @@ def link_exclusive(path: str, data: bytes) -> bool:
 def put_if_absent(filesystem: Any, path: str, data: bytes) -> bool:
     """Publish a file by the client's conditional put; return False if the key is taken.
 
-    REQUIRES: the client sends a condition with ``mode="create"``, as those of S3, Google Cloud Storage, Azure and OSS
-    do here. fsspec's default looks first and writes later, so two writers may both succeed.
+    REQUIRES: the client sends a condition with ``mode="create"``, as the clients of S3, Google Cloud Storage, Azure and
+    OSS do here. fsspec's default looks first and writes later, so two writers may both succeed.
 
     After an ``OSError`` the file may exist or not. False does not prove that another process took the key: if the
     answer to a put is lost, the client repeats the put, and the store reports the client's own file. A caller that must

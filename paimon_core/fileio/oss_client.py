@@ -1,8 +1,8 @@
 """The file system of Alibaba OSS for fsspec, on the client ``oss2``. Only `oss.OSS` imports this module, on first use.
 
-Differences from ossfs, the file system of fsspec's registry: uploads in parts become visible complete and at once,
-listings never come from a cache and never hide a refused access, ranges end where they should, and an object can be
-created only if its key is free. Requests are repeated after connection errors and after answers 429 and 5xx.
+Differences from ossfs, the file system of fsspec's registry: an upload in parts becomes visible when it is complete.
+Listings never come from a cache, and never hide a refused access. A range ends before its end. An object can be created
+only if its key is free. Requests are repeated after connection errors and after answers 429 and 5xx.
 """
 
 import random
@@ -44,7 +44,7 @@ class OssFileSystem(AbstractFileSystem):  # type: ignore[misc]
         ram_role_url: the address of the ECS metadata service that gives the credentials of a role.
         path_style: True if the bucket is a part of the path.
         cname: True if the endpoint is a domain of the bucket.
-        headers: headers of every request that creates an object, such as those of encryption.
+        headers: headers of every request that creates an object, such as the headers of encryption.
     """
 
     protocol = "oss"
@@ -93,7 +93,7 @@ class OssFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return {"name": f"{bucket}/{key}".rstrip("/"), "size": 0, "type": "directory"}
 
     def ls(self, path: str, detail: bool = True, **arguments: Any) -> list[Any]:
-        """Return the entries of a directory. Raises FileNotFoundError if it has none."""
+        """Return the entries of a directory. Raises FileNotFoundError for a missing directory."""
         bucket, key = _split(path)
         prefix = f"{key}/" if key else ""
         found = list(self._list(path, bucket, prefix, "/"))

@@ -12,7 +12,7 @@ class RoleFileSystem(S3FileSystem):  # type: ignore[misc]
 
     Args:
         role: the arguments of STS ``assume_role``; `None`: no role is assumed.
-        sts: the arguments of the STS client; `None`: those of botocore.
+        sts: the arguments of the STS client; `None`: the defaults of botocore.
         options: the arguments of s3fs. With a role, ``key``, ``secret`` and ``token`` are used to assume the role.
     """
 

@@ -73,7 +73,8 @@ def test_commits_survive_fault_at_every_request(store, proxy, path, options, mod
         assert number in found or not acknowledged
         expected.update(found.keys() - expected.keys())
         failed = proxy.failed[:1]
-        assert acknowledged or mode == "412", (failed, "a single fault is retried")
+        resumed = any("upload_id=" in line for line in failed)  # gcsfs cannot resume an upload that has ended
+        assert acknowledged or mode == "412" or resumed, (failed, "a single fault is retried")
         attempt(lambda: Table.open(path, options).write(batch(number)))
         expected[number] = 1
 

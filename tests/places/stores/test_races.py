@@ -49,7 +49,7 @@ def test_sixty_commits_of_racing_processes(root, options, writers, store):
 
 
 @pytest.mark.more
-def test_killed_writer_loses_nothing_and_blocks_nobody(root, options):
+def test_killed_writer_leaves_table_that_others_write_to(root, options):
     path = f"{root}/wh/d.db/t"
     racers = race(path, options, [1000, 8])
     while len(racers[0].acknowledged) < 3:

@@ -1,12 +1,8 @@
 """A proxy between a client and an HTTP server that fails one request in the ways networks and stores fail.
 
-::
-
-    drop      the server does its work, and its answer is lost
-    reset     the connection ends before the request reaches the server
-    delay     the answer comes late
-    503       the proxy answers 503 in the server's place
-    412       the server does its work, but the proxy answers 412
+The modes: ``drop`` loses the answer of a request that the server ran. ``reset`` ends the connection before the request
+reaches the server. ``delay`` holds the answer back. ``503`` answers in the server's place. ``412`` replaces the answer
+of a request that the server ran.
 """
 
 import re
