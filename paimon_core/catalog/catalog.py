@@ -392,8 +392,7 @@ class Catalog(CatalogDatabases):
             )
         iceberg = self._iceberg_directory(old, Schemas(self._io, self.location(old)).latest())
         try:
-            database = self.database_location(new.database)
-            self._io.inside(database).rename_directory(self.location(old), self.location(new))
+            self._new_io(self._entry(new), new).rename_directory(self.location(old), self.location(new))
         except FileExistsError:
             raise exists_error from None
         if iceberg is not None:
