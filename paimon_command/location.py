@@ -68,7 +68,7 @@ def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:
 
 
 def catalog_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a catalog: of the file that the variable names, overridden by those of the call.
+    """Return the options of a catalog from the file of `CATALOG_VARIABLE`, overridden by the options of the call.
 
     Raises UsageError unless the file is a JSON object of texts.
     """

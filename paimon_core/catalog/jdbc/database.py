@@ -121,7 +121,7 @@ class Database:
     # ---- databases
 
     def databases(self) -> list[str]:
-        """Return the names of the databases, sorted: those with properties, and those with tables."""
+        """Return the names of the databases that have properties or tables, sorted."""
         names: set[str] = set()
         with self.transaction(reads=True) as connection:
             for table in (_databases, _tables):
@@ -158,7 +158,7 @@ class Database:
             raise
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database, without those that this module adds."""
+        """Return the properties of a database, without the two that this module adds."""
         with self.transaction(reads=True) as connection:
             query = sa.select(_databases.c.property_key, _databases.c.property_value).where(*self._of(_databases, name))
             stored = {str(key): str(value or "") for key, value in connection.execute(query)}

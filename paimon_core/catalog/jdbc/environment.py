@@ -75,7 +75,7 @@ class JdbcSettings:
 
     @property
     def locks(self) -> bool:
-        """True if publications take the lock: by default on object stores, as in Java."""
+        """True if publications take the lock; by default they do on object stores, as in Java."""
         chosen = self.value("lock.enabled")
         return store_of(self.warehouse).object_store if chosen is None else bool(chosen)
 
