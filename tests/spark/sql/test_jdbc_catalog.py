@@ -106,7 +106,7 @@ def test_new_tables_and_streams_hold_lock(spark, jdbc, changes, tmp_path):
     def stream():
         rows = spark.readStream.table("jdbc.db.s")
         query = rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
-        query.toTable("jdbc.db.copied").awaitTermination(60)
+        query.toTable("jdbc.db.copied").awaitTermination(300)
 
     changes(stream, "copied", 2)
     assert spark.table("jdbc.db.copied").count() == 5
