@@ -114,6 +114,13 @@ class RestCatalog(Catalog):
         except RestNotFoundError:
             return location
 
+    def _existing_database(self, name: str) -> str:
+        location = super().database_location(name)
+        try:
+            return str(self.api.database(name).get("location") or location)
+        except RestNotFoundError:
+            raise self._no_database(name) from None
+
     def _create_database(self, name: str, properties: dict[str, str]) -> None:
         try:
             self.api.create_database(name, properties)
