@@ -128,7 +128,12 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     """The declared schema and the stored schema of each table that ``writeStream.toTable`` has created."""
 
     def prepare_warehouse(self) -> None:
-        """Create the database ``default``; warn instead if the directory of the warehouse does not exist."""
+        """Create the database ``default``; warn instead if the directory of the warehouse does not exist.
+
+        On a server, which decides on its databases, nothing is created.
+        """
+        if not self.catalog.in_directory:
+            return
         warehouse = self.catalog.warehouse
         with suppress(OSError):  # a read-only warehouse
             if FileIO.of(warehouse, self.catalog.storage_options).exists(warehouse):

@@ -77,6 +77,7 @@ class RestCatalog(Catalog):
     """
 
     kind: ClassVar[str] = REST
+    in_directory: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
 """SQL on a REST catalog: every statement that commits asks the server, in every process."""
 
+import warnings
+
 import pytest
 
 import paimon_spark
@@ -24,7 +26,10 @@ def rest(request, spark, catalog_name, tmp_path_factory):
         secret = {"token": SECRET} if request.param == "python" else {}
         prefix = "spark.sql.catalog.paimon"
         options = {f"{prefix}.{key}": value for key, value in {**server.options, **secret}.items()}
-        paimon_spark.catalog(spark, "rest", options={prefix: "org.apache.paimon.spark.SparkCatalog", **options})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "the warehouse")
+            paimon_spark.catalog(spark, "rest", options={prefix: "org.apache.paimon.spark.SparkCatalog", **options})
+        assert "default" not in open_catalog(options=server.options).list_databases()
         spark.sql("CREATE DATABASE rest.db")
         yield server
 
