@@ -52,7 +52,7 @@ def test_page_has_default_of_every_optional_argument():
         ("xyz", {}, NotFoundError, "there are add_files, clear_consumers"),
         ("repair_tables", {}, NotFoundError, "did you mean 'repair_table'"),
         ("remove_orphan_files", {"table": "t", "older": "1"}, InvalidInputError, "did you mean 'older_than'"),
-        ("repair", {}, UnsupportedError, "Hive metastore"),
+        ("alter_function", {}, UnsupportedError, "REST catalog"),
         ("create_branch", {"table": "t", "branch": "b", "ignoreIfExist": True}, InvalidInputError, "'ignoreIfExists'"),
         ("create_branch", {"table": "t"}, InvalidInputError, "'branch' is missing"),
     ],
