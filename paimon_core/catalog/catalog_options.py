@@ -43,8 +43,8 @@ _OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
         "lock-key-max-length", "sync-all-properties", "client-pool-size", "jdbc.",
     ),
     HIVE: (
-        METASTORE, "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type", "lock.enabled",
-        "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive", "alter-table-cascade",
+        METASTORE, "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type",
+        "lock.enabled", "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive", "alter-table-cascade",
         "metastore.client.class", "hive.",
     ),
     REST: (METASTORE, "uri", "token", "token.provider", "dlf.", "header.", "prefix", "data-token.enabled"),
