@@ -26,6 +26,8 @@ _NAMES = {
     "account.oauth2.msi.tenant": "tenant_id",
     "account.oauth2.token.file": "token_file",
     "sas.fixed.token": "sas_token",
+    "account.name": "account_name",
+    "connection.string": "connection_string",
 }
 _TUNING = re.compile(
     r"(abfs|always|appendblob|atomic|autothrottling|block|buffered|cache|client\.(?!correlationid|ip)|cluster|create|"
@@ -105,6 +107,8 @@ def _credentials(settings: dict[str, Any]) -> dict[str, Any]:
         "oauth": ("client_id", "client_secret", "tenant_id", "token_file"),
         "": tuple(settings),
     }[auth]
+    general = ("account_name", "connection_string")
+    named = {name: settings.pop(name) for name in general if name in settings}
     found = {name: value for name, value in settings.items() if name in chosen}
     if (auth == "sharedkey" and not found) or (auth == "sas" and not found):
         raise InvalidInputError(f"azure.account.auth.type {auth} needs its credential: the key or the fixed token")
@@ -116,7 +120,7 @@ def _credentials(settings: dict[str, Any]) -> dict[str, Any]:
                 "ClientCredsTokenProvider needs azure.account.oauth2.client.id, .client.secret and .client.endpoint"
             )
         found["identity"] = kind
-    return found
+    return {**found, **named}
 
 
 AZURE: Final = Store(

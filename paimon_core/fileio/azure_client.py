@@ -86,7 +86,7 @@ class AzureFileSystem(AzureBlobFileSystem):  # type: ignore[misc]
         if self.account_name is None:
             raise ValueError(
                 "no account is named: write the path as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/..., or give "
-                "account_name or connection_string"
+                "azure.account.name or azure.connection.string"
             )
         url = f"https://{getattr(self, 'account_host', None) or f'{self.account_name}.blob.core.windows.net'}"
         credential = self.credential or self.account_key

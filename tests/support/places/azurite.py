@@ -43,7 +43,7 @@ def azurite() -> Iterator[int]:
         command += ["--skipApiVersionCheck", "--disableTelemetry", "--silent"]
         accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
         with server(command, Path(directory) / "log", listens(port), environment=accounts):
-            with BlobServiceClient.from_connection_string(options(port)["connection_string"]) as client:
+            with BlobServiceClient.from_connection_string(options(port)["azure.connection.string"]) as client:
                 client.create_container("box")
             yield port
 
@@ -52,4 +52,4 @@ def options(port: int) -> dict[str, str]:
     """Return the storage options with which the engine reaches the server."""
     endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
     text = f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
-    return {"connection_string": text}
+    return {"azure.connection.string": text}
