@@ -44,8 +44,8 @@ _OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     HIVE: (
         METASTORE, "uri", "hive-conf-dir", "location-in-properties", "sync-all-properties", "table.type",
-        "lock.enabled", "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive", "alter-table-cascade",
-        "metastore.client.class", "hive.",
+        "lock.enabled", "lock.type", "lock-acquire-timeout", "lock-check-max-sleep", "case-sensitive",
+        "alter-table-cascade", "metastore.client.class", "hive.",
     ),
     REST: (METASTORE, "uri", "token", "token.provider", "dlf.", "header.", "prefix", "data-token.enabled"),
 }  # fmt: skip
