@@ -17,7 +17,7 @@ class CatalogDatabases(CatalogState):
 
     @abstractmethod
     def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
-        """Delete a table."""
+        """Delete a table: ``identifier``; with ``ignore_if_not_exists``, a missing one is no error."""
 
     def create_database(
         self, name: str, ignore_if_exists: bool = False, properties: Mapping[str, str] | None = None
@@ -66,6 +66,8 @@ class CatalogDatabases(CatalogState):
 
     def repair(self, names: Sequence[str] = ()) -> list[str]:
         """List the databases and tables of the warehouse in the metastore; see `HiveCatalog.repair`.
+
+        ``names``: databases or tables; empty: all of them.
 
         Raises UnsupportedError for a catalog without a metastore that could have lost them.
         """

@@ -264,7 +264,7 @@ class StoredTable(ReadableTable):
         Each advice has a text, the measure behind it, and the command to run. ``print`` shows the texts, a notebook a
         table.
         """
-        return AdviceList(advise(self.store))
+        return AdviceList(advise(self.store.forgetting()))
 
     def page(self, rows: int = 0, **at: Unpack[TimeTravelArguments]) -> TablePage:
         """Return the HTML page of the table, which a notebook shows and ``page.write(file)`` stores.

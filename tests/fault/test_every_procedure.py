@@ -43,6 +43,7 @@ CASES = {
 """The case of each action; actions of one function share one."""
 ELSEWHERE = {
     "remove_orphan_files": test_orphan_faults.test_survives_fault_at_every_call,
+    "repair": None,  # changes a metastore, no table: tests/core/catalog/test_hive.py
     "verify_table": None,  # changes nothing
 }
 MOVING = {"add_files", "clone", "migrate_database", "migrate_table"}

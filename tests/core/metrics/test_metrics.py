@@ -168,14 +168,14 @@ def rival(table: Table, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> None
     """Let another commit take the snapshot id of the next attempts."""
     publish, left = publisher_module.publish, [times]
 
-    def late(store, snapshot, base, added):
+    def late(store, *attempt):
         if left[0]:
             left[0] -= 1
             monkeypatch.setattr(publisher_module, "publish", publish)
             with _silent():
                 table.write(orders((100 + left[0], "r", 0)))
             monkeypatch.setattr(publisher_module, "publish", late)
-        return publish(store, snapshot, base, added)
+        return publish(store, *attempt)
 
     monkeypatch.setattr(publisher_module, "publish", late)
 

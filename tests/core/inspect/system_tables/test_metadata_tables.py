@@ -333,7 +333,7 @@ def test_system_table_opened_as_table_is_refused(tmp_path):
 def test_system_table_has_no_method_that_only_raises(tmp_path):
     files = keyed_table(tmp_path / "t").system_table("files")
     assert not isinstance(files, Table)
-    for name in ("store", "write", "truncate", "maintenance", "tags", "changes", "stream", "get", "read_optimized"):
+    for name in ("write", "truncate", "maintenance", "tags", "changes", "stream", "get", "read_optimized"):
         assert not hasattr(files, name), name
 
 
