@@ -65,7 +65,7 @@ class CatalogDatabases(CatalogState):
         self._drop_database(name)
 
     def repair(self, names: Sequence[str] = ()) -> list[str]:
-        """List the databases and tables of the warehouse in the metastore; see `HiveCatalog.repair`.
+        """List the tables of the warehouse in the metastore, and return their names: see `HiveCatalog.repair`.
 
         ``names``: databases or tables; empty: all of them.
 
