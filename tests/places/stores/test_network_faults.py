@@ -11,6 +11,8 @@ from paimon_core.errors import PaimonError
 from paimon_core.schema.change import SetOption
 from tests.support.places.proxy import MODES, FaultyProxy, faulty_proxy
 
+pytestmark = pytest.mark.more
+
 COLUMNS = pa.schema([pa.field("id", pa.int64(), False), pa.field("v", pa.string())])
 SCHEMA = Schema(COLUMNS, primary_keys=["id"], options={"bucket": "1", "write-only": "true"})
 

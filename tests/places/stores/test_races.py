@@ -10,6 +10,8 @@ import pytest
 from paimon_core import Table
 from tests.support.places.racer import COLUMNS, SCHEMA, STEP, Racer
 
+pytestmark = pytest.mark.more
+
 
 def race(path: str, options: dict[str, str], commits: Sequence[int]) -> list[Racer]:
     """Create a table, and start one writer for each number of commits; all begin together."""
