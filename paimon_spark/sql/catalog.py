@@ -40,7 +40,7 @@ from paimon_spark.sql.bridge.conversions import java_array, text_array
 from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
-from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, SESSION_CATALOG, SESSION_CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
 from paimon_spark.sql.changelog import changelog
 from paimon_spark.sql.ddl.alter import schema_changes, without_nullable_keys
@@ -93,7 +93,8 @@ def catalog(
 
     Args:
         spark: a classic session.
-        name: the name of the catalog; an installed catalog with this name is replaced.
+        name: the name of the catalog; an installed catalog with this name is replaced. ``spark_catalog`` adds the
+            Paimon tables to Spark's own catalog, whose databases and tables stay.
         warehouse: the directory of the databases, local or on an object store; `None`: the option ``warehouse``.
         default: True to make it the current catalog of the session, for names without a catalog.
         storage_options: options of the file system.
@@ -113,7 +114,7 @@ def catalog(
     install_parser(jvm)
     install_format(spark)
     cancel_jobs_on_interrupt(spark.sparkContext)
-    settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
+    settings = {f"spark.sql.catalog.{name}": SESSION_CATALOG_CLASS if name == SESSION_CATALOG else CATALOG_CLASS}
     if default:
         settings["spark.sql.defaultCatalog"] = name
     for key, value in settings.items():

@@ -1,13 +1,14 @@
 """The installed catalogs of this driver, and the resolution of table names in a session."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from paimon_core import SystemTable, Table
-from paimon_core.engine import AnyTable, read_only
-from paimon_core.errors import UnsupportedError
+from paimon_core.engine import AnyTable, Identifier, read_only
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.internals import amend_java_errors, analyzed_plan, session_state, with_advice
 from paimon_spark.options import catalog_option
 from paimon_spark.sql.bridge.conversions import java_array
@@ -88,6 +89,13 @@ def catalog_of_new_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) ->
     space = names[:-1] or ([] if has_catalog else [str(part) for part in manager.currentNamespace()])
     identifier = jvm.type("org.apache.spark.sql.connector.catalog.Identifier")
     return _installed[catalog], identifier.of(java_array(jvm, "java.lang.String", space), names[-1])
+
+
+def has_table(catalog: str, namespace: Sequence[str], name: str) -> bool:
+    """Return True if an installed catalog has a Paimon table. ``namespace``: the parts of the name before ``name``."""
+    with suppress(InvalidInputError):  # a name that no Paimon table can have
+        return len(namespace) == 1 and bool(_installed[catalog].catalog.table_exists(Identifier(namespace[0], name)))
+    return False
 
 
 def stored_schema(table: Any) -> str | None:

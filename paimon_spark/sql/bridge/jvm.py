@@ -19,6 +19,10 @@ from paimon_spark.sql.bridge.compiler import add_classes, java_class
 
 PACKAGE = "paimon.python"
 CATALOG_CLASS = f"{PACKAGE}.Catalog"
+SESSION_CATALOG = "spark_catalog"
+"""The name of Spark's own catalog."""
+SESSION_CATALOG_CLASS = f"{PACKAGE}.SessionCatalog"
+"""The class of a catalog under this name, which adds Paimon tables to the tables of Spark's own catalog."""
 
 
 class Jvm:

@@ -8,10 +8,11 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_session, session_state
+from paimon_spark.sql.bridge.catalogs import has_table
 from paimon_spark.sql.bridge.conversions import java_array, row_arrays
 from paimon_spark.sql.bridge.endpoints import StatementsEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
-from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.bridge.jvm import SESSION_CATALOG, Jvm
 from paimon_spark.sql.bridge.spark_errors import syntax_error
 from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.drop_partitions import DropPartitionsStatement
@@ -87,6 +88,12 @@ def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
     """Return True if the table of the statement is in a Paimon catalog, named or current."""
     manager = session_state(spark).catalogManager()
     first = next(iter(statement.table), "")
-    if len(statement.table) > 1 and manager.isCatalogRegistered(first):
-        return bool(jvm.bridge.Bridge.HANDLERS.containsKey(first))
-    return bool(jvm.bridge.Bridge.HANDLERS.containsKey(manager.currentCatalog().name()))
+    named = len(statement.table) > 1 and bool(manager.isCatalogRegistered(first))
+    catalog = first if named else str(manager.currentCatalog().name())
+    if not jvm.bridge.Bridge.HANDLERS.containsKey(catalog):
+        return False
+    if catalog != SESSION_CATALOG or not statement.table:
+        return True
+    names = statement.table[1:] if named else statement.table
+    namespace = names[:-1] or tuple(str(part) for part in manager.currentNamespace())
+    return has_table(catalog, namespace, names[-1])

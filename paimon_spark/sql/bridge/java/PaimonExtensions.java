@@ -39,6 +39,7 @@ public class PaimonExtensions {
       rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
       Field hints = field(analyzer, "hintResolutionRules");  // before Spark compares columns
       ArrayList early = new ArrayList(CollectionConverters.asJava((Seq) hints.get(analyzer)));
+      early.add(new SessionNamesRule(session));
       early.add(new PaimonRelationRule(session));
       early.add(new PaimonMergeSchemaRule(session));
       hints.set(analyzer, CollectionConverters.asScala(early).toSeq());
@@ -48,6 +49,7 @@ public class PaimonExtensions {
       extensions.injectParser(new ParserBuilder());
       extensions.injectResolutionRule(new FunctionRuleBuilder());
       extensions.injectResolutionRule(new RuleBuilder());
+      extensions.injectHintResolutionRule(new SessionNamesRuleBuilder());
       extensions.injectHintResolutionRule(new RelationRuleBuilder());
       extensions.injectHintResolutionRule(new MergeSchemaRuleBuilder());
       List functions = PaimonFunctions.descriptions();
