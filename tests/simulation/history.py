@@ -72,9 +72,7 @@ def run(plan: Plan, decisions: Decisions) -> Outcome:
     outcome = Outcome(plan, [], 0)
     with simulated(scheduler, storage):
         oracle = Oracle(disk, lambda: scheduler.time)
-        # one catalog stands for those of all processes, which share no manifests in memory
-        catalog = FileSystemCatalog(WAREHOUSES[plan.flavour], options={"cache-enabled": "false"})
-        world = World(scheduler, oracle, catalog, plan.table)
+        world = World(scheduler, oracle, FileSystemCatalog(WAREHOUSES[plan.flavour]), plan.table)
         storage.world = world
         try:
             scheduler.run([lambda client: _set_up(world, client, plan)])
