@@ -33,9 +33,9 @@ class _Nested:
     key: tuple[int, ...]
     limit: int
     sequence: tuple[int, ...] = ()
-    """The columns by which the newest row of a key is chosen, before the order of arrival."""
+    """The columns that decide which row of a key is the newest; for equal values, the order of arrival decides."""
     null_strategy: str | None = None
-    """What happens to rows with a NULL in their key; `None`: not set, so they are rows like others."""
+    """The treatment of inner rows with NULL in their key; `None`: not set, so they are ordinary rows."""
 
     @property
     def always_table(self) -> bool:
