@@ -323,6 +323,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "PaimonWriteBuilder": (WriteEndpoint,),
     "PartitionedTable": (PartitionsEndpoint,),
     "PositionMask": (MaskEndpoint,),
+    "SessionNamesRule": (CatalogEndpoint,),
     "Staged": (StagedEndpoint,),
 }
 """The endpoints that each Java class calls."""
