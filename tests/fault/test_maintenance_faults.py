@@ -24,6 +24,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.branches import branch_root, list_branches
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.create import create_table
+from paimon_core.store.drop import drop_directory
 from tests.fault.test_expiry_faults import OPTIONS, ROOT, open_table, stored
 from tests.support.draws import every_other, points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
@@ -307,3 +308,26 @@ def test_fast_forward_to_branch_that_is_half_created_keeps_schemas():
         with suppress(InvalidInputError, NotFoundError):
             open_table(io).branches.fast_forward("c")
         sound(io)
+
+
+def test_branch_of_table_that_is_dropped_meanwhile_is_not_left_behind():
+    class Dropping(FaultyIO):
+        def _call(self, verb: str, path: str, act: Callable[[], Any], half: Any = None) -> Any:
+            if self.calls == drop_at:
+                drop_directory(self.inner, ROOT)
+            return super()._call(verb, path, act, half)
+
+    def create(io: FileIO) -> None:
+        open_table(io).branches.create("c", tag="v1")
+
+    base = MemoryIO(branched().files, atomic_renames=False)
+    dry = FaultyIO(base.copy())
+    open_table(dry)
+    opening = dry.calls
+    create(dry)
+    for drop_at in range(opening, dry.calls - opening):
+        io = Dropping(base.copy())
+        with pytest.raises((NotFoundError, FileNotFoundError)):
+            create(io)
+        left = [path for path in io.inner.files if path.startswith(branch_root(ROOT, "c"))]
+        assert left == [], io.log[drop_at]

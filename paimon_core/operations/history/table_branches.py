@@ -270,7 +270,10 @@ class TableBranches:
         if not io.renames_atomically:
             if not self._is_begun(name, source):
                 drop_directory(io, directory)
-            self._fill(self._main(), directory, source)  # after an error the next call continues
+            try:
+                self._fill(self._main(), directory, source)  # after an error the next call continues
+            finally:
+                self._delete_if_dropped(directory)
             return
         delete_unborn(io, _parent(directory), self.store.now() - _DAY_MILLIS)
         built = join(_parent(directory), f"{UNBORN}{self.store.new_name()}")
@@ -286,6 +289,17 @@ class TableBranches:
                 raise self._exists(name) from None
         except BaseException:
             drop_directory(io, built)
+            raise
+
+    def _delete_if_dropped(self, directory: str) -> None:
+        """Delete the files of a new branch, and raise NotFoundError, if its table was dropped meanwhile.
+
+        The drop may have listed the files of the table before the branch had any.
+        """
+        try:
+            check_opened(self.store.schemas, self.store.schema, None)
+        except NotFoundError:
+            drop_directory(self.store.io, directory)
             raise
 
     def _is_begun(self, name: str, source: Tag | None) -> bool:
