@@ -68,7 +68,7 @@ test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property an
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java
-	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" --draws few $(T)
+	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" --draws few --durations=30 $(T)
 
 # A stream's checkpoint of one Spark is continued by the others.
 test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
@@ -83,7 +83,7 @@ test-floors-core: $(FLOORS_VENV)/.test
 
 test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
-	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" --draws few $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" --draws few --durations=60 $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)
