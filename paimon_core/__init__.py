@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FileSystemCatalog
     from paimon_core.catalog.opening import open_catalog
     from paimon_core.catalog.staged import StagedTable
+    from paimon_core.catalog.view import CatalogFunction, View
     from paimon_core.commit.table_commit import TableCommit
     from paimon_core.errors import (
         AlreadyExistsError,
@@ -94,6 +95,7 @@ __all__ = [
     "BucketLocation",
     "BucketRef",
     "Catalog",
+    "CatalogFunction",
     "ChangeSplit",
     "CommitConflictError",
     "CommitMessage",
@@ -158,6 +160,7 @@ __all__ = [
     "UpdateTableComment",
     "UpdateType",
     "VerifyReport",
+    "View",
     "col",
     "open_catalog",
 ]
@@ -167,6 +170,7 @@ _NAMES = {
     "paimon_core.catalog.filesystem": "FileSystemCatalog",
     "paimon_core.catalog.opening": "open_catalog",
     "paimon_core.catalog.staged": "StagedTable",
+    "paimon_core.catalog.view": "CatalogFunction View",
     "paimon_core.commit.table_commit": "TableCommit",
     "paimon_core.errors": (
         "AlreadyExistsError CommitConflictError CommitUnknownError CorruptedError InvalidInputError "

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from paimon_core.catalog.catalog_options import check_catalog_options, manifest_cache, table_defaults
-from paimon_core.catalog.databases import CatalogDatabases
-from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.staged import StagedTable
+from paimon_core.catalog.views import CatalogViews
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.errors import (
     AlreadyExistsError,
@@ -73,8 +73,8 @@ class TableEntry:
         return f"TableEntry({hide_secrets(self.path)!r})"
 
 
-class Catalog(CatalogDatabases):
-    """Databases and tables by name. `open_catalog` returns the catalog that its options choose.
+class Catalog(CatalogViews):
+    """Databases, tables and views by name. `open_catalog` returns the catalog that its options choose.
 
     A table is named by a text ``"db.table"`` or an `Identifier`. ``options`` may contain ``table-default.<option>``, a
     default for tables that this catalog creates, and ``data-file.external-paths.allowed``: roots outside of the
@@ -87,8 +87,6 @@ class Catalog(CatalogDatabases):
     catalog adds to changes of a table, such as a lock, is in the `CatalogEnvironment` of `_entry` and `_locate`.
     """
 
-    kind: ClassVar[str]
-    """The value of the option ``metastore`` for this catalog."""
     has_locations: ClassVar[bool] = False
     """True if the option ``path`` of a new table may be a directory outside of its database."""
     in_directory: ClassVar[bool] = True
@@ -425,6 +423,8 @@ class Catalog(CatalogDatabases):
     def _no_table(self, name: Identifier) -> NotFoundError:
         """Return the error for a missing table. Raises NotFoundError if its database is missing."""
         self._existing_database(name.database)
+        if self.has_views and self.view_exists(name):
+            return NotFoundError(f"{str(name)!r} in {self.warehouse} is a view, which has no files")
         names = listed_names(name.table, self._table_names(name.database))
         return NotFoundError(f"no table {str(name)!r} in {self.warehouse}; database {name.database!r} has: {names}")
 
@@ -456,22 +456,6 @@ class Catalog(CatalogDatabases):
             return None
         catalog = catalog_directory(self.location(name))
         return None if catalog is None or not self._io.exists(catalog) else catalog
-
-
-def identifier_of(identifier: str | Identifier) -> Identifier:
-    """Return the identifier that a text or an identifier is."""
-    return Identifier.parse(identifier) if isinstance(identifier, str) else identifier
-
-
-def plain_identifier(identifier: str | Identifier, use: str) -> Identifier:
-    """Return the identifier of a table. Raises InvalidInputError for a branch or a system table.
-
-    ``use``: what the table shall be, such as "created".
-    """
-    name = identifier_of(identifier)
-    if name.branch is not None or name.system_table is not None:
-        raise InvalidInputError(f"{str(name)!r} is a branch or system table, which cannot be {use}")
-    return name
 
 
 def _cloned(source: Table, catalog: Catalog, name: Identifier, at: TimeTravelArguments) -> Table:

@@ -19,6 +19,14 @@ class CatalogDatabases(CatalogState):
     def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
         """Delete a table: ``identifier``; with ``ignore_if_not_exists``, a missing one is no error."""
 
+    @abstractmethod
+    def list_views(self, database: str) -> list[str]:
+        """Return the names of the views of a database, sorted."""
+
+    @abstractmethod
+    def drop_view(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
+        """Drop a view: ``identifier``; with ``ignore_if_not_exists``, a missing one is no error."""
+
     def create_database(
         self, name: str, ignore_if_exists: bool = False, properties: Mapping[str, str] | None = None
     ) -> None:
@@ -44,24 +52,25 @@ class CatalogDatabases(CatalogState):
         self._alter_database(name, changes)
 
     def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
-        """Delete a database. ``cascade``: True to delete its tables, too, one after another.
+        """Delete a database. ``cascade``: True to delete its tables and views, too, one after another.
 
         Repeat an interrupted call to finish it. Raises NotFoundError if the database does not exist, unless
-        ``ignore_if_not_exists``; InvalidInputError if it has tables, unless ``cascade``, and for a table that another
-        process creates at the same time.
+        ``ignore_if_not_exists``; InvalidInputError if it has tables or views, unless ``cascade``, and for a table that
+        another process creates at the same time.
         """
         self.database_location(name)
         if not self._database_exists(name):
             if not ignore_if_not_exists:
                 raise self._no_database(name)
             return
-        tables = self.list_tables(name)
-        if tables and not cascade:
-            raise InvalidInputError(
-                f"database {name!r} is not empty, it has {', '.join(tables[:10])}: drop them, or pass cascade=True"
-            )
+        tables, views = self.list_tables(name), self.list_views(name)
+        if (tables or views) and not cascade:
+            shown = ", ".join([*tables, *views][:10])
+            raise InvalidInputError(f"database {name!r} is not empty, it has {shown}: drop them, or pass cascade=True")
         for table in tables:
             self.drop_table(Identifier(name, table), ignore_if_not_exists=True)
+        for view in views:
+            self.drop_view(Identifier(name, view), ignore_if_not_exists=True)
         self._drop_database(name)
 
     def repair(self, names: Sequence[str] = ()) -> list[str]:

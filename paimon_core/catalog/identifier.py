@@ -35,6 +35,22 @@ class Identifier:
         return f"{self.database}.{self.table}{branch}{system}"
 
 
+def identifier_of(identifier: str | Identifier) -> Identifier:
+    """Return the identifier that a text or an identifier is."""
+    return Identifier.parse(identifier) if isinstance(identifier, str) else identifier
+
+
+def plain_identifier(identifier: str | Identifier, use: str) -> Identifier:
+    """Return the identifier of a table. Raises InvalidInputError for a branch or a system table.
+
+    ``use``: what the table shall be, such as "created".
+    """
+    name = identifier_of(identifier)
+    if name.branch is not None or name.system_table is not None:
+        raise InvalidInputError(f"{str(name)!r} is a branch or system table, which cannot be {use}")
+    return name
+
+
 def split_parts(text: str) -> list[str]:
     """Split a name at dots outside of backticks, and remove the backticks. Raises InvalidInputError for an open one."""
     parts, quoted = [""], False

@@ -18,6 +18,7 @@ from paimon_core.errors import AlreadyExistsError, NotFoundError
 from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.types.parse import field_from_json, parse_type
 
+_ENDS = ("source", "destination")
 BREAK = object()
 """An answer that breaks the connection instead."""
 
@@ -109,6 +110,10 @@ class CatalogServer:
     """The bodies of the commits that the server received."""
     faults: list[Any] = field(default_factory=list)
     """Answers to give to the next commits: each is a function of the usual one, which it may call or not."""
+    objects: dict[tuple[str, str, str], Any] = field(default_factory=dict)
+    """The views and functions, by kind, database and name."""
+    refused: list[Any] = field(default_factory=list)
+    """Answers to give to the next creations of views and functions instead."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 
@@ -144,8 +149,19 @@ class CatalogServer:
                 return 200, {"databases": catalog.list_databases()}
             case ["p", "databases"]:
                 catalog.create_database(asked.body["name"], properties=asked.body["options"])
-            case ["p", "databases", database]:
+            case ["p", "databases", database] if method == "GET":
                 return 200, {"name": database, "options": catalog.database_properties(database), "location": "/x"}
+            case ["p", "databases", database] if method == "DELETE":
+                catalog.drop_database(database)
+            case ["p", "databases", database, ("views" | "functions") as kind, *rest]:
+                return self._object(asked, kind, database, rest)
+            case ["p", "views", "rename"]:
+                source, target = ((body["database"], body["object"]) for body in map(asked.body.get, _ENDS))
+                self.objects[("views", *target)] = self.objects.pop(("views", *source))
+            case ["p", "tables", "rename"]:
+                source, target = (".".join(asked.body[end].values()) for end in _ENDS)
+                catalog.rename_table(source, target)
+                self.tables[target] = self.tables.pop(source)
             case ["p", "databases", database, "tables"] if method == "GET":
                 return 200, {"tables": catalog.list_tables(database)}
             case ["p", "databases", database, "tables"]:
@@ -158,6 +174,32 @@ class CatalogServer:
                 return self._table(asked, f"{database}.{name}", rest)
             case _:
                 return 501, {"message": f"no {'/'.join(parts)}", "code": 501}
+        return 200, None
+
+    def _object(self, asked: Asked, kind: str, database: str, rest: list[str]) -> Any:
+        """Answer a request about a view or a function."""
+        self.catalog.database_properties(database)
+        name = rest[0] if rest else asked.body and (asked.body.get("name") or asked.body["identifier"]["object"])
+        key = kind, database, name
+        match asked.method, rest:
+            case "GET", []:
+                return 200, {kind: [at[2] for at in self.objects if at[:2] == (kind, database)]}
+            case "POST", []:
+                if key in self.objects:
+                    return 409, {"message": f"{name} exists", "code": 409}
+                if self.refused:
+                    return self.refused.pop()
+                self.objects[key] = asked.body
+                return 200, None
+            case _ if key not in self.objects:
+                return 404, {"message": f"no {name}", "resourceType": kind[:-1].upper(), "code": 404}
+            case "GET", _:
+                return 200, {"id": "1", "name": name, **self.objects[key]}
+            case "DELETE", _:
+                del self.objects[key]
+            case _:
+                for change in asked.body["changes"]:
+                    _change_view(self.objects[key]["schema"], change)
         return 200, None
 
     def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
@@ -204,6 +246,21 @@ class CatalogServer:
             "schema": {**described, "partitionKeys": schema["partitionKeys"]},
             "owner": "ann",
         }
+
+
+def _change_view(schema: dict[str, Any], change: dict[str, Any]) -> None:
+    match change["action"]:
+        case "setOption":
+            schema["options"][change["key"]] = change["value"]
+        case "removeOption":
+            del schema["options"][change["key"]]
+        case "updateComment":
+            schema["comment"] = change["comment"]
+        case "dropDialect":
+            del schema["dialects"][change["dialect"]]
+        case "addDialect" | "updateDialect" as action:
+            assert (change["dialect"] in schema["dialects"]) == (action == "updateDialect")
+            schema["dialects"][change["dialect"]] = change["query"]
 
 
 def _change(record: dict[str, Any]) -> Any:

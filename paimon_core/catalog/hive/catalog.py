@@ -1,11 +1,11 @@
 """A catalog whose databases and tables are in a Hive metastore, shared with Java's HiveCatalog and with Hive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from paimon_core.catalog.catalog import Catalog, TableEntry, plain_identifier
+from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.hive.client import LostAnswerError, MetastoreClient, MetastoreError, client_of
 from paimon_core.catalog.hive.environment import HiveEnvironment
 from paimon_core.catalog.hive.metastore_table import (
@@ -15,13 +15,17 @@ from paimon_core.catalog.hive.metastore_table import (
     has_partitions,
     is_external,
     is_paimon,
+    is_view,
     location_of,
+    new_view,
     set_database_location,
     set_location,
+    view_of,
     without_location,
 )
 from paimon_core.catalog.hive.settings import hive_settings
-from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.identifier import Identifier, plain_identifier
+from paimon_core.catalog.view import View
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -58,6 +62,7 @@ class HiveCatalog(Catalog):
     """
 
     kind: ClassVar[str] = "hive"
+    has_views: ClassVar[bool] = True
     has_locations: ClassVar[bool] = True
 
     def __init__(
@@ -178,7 +183,9 @@ class HiveCatalog(Catalog):
 
     def _locate(self, name: Identifier) -> TableEntry | None:
         found = self._found_table(name)
-        return None if found is None else self._entry_at(name, self._path_of(name, found), external=is_external(found))
+        if found is None or is_view(found):
+            return None
+        return self._entry_at(name, self._path_of(name, found), external=is_external(found))
 
     def _path_of(self, name: Identifier, found: Any) -> str:
         """Return the directory of a table of the metastore. Raises UnsupportedError if it is not a Paimon table."""
@@ -307,6 +314,8 @@ class HiveCatalog(Catalog):
     def _no_table(self, name: Identifier) -> NotFoundError:
         self._existing_database(name.database)
         names = listed_names(name.table, self._table_names(name.database))
+        if self.view_exists(name):
+            return NotFoundError(f"{str(name)!r} in {self.settings.shown} is a view, which has no files")
         text = f"no table {str(name)!r} in {self.settings.shown}; database {name.database!r} has: {names}"
         path = super().location(name)
         if Schemas(FileIO.of(path, self.storage_options), path).ids():
@@ -315,6 +324,68 @@ class HiveCatalog(Catalog):
                 f"CALL sys.repair(database_or_table => '{name.database}.{name.table}') lists it"
             )
         return NotFoundError(text)
+
+    # ---- views
+
+    def _view_names(self, database: str) -> list[str]:
+        return [table.tableName for table in self._client.tables(database.lower()) if is_view(table)]
+
+    def _find_view(self, name: Identifier) -> View | None:
+        found = self._found_table(name)
+        return view_of(found) if found is not None and is_view(found) else None
+
+    def _create_view(self, name: Identifier, view: View, *, replace: bool) -> None:
+        _check_lower_case(name.table, "view")
+        client = self._client
+        new = new_view(client.types, name.database.lower(), name.table, view, self.settings)
+        found = self._found_table(name)
+        if found is not None:
+            if not replace or not is_view(found):
+                what = "view" if is_view(found) else "table"
+                raise AlreadyExistsError(f"{str(name)!r} exists already in {self.settings.shown}, as a {what}")
+            client.alter_table(new.dbName, new.tableName, new)
+            return
+        try:
+            client.call("create_table", new, repeat=False)
+        except MetastoreError as error:
+            stored = self._found_table(name)
+            if stored is None:
+                raise
+            if not isinstance(error, LostAnswerError) or stored.viewExpandedText != view.query:
+                raise AlreadyExistsError(f"{str(name)!r} exists already in {self.settings.shown}") from error
+
+    def _drop_view(self, name: Identifier) -> bool:
+        found = self._found_table(name)
+        if found is None or not is_view(found):
+            return False
+        return self._client.drop_table(name.database.lower(), name.table.lower())
+
+    def _rename_view(self, old: Identifier, new: Identifier) -> None:
+        _check_lower_case(new.table, "view")
+        found = self._found_table(old)
+        taken = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already")
+        if found is None or not is_view(found):
+            raise self._no_view(old)
+        if self._found_table(new) is not None:
+            raise taken
+        found.dbName, found.tableName = new.database.lower(), new.table
+        try:
+            self._client.alter_table(old.database.lower(), old.table.lower(), found, renames=True)
+        except MetastoreError as error:
+            if self._found_table(old) is None and self._found_table(new) is not None:
+                return  # the answer was lost
+            if self._found_table(new) is not None:
+                raise taken from error
+            raise
+
+    def _alter_view(self, name: Identifier, change: Callable[[View], View]) -> bool:
+        old = self._find_view(name)
+        if old is None:
+            return False
+        database, table = name.database.lower(), name.table.lower()
+        new = new_view(self._client.types, database, table, change(old), self.settings)
+        self._client.alter_table(database, table, new)
+        return True
 
     # ---- repair
 

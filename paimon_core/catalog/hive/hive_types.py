@@ -1,5 +1,6 @@
 """Column types as Hive names them. Hive shows them to its users; the schema of a table is in the table's files."""
 
+import re
 from typing import Final
 
 from paimon_core.errors import UnsupportedError
@@ -12,7 +13,9 @@ from paimon_core.types.datatype import (
     MultisetType,
     RowType,
     VectorType,
+    with_nullable,
 )
+from paimon_core.types.parse import parse_type
 
 _NAMES: Final = {
     "BOOLEAN": "boolean",
@@ -32,6 +35,25 @@ _NAMES: Final = {
     "VARIANT": "struct<value:binary,metadata:binary>",
 }
 """TIMESTAMP_LTZ has no type of its own before Hive 3, nor in the metastore client of Spark."""
+_OF_HIVE: Final = {
+    "boolean": "BOOLEAN",
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "int": "INT",
+    "bigint": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "decimal": "DECIMAL",
+    "string": "STRING",
+    "char": "CHAR",
+    "varchar": "VARCHAR",
+    "binary": "BYTES",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamp with local time zone": "TIMESTAMP WITH LOCAL TIME ZONE",
+}
+"""The types of Paimon by the names of Hive, as Java reads them."""
+_ATOM: Final = re.compile(r"\s*([A-Za-z][A-Za-z ]*[A-Za-z])\s*(\([0-9, ]+\))?\s*")
 _LONGEST: Final = {"CHAR": 255, "VARCHAR": 65535}
 _COMMENT: Final = 255  # characters: the metastore's column for comments holds 256
 _CUT: Final = "..."
@@ -59,6 +81,54 @@ def hive_type(kind: DataType, column: str) -> str:
         f"column {column!r} has the type {kind}, which a Hive metastore cannot store: leave the column out, or use "
         "another kind of catalog"
     )
+
+
+def paimon_type(text: str, column: str) -> DataType:
+    """Return the type that the name of a type in Hive means. Raises UnsupportedError for a type without equivalent.
+
+    Hive's names say less than Paimon's: a TIME was stored as ``string``, and no type says NOT NULL.
+    """
+    try:
+        kind, rest = _parsed(text.strip())
+        if not rest:
+            return kind
+    except (ValueError, IndexError):
+        pass
+    raise UnsupportedError(f"column {column!r} has the Hive type {text}, which Paimon does not have")
+
+
+def _parsed(text: str) -> tuple[DataType, str]:
+    """Parse the type at the beginning of a text; return it and the rest. Raises ValueError for an unknown type."""
+    lower = text.lower()
+    if lower.startswith("array<"):
+        element, rest = _parsed(text[len("array<") :])
+        return ArrayType(element), _after(rest, ">")
+    if lower.startswith("map<"):
+        key, rest = _parsed(text[len("map<") :])
+        value, rest = _parsed(_after(rest, ","))
+        return MapType(with_nullable(key, nullable=False), value), _after(rest, ">")
+    if lower.startswith("struct<"):
+        rest, fields = text[len("struct<") :], []
+        while True:
+            name, _, rest = rest.partition(":")
+            kind, rest = _parsed(rest)
+            fields.append(DataField(len(fields), name.strip(), kind))
+            if rest.startswith(">"):
+                return RowType(tuple(fields)), rest[1:]
+            rest = _after(rest, ",")
+    found = _ATOM.match(text)
+    if found is None:
+        raise ValueError(text)
+    name = " ".join(found[1].lower().split())
+    if name not in _OF_HIVE:
+        raise ValueError(text)
+    return parse_type(_OF_HIVE[name] + (found[2] or "")), text[found.end() :]
+
+
+def _after(text: str, sign: str) -> str:
+    if not text.startswith(sign):
+        raise ValueError(text)
+    return text[len(sign) :]
 
 
 def column_comment(field: DataField) -> str | None:

@@ -3,16 +3,20 @@
 The schema of a table is in its files. The columns in the metastore are for Hive and for other engines.
 """
 
+import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from paimon_core.catalog.hive.hive_types import column_comment, hive_type
+from paimon_core.catalog.hive.hive_types import column_comment, hive_type, paimon_type
 from paimon_core.catalog.hive.settings import HiveSettings
+from paimon_core.catalog.view import View
+from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.paths import scheme_of
 from paimon_core.options.file import METASTORE_PARTITIONED_TABLE
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import field_from_json
 
 _INPUT: Final = "org.apache.paimon.hive.mapred.PaimonInputFormat"
 _OUTPUT: Final = "org.apache.paimon.hive.mapred.PaimonOutputFormat"
@@ -25,6 +29,10 @@ _EXTERNAL: Final = "EXTERNAL_TABLE"
 _MANAGED: Final = "MANAGED_TABLE"
 _VIEW: Final = "VIRTUAL_VIEW"
 _COMMENT: Final = "comment"
+_FIELDS: Final = "paimon.view.fields"
+"""The columns of a view, as JSON, if the types of Hive do not say all of them."""
+_DDL_TIME: Final = "transient_lastDdlTime"
+"""A parameter that the metastore sets itself."""
 _LOCATION: Final = "paimon_location"
 _HIVE_PREFIX: Final = "hive."
 _ALWAYS_SYNCED: Final = ("partition.expiration-time", "data-file.path-directory")
@@ -54,6 +62,59 @@ def described(table: Any) -> str:
 def is_view(table: Any) -> bool:
     """Return True for a view."""
     return bool(table.tableType == _VIEW)
+
+
+def new_view(types: Any, database: str, name: str, view: View, settings: HiveSettings) -> Any:
+    """Return the description of a view, as Java stores it. Raises UnsupportedError for what a metastore cannot store.
+
+    Arguments as for `new_table`.
+    """
+    if any(text != view.query for text in view.dialects.values()):
+        raise UnsupportedError(
+            f"view '{database}.{name}' cannot have queries in several dialects: a Hive metastore stores one "
+            "text for all engines; JDBC and REST catalogs store several"
+        )
+    seconds = int(time.time())
+    comment = {} if view.comment is None else {_COMMENT: view.comment}
+    columns = [_column(types, f, column_comment(f)) for f in view.fields]
+    exact = [f.type for f in view.fields] == [paimon_type(c.type, c.name) for c in columns]
+    fields = {} if exact else {_FIELDS: json.dumps(view.to_json()["fields"], ensure_ascii=False)}
+    return types.Table(
+        tableName=name,
+        dbName=database,
+        owner=settings.user,
+        createTime=seconds,
+        lastAccessTime=seconds,
+        retention=0,
+        partitionKeys=[],
+        parameters={**view.options, **comment, **fields},
+        tableType=_VIEW,
+        viewOriginalText=view.query,
+        viewExpandedText=view.query,
+        sd=types.StorageDescriptor(
+            cols=columns,
+            compressed=False,
+            numBuckets=-1,
+            serdeInfo=types.SerDeInfo(parameters={}),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        ),
+    )
+
+
+def view_of(table: Any) -> View:
+    """Return a view of the metastore, of any engine. Raises UnsupportedError for a type that Paimon does not have."""
+    parameters = dict(table.parameters or {})
+    comment = parameters.pop(_COMMENT, None)
+    parameters.pop(_DDL_TIME, None)
+    stored = parameters.pop(_FIELDS, None)
+    fields = () if stored is None else tuple(map(field_from_json, json.loads(stored)))
+    if [f.name for f in fields] != [c.name for c in table.sd.cols]:
+        fields = tuple(
+            DataField(i, c.name, paimon_type(c.type, c.name), c.comment) for i, c in enumerate(table.sd.cols)
+        )
+    return View(fields, table.viewExpandedText or table.viewOriginalText, {}, comment, parameters)
 
 
 def location_of(described: Any) -> str | None:

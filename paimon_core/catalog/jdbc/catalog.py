@@ -1,13 +1,16 @@
 """A catalog in a relational database, with the rows of Java's JDBC catalog."""
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import ClassVar, Final
 
 from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.jdbc.database import VIEWS
 from paimon_core.catalog.jdbc.environment import JdbcEnvironment, JdbcSettings
+from paimon_core.catalog.view import View
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError
 from paimon_core.fileio.fileio import FileIO
@@ -21,7 +24,7 @@ _PATIENCE: Final = 2.0
 
 
 class JdbcCatalog(Catalog):
-    """Databases and tables whose names are in a relational database; the tables are below the warehouse.
+    """Databases, tables and views whose names are in a relational database; the tables are below the warehouse.
 
     A table is at ``<warehouse>/<database>.db/<table>``, and exists if the database lists it. Java's JDBC catalog with
     the same ``uri`` and ``catalog-key`` has the same tables. On object stores each publication holds Java's lock.
@@ -30,6 +33,7 @@ class JdbcCatalog(Catalog):
     """
 
     kind: ClassVar[str] = "jdbc"
+    has_views: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -110,6 +114,8 @@ class JdbcCatalog(Catalog):
         """Raise InvalidInputError for a name that a new table cannot have, or whose directory has other files."""
         _check_lower(name.database)
         _check_lower(name.table)
+        if self.view_exists(name):
+            raise AlreadyExistsError(f"{str(name)!r} exists already in {self.warehouse}, as a view")
         if self._is_left_over(name):
             raise InvalidInputError(
                 f"{str(name)!r} is not in the catalog, but {self.location(name)} has a table: a creation or a drop was "
@@ -150,8 +156,50 @@ class JdbcCatalog(Catalog):
                 if not moved:  # else the files are there since an interrupted rename
                     super()._rename_table(old, new)
 
+    # ---- views
+
+    def _view_names(self, database: str) -> list[str]:
+        return self._settings.database.view_names(database)
+
+    def _find_view(self, name: Identifier) -> View | None:
+        stored = self._settings.database.view(name.database, name.table)
+        return None if stored is None else View.parse(stored, str(name))
+
+    def _create_view(self, name: Identifier, view: View, *, replace: bool) -> None:
+        _check_lower(name.table)
+        self.location(name)  # raises for a name that no table can have
+        text, database = json.dumps(view.to_json(), ensure_ascii=False), self._settings.database
+        if not database.has_views:
+            database.create_tables(VIEWS)
+        with self._settings.lock(name.database, name.table):
+            database.put_view(name.database, name.table, text, replace=replace)
+
+    def _drop_view(self, name: Identifier) -> bool:
+        with self._settings.lock(name.database, name.table):
+            return self._settings.database.delete_view(name.database, name.table)
+
+    def _rename_view(self, old: Identifier, new: Identifier) -> None:
+        _check_lower(new.table)
+        self.location(new)
+        names = sorted((one.database, one.table) for one in {old, new})
+        with ExitStack() as locks:
+            for one in names:
+                locks.enter_context(self._settings.lock(*one))
+            self._settings.database.rename_view((old.database, old.table), (new.database, new.table))
+
+    def _alter_view(self, name: Identifier, change: Callable[[View], View]) -> bool:
+        database = self._settings.database
+        while (stored := database.view(name.database, name.table)) is not None:
+            changed = json.dumps(change(View.parse(stored, str(name))).to_json(), ensure_ascii=False)
+            with self._settings.lock(name.database, name.table):
+                if database.update_view(name.database, name.table, stored, changed):
+                    return True
+        return False
+
 
 def _check_lower(name: str) -> None:
     """Raise InvalidInputError for a name that is not in lower case, which Java's JDBC catalog refuses."""
     if name != name.lower():
-        raise InvalidInputError(f"{name!r} cannot name a database or a table of a JDBC catalog: write {name.lower()!r}")
+        raise InvalidInputError(
+            f"{name!r} cannot name a database, a table or a view of a JDBC catalog: write {name.lower()!r}"
+        )

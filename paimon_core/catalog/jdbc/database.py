@@ -1,9 +1,10 @@
 """The tables of the catalog in a database, with the names, columns and keys of Java's JDBC catalog."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakSet
 
 from paimon_core.catalog.jdbc.urls import PREFIX, DatabaseAddress, database_address
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError, PaimonError
@@ -53,6 +54,18 @@ _properties = sa.Table(
     _name("property_key", primary_key=True),
     sa.Column("property_value", sa.String(VALUE_LENGTH)),
 )
+VIEWS: Final = sa.MetaData()
+"""The table of views, which Java has since version 2. It is created with the first view."""
+_views = sa.Table(
+    "paimon_views",
+    VIEWS,
+    _name("catalog_key", primary_key=True),
+    _name("database_name", primary_key=True),
+    _name("view_name", primary_key=True),
+    sa.Column("view_schema", sa.Text, nullable=False),
+)
+_with_views: WeakSet["sa.Engine"] = WeakSet()
+"""The connections to databases that have the table of views."""
 
 
 class CatalogError(PaimonError, OSError):
@@ -80,6 +93,21 @@ class Database:
     def __init__(self, engine: "sa.Engine", address: DatabaseAddress, key: str) -> None:
         self.address, self.key = address, key
         self._engine = engine
+
+    @property
+    def has_views(self) -> bool:
+        """True if the database has the table of views."""
+        if self._engine not in _with_views:
+            with self.transaction(reads=True) as connection:
+                if not sa.inspect(connection).has_table(_views.name):
+                    return False
+            _with_views.add(self._engine)
+        return True
+
+    @property
+    def _listing(self) -> tuple["sa.Table", ...]:
+        """The tables whose rows make a database exist."""
+        return (_databases, _tables, _views) if self.has_views else (_databases, _tables)
 
     # ---- the tables of the catalog
 
@@ -121,24 +149,26 @@ class Database:
     # ---- databases
 
     def databases(self) -> list[str]:
-        """Return the names of the databases that have properties or tables, sorted."""
+        """Return the names of the databases that have properties, tables or views, sorted."""
         names: set[str] = set()
+        listing = self._listing
         with self.transaction(reads=True) as connection:
-            for table in (_databases, _tables):
+            for table in listing:
                 column = table.c.database_name
                 names.update(connection.scalars(sa.select(column).where(table.c.catalog_key == self.key).distinct()))
         return sorted(names)
 
     def has_database(self, name: str) -> bool:
-        """Return True if a database has properties or tables."""
+        """Return True if a database has properties, tables or views."""
+        listing = self._listing
         with self.transaction(reads=True) as connection:
-            return self._has_database(connection, name)
+            return self._has_database(connection, name, listing)
 
-    def _has_database(self, connection: "sa.Connection", name: str) -> bool:
+    def _has_database(self, connection: "sa.Connection", name: str, listing: Sequence["sa.Table"]) -> bool:
         return any(
             connection.execute(sa.select(table.c.catalog_key).where(*self._of(table, name)).limit(1)).first()
             is not None
-            for table in (_databases, _tables)
+            for table in listing
         )
 
     def create_database(self, name: str, location: str, properties: Mapping[str, str]) -> None:
@@ -146,10 +176,11 @@ class Database:
         stored = {_EXISTS: "true", _LOCATION: location, **properties}
         check_values(stored, f"database {name!r}")
         exists = AlreadyExistsError(f"database {name!r} exists already in the catalog {self.key!r}")
+        listing = self._listing
         rows = [self._row(name, property_key=key, property_value=value) for key, value in stored.items()]
         try:
             with self.transaction() as connection:
-                if self._has_database(connection, name):
+                if self._has_database(connection, name, listing):
                     raise exists
                 connection.execute(sa.insert(_databases), rows)
         except CatalogError as error:
@@ -183,9 +214,12 @@ class Database:
                 )
 
     def drop_database(self, name: str) -> list[str]:
-        """Delete a database without tables, and return []; with tables, change nothing and return their names."""
+        """Delete a database without tables and views, and return []; with some, change nothing and return the names."""
+        has_views = self.has_views
         with self.transaction() as connection:
             left = self._table_names(connection, name)
+            if has_views:
+                left += connection.scalars(sa.select(_views.c.view_name).where(*self._of(_views, name)))
             if not left:
                 for table in (_databases, _properties):
                     connection.execute(sa.delete(table).where(*self._of(table, name)))
@@ -204,13 +238,17 @@ class Database:
     def has_table(self, database: str, name: str) -> bool:
         """Return True if the catalog lists a table."""
         with self.transaction(reads=True) as connection:
-            found = connection.execute(sa.select(_tables.c.catalog_key).where(*self._of(_tables, database, name)))
-            return found.first() is not None
+            return self._has_table(connection, database, name)
 
     def insert_table(self, database: str, name: str, properties: Mapping[str, str]) -> None:
         """List a table, with its properties. Raises AlreadyExistsError."""
+        has_views = self.has_views
         try:
             with self.transaction() as connection:
+                if has_views and self._stored_view(connection, database, name) is not None:
+                    raise AlreadyExistsError(
+                        f"'{database}.{name}' exists already in the catalog {self.key!r}, as a view"
+                    )
                 connection.execute(sa.insert(_tables), self._row(database, table_name=name))
                 self._replace_properties(connection, database, name, properties)
         except CatalogError as error:
@@ -252,8 +290,11 @@ class Database:
 
         Raises AlreadyExistsError if the new name is taken, InvalidInputError if the old one is not listed any more.
         """
+        has_views = self.has_views
         with self.transaction() as connection:
             moved = {"database_name": new[0], "table_name": new[1]}
+            if has_views and self._stored_view(connection, *new) is not None:
+                raise AlreadyExistsError(f"{'.'.join(old)!r} cannot be renamed: {'.'.join(new)!r} is a view")
             try:
                 changed = connection.execute(sa.update(_tables).where(*self._of(_tables, *old)).values(moved)).rowcount
             except sa.exc.IntegrityError:
@@ -266,7 +307,83 @@ class Database:
             connection.execute(sa.update(_properties).where(*self._of(_properties, *old)).values(moved))
             yield
 
+    # ---- views
+
+    def view_names(self, database: str) -> list[str]:
+        """Return the names of the views of a database."""
+        if not self.has_views:
+            return []
+        with self.transaction(reads=True) as connection:
+            return list(connection.scalars(sa.select(_views.c.view_name).where(*self._of(_views, database))))
+
+    def view(self, database: str, name: str) -> str | None:
+        """Return the stored text of a view; `None` if it does not exist."""
+        if not self.has_views:
+            return None
+        with self.transaction(reads=True) as connection:
+            return self._stored_view(connection, database, name)
+
+    def put_view(self, database: str, name: str, text: str, *, replace: bool) -> None:
+        """Store a view. Raises AlreadyExistsError if a table has its name, or a view does unless ``replace``."""
+        exists = AlreadyExistsError(f"'{database}.{name}' exists already in the catalog {self.key!r}")
+        try:
+            with self.transaction() as connection:
+                if self._has_table(connection, database, name):
+                    raise AlreadyExistsError(f"{exists}, as a table")
+                changed = sa.update(_views).where(*self._of(_views, database, name)).values(view_schema=text)
+                if self._stored_view(connection, database, name) is None:
+                    connection.execute(sa.insert(_views), self._row(database, view_name=name, view_schema=text))
+                elif replace:
+                    connection.execute(changed)
+                else:
+                    raise exists
+        except CatalogError as error:
+            if error.is_conflict and not replace and self.view(database, name) is not None:
+                raise exists from None
+            raise
+
+    def update_view(self, database: str, name: str, old: str, new: str) -> bool:
+        """Replace the stored text of a view; return False, and change nothing, if the text is not ``old`` any more."""
+        with self.transaction() as connection:
+            if self._stored_view(connection, database, name) != old:
+                return False
+            conditions = self._of(_views, database, name)
+            connection.execute(sa.update(_views).where(*conditions).values(view_schema=new))
+            return True
+
+    def delete_view(self, database: str, name: str) -> bool:
+        """Delete a view; return False if it does not exist."""
+        if not self.has_views:
+            return False
+        with self.transaction() as connection:
+            return connection.execute(sa.delete(_views).where(*self._of(_views, database, name))).rowcount > 0
+
+    def rename_view(self, old: tuple[str, str], new: tuple[str, str]) -> None:
+        """Move a view to a new name. Arguments and errors as for `renaming`."""
+        taken = AlreadyExistsError(f"{'.'.join(old)!r} cannot be renamed: {'.'.join(new)!r} exists already")
+        try:
+            with self.transaction() as connection:
+                if self._has_table(connection, *new) or self._stored_view(connection, *new) is not None:
+                    raise taken
+                moved = {"database_name": new[0], "view_name": new[1]}
+                changed = connection.execute(sa.update(_views).where(*self._of(_views, *old)).values(moved)).rowcount
+        except CatalogError as error:
+            if error.is_conflict and self.view(*new) is not None:
+                raise taken from None
+            raise
+        if not changed:
+            raise InvalidInputError(f"{'.'.join(old)!r} was dropped or renamed by another process")
+
+    def _stored_view(self, connection: "sa.Connection", database: str, name: str) -> str | None:
+        query = sa.select(_views.c.view_schema).where(*self._of(_views, database, name))
+        found = connection.execute(query).first()
+        return None if found is None else str(found[0])
+
     # ---- inside
+
+    def _has_table(self, connection: "sa.Connection", database: str, name: str) -> bool:
+        query = sa.select(_tables.c.catalog_key).where(*self._of(_tables, database, name))
+        return connection.execute(query).first() is not None
 
     def _row(self, database: str, **values: str) -> dict[str, str]:
         return {"catalog_key": self.key, "database_name": database, **values}
@@ -274,7 +391,9 @@ class Database:
     def _of(self, table: "sa.Table", database: str, name: str | None = None) -> list["sa.ColumnElement[bool]"]:
         """Return the conditions that choose the rows of a database, or of a table."""
         conditions = [table.c.catalog_key == self.key, table.c.database_name == database]
-        return conditions if name is None else [*conditions, table.c.table_name == name]
+        if name is not None:
+            conditions.append((table.c.view_name if table is _views else table.c.table_name) == name)
+        return conditions
 
 
 def check_values(properties: Mapping[str, str], owner: str) -> None:

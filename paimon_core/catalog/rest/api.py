@@ -7,15 +7,14 @@ from typing import Any, Final
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError, encoded
 from paimon_core.catalog.rest.models import (
-    RestFunction,
     RestPartition,
     RestTable,
-    RestView,
     changes_to_json,
     identifier_to_json,
     object_name,
     schema_to_json,
 )
+from paimon_core.catalog.view import CatalogFunction, View
 from paimon_core.errors import UnsupportedError
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.table_schema import TableSchema
@@ -160,17 +159,46 @@ class RestApi:
         """Return the names of the views of a database."""
         return list(self.client.pages(self._path("databases", database, "views"), "views"))
 
-    def view(self, database: str, name: str) -> RestView:
-        """Return a view."""
-        return RestView.from_json(self.client.get(self._path("databases", database, "views", name)))
+    def view(self, name: Identifier) -> View:
+        """Return a view. Raises RestNotFoundError."""
+        answer = self.client.get(self._path("databases", name.database, "views", name.table))
+        return View.from_json(answer.get("schema") or {}, str(name))
+
+    def create_view(self, name: Identifier, view: View) -> None:
+        """Create a view. Raises AlreadyExistsError."""
+        body = {"identifier": identifier_to_json(name), "schema": view.to_json()}
+        self.client.post(self._path("databases", name.database, "views"), body)
+
+    def alter_view(self, name: Identifier, changes: Sequence[Json]) -> None:
+        """Apply changes to a view, all or none. ``changes``: see `view_changes_to_json`."""
+        self.client.post(self._path("databases", name.database, "views", name.table), {"changes": list(changes)})
+
+    def drop_view(self, name: Identifier) -> None:
+        """Drop a view. Raises RestNotFoundError."""
+        self.client.delete(self._path("databases", name.database, "views", name.table))
+
+    def rename_view(self, source: Identifier, target: Identifier) -> None:
+        """Rename a view. Raises AlreadyExistsError."""
+        body = {"source": identifier_to_json(source), "destination": identifier_to_json(target)}
+        self.client.post(self._path("views", "rename"), body)
 
     def functions(self, database: str) -> list[str]:
         """Return the names of the functions of a database."""
         return list(self.client.pages(self._path("databases", database, "functions"), "functions"))
 
-    def function(self, database: str, name: str) -> RestFunction:
-        """Return a function."""
-        return RestFunction.from_json(self.client.get(self._path("databases", database, "functions", name)))
+    def function(self, name: Identifier) -> CatalogFunction:
+        """Return a function. Raises RestNotFoundError."""
+        answer = self.client.get(self._path("databases", name.database, "functions", name.table))
+        return CatalogFunction.from_json(answer, str(name))
+
+    def create_function(self, name: Identifier, function: CatalogFunction) -> None:
+        """Create a function. Raises AlreadyExistsError."""
+        body = {"name": name.table, **function.to_json()}
+        self.client.post(self._path("databases", name.database, "functions"), body)
+
+    def drop_function(self, name: Identifier) -> None:
+        """Drop a function. Raises RestNotFoundError."""
+        self.client.delete(self._path("databases", name.database, "functions", name.table))
 
     # ---- inside
 

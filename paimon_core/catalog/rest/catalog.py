@@ -1,19 +1,28 @@
 """`RestCatalog`: databases and tables that a server of Paimon's REST interface holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from paimon_core.catalog.catalog import Catalog, TableEntry, identifier_of, plain_identifier
+from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.catalog_options import REST, check_catalog_options
-from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.identifier import Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
 from paimon_core.catalog.rest.data_tokens import DataTokenIO, TokenSource
 from paimon_core.catalog.rest.environment import ExternalEnvironment, RestEnvironment
-from paimon_core.catalog.rest.models import RestFunction, RestPartition, RestTable, RestView
+from paimon_core.catalog.rest.models import RestPartition, RestTable, view_changes_to_json
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, TableChangedError, UnsupportedError
+from paimon_core.catalog.view import CatalogFunction, View
+from paimon_core.commit.best_effort import best_effort
+from paimon_core.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    NotFoundError,
+    PaimonError,
+    TableChangedError,
+    UnsupportedError,
+)
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.options.families import DEFAULTS_PREFIX
@@ -77,6 +86,8 @@ class RestCatalog(Catalog):
     """
 
     kind: ClassVar[str] = REST
+    has_views: ClassVar[bool] = True
+    has_functions: ClassVar[bool] = True
     in_directory: ClassVar[bool] = False
 
     def __init__(
@@ -202,24 +213,6 @@ class RestCatalog(Catalog):
         """Return the partitions of a table as the server counts them; `None`: it does not count them."""
         return self.api.partitions(plain_identifier(identifier, "looked for"))
 
-    def list_views(self, database: str) -> list[str]:
-        """Return the names of the views of a database, sorted."""
-        return sorted(self.api.views(database))
-
-    def view(self, identifier: str | Identifier) -> RestView:
-        """Return a view. Raises NotFoundError."""
-        name = plain_identifier(identifier, "a view")
-        return self.api.view(name.database, name.table)
-
-    def list_functions(self, database: str) -> list[str]:
-        """Return the names of the functions of a database, sorted."""
-        return sorted(self.api.functions(database))
-
-    def function(self, identifier: str | Identifier) -> RestFunction:
-        """Return a function. Raises NotFoundError."""
-        name = plain_identifier(identifier, "a function")
-        return self.api.function(name.database, name.table)
-
     def _table_names(self, database: str) -> list[str]:
         return sorted(self.api.tables(database))
 
@@ -246,6 +239,8 @@ class RestCatalog(Catalog):
         check_writable(plain)
         if path is not None:
             plain = self._external_schema(name, path, plain)
+        if self.view_exists(name):  # a server may not look
+            raise AlreadyExistsError(f"{str(name)!r} exists already in {self.warehouse}, as a view")
         try:
             self.api.create_table(name, plain, path)
         except AlreadyExistsError as error:
@@ -283,7 +278,7 @@ class RestCatalog(Catalog):
 
     def _rename_table(self, old: Identifier, new: Identifier) -> None:
         exists = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
-        if self.table_exists(new):
+        if self.table_exists(new) or self.view_exists(new):
             raise exists
         try:
             self.api.rename_table(old, new)
@@ -317,6 +312,91 @@ class RestCatalog(Catalog):
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
         return table.with_store(store)
+
+    # ---- views and functions
+
+    def _view_names(self, database: str) -> list[str]:
+        return self.api.views(database)
+
+    def _find_view(self, name: Identifier) -> View | None:
+        try:
+            return self.api.view(name)
+        except RestNotFoundError:
+            return None
+
+    def _create_view(self, name: Identifier, view: View, *, replace: bool) -> None:
+        """Create a view. The server cannot replace one in one step: after an error, the old one is created again."""
+        taken = AlreadyExistsError(f"{str(name)!r} exists already in {self.warehouse}")
+        if self.table_exists(name):  # a server may not look
+            raise taken
+        old = self._find_view(name) if replace else None
+        if old is not None:
+            self._drop_view(name)
+        try:
+            self.api.create_view(name, view)
+        except AlreadyExistsError as error:
+            raise taken from error
+        except Exception:
+            if old is not None:
+                with best_effort("creating a view again that could not be replaced", (OSError, PaimonError)):
+                    self.api.create_view(name, old)
+            raise
+
+    def _drop_view(self, name: Identifier) -> bool:
+        try:
+            self.api.drop_view(name)
+        except RestNotFoundError:
+            return False
+        return True
+
+    def _rename_view(self, old: Identifier, new: Identifier) -> None:
+        taken = AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
+        if self.table_exists(new) or self.view_exists(new):
+            raise taken
+        try:
+            self.api.rename_view(old, new)
+        except AlreadyExistsError as error:
+            raise taken from error
+
+    def _alter_view(self, name: Identifier, change: Callable[[View], View]) -> bool:
+        old = self._find_view(name)
+        if old is None:
+            return False
+        changes = view_changes_to_json(old, change(old))
+        if changes:
+            self.api.alter_view(name, changes)
+        return True
+
+    def _function_names(self, database: str) -> list[str]:
+        return self.api.functions(database)
+
+    def _find_function(self, name: Identifier) -> CatalogFunction | None:
+        try:
+            return self.api.function(name)
+        except RestNotFoundError:
+            return None
+
+    def _create_function(self, name: Identifier, function: CatalogFunction, *, replace: bool) -> None:
+        """Create a function. Replacing takes two steps, as for `_create_view`."""
+        old = self._find_function(name) if replace else None
+        if old is not None:
+            self._drop_function(name)
+        try:
+            self.api.create_function(name, function)
+        except AlreadyExistsError as error:
+            raise AlreadyExistsError(f"function {str(name)!r} exists already in {self.warehouse}") from error
+        except Exception:
+            if old is not None:
+                with best_effort("creating a function again that could not be replaced", (OSError, PaimonError)):
+                    self.api.create_function(name, old)
+            raise
+
+    def _drop_function(self, name: Identifier) -> bool:
+        try:
+            self.api.drop_function(name)
+        except RestNotFoundError:
+            return False
+        return True
 
 
 def _plain_path(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The JSON of the REST interface: schemas, schema changes, tables, views, functions and partitions."""
+"""The JSON of the REST interface: schemas, schema changes, changes of views, tables and partitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.client import RestServerError
+from paimon_core.catalog.view import View
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.paths import join
 from paimon_core.schema.change import (
@@ -27,7 +28,7 @@ from paimon_core.schema.change import (
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import DataField, DataType
-from paimon_core.types.parse import field_from_json, field_to_json, parse_type, type_to_json
+from paimon_core.types.parse import field_to_json, parse_type, type_to_json
 
 _PATH: Final = "path"
 _PAIMON_TYPES: Final = ("table", "materialized-table")
@@ -75,57 +76,6 @@ class RestTable:
                 f"table {str(name)!r} has the type {kind!r}, which this engine does not read: read its files at "
                 f"{self.path} with another engine"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class RestView:
-    """A view: its columns, its query, and the query in the dialects of engines, such as ``spark``."""
-
-    name: str
-    fields: tuple[DataField, ...]
-    query: str
-    dialects: Mapping[str, str]
-    comment: str | None
-    options: Mapping[str, str]
-
-    @staticmethod
-    def from_json(answer: Mapping[str, Any]) -> "RestView":
-        """Parse the description of a view."""
-        schema = answer["schema"]
-        return RestView(
-            name=str(answer["name"]),
-            fields=tuple(map(field_from_json, schema.get("fields") or ())),
-            query=str(schema["query"]),
-            dialects=dict(schema.get("dialects") or {}),
-            comment=schema.get("comment"),
-            options=dict(schema.get("options") or {}),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RestFunction:
-    """A function: its parameters, its results, and its definitions in the languages of engines, as JSON objects."""
-
-    name: str
-    parameters: tuple[DataField, ...]
-    results: tuple[DataField, ...]
-    deterministic: bool
-    definitions: Mapping[str, Mapping[str, Any]]
-    comment: str | None
-    options: Mapping[str, str]
-
-    @staticmethod
-    def from_json(answer: Mapping[str, Any]) -> "RestFunction":
-        """Parse the description of a function."""
-        return RestFunction(
-            name=str(answer["name"]),
-            parameters=tuple(map(field_from_json, answer.get("inputParams") or ())),
-            results=tuple(map(field_from_json, answer.get("returnParams") or ())),
-            deterministic=bool(answer.get("deterministic")),
-            definitions=dict(answer.get("definitions") or {}),
-            comment=answer.get("comment"),
-            options=dict(answer.get("options") or {}),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +127,23 @@ def schema_to_json(schema: TableSchema, path: str | None = None) -> dict[str, An
 def changes_to_json(changes: Sequence[SchemaChange]) -> list[dict[str, Any]]:
     """Return the JSON objects of schema changes; the addition of a column with a default is two of them."""
     return [record for change in changes for record in _change(change)]
+
+
+def view_changes_to_json(old: View, new: View) -> list[dict[str, Any]]:
+    """Return the JSON objects of the changes from one version of a view to another, which has the same query."""
+    changes: list[dict[str, Any]] = []
+    for key, value in new.options.items():
+        if old.options.get(key) != value:
+            changes.append({"action": "setOption", "key": key, "value": value})
+    changes += [{"action": "removeOption", "key": key} for key in old.options if key not in new.options]
+    for dialect, query in new.dialects.items():
+        action = "updateDialect" if dialect in old.dialects else "addDialect"
+        if old.dialects.get(dialect) != query:
+            changes.append({"action": action, "dialect": dialect, "query": query})
+    changes += [{"action": "dropDialect", "dialect": name} for name in old.dialects if name not in new.dialects]
+    if old.comment != new.comment:
+        changes.append({"action": "updateComment", "comment": new.comment})
+    return changes
 
 
 def _change(change: SchemaChange) -> list[dict[str, Any]]:
