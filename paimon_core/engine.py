@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from paimon_core.catalog.catalog_options import is_catalog_option
     from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, split_parts
     from paimon_core.catalog.opening import open_at
+    from paimon_core.catalog.view import SPARK_DIALECT
     from paimon_core.commit.commit_messages import commit_messages
     from paimon_core.commit.hash_indexes import hash_entries
     from paimon_core.commit.idempotent import IdempotentCommits, OnUnknown
@@ -165,6 +166,7 @@ __all__ += [
     "MAIN_BRANCH",
     "READ_OPTIMIZED",
     "SEPARATOR",
+    "SPARK_DIALECT",
     "SYSTEM_DATABASE",
     "AnyTable",
     "FileStore",
@@ -434,6 +436,7 @@ _NAMES = {
     "paimon_core.catalog.catalog_options": "is_catalog_option",
     "paimon_core.catalog.identifier": "SYSTEM_DATABASE Identifier split_parts",
     "paimon_core.catalog.opening": "open_at",
+    "paimon_core.catalog.view": "SPARK_DIALECT",
     "paimon_core.commit.commit_messages": "commit_messages",
     "paimon_core.commit.hash_indexes": "hash_entries",
     "paimon_core.commit.idempotent": "IdempotentCommits OnUnknown",

@@ -40,12 +40,13 @@ from paimon_spark.sql.bridge.conversions import java_array, text_array
 from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
-from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, SESSION_CATALOG, SESSION_CATALOG_CLASS, Jvm
+from paimon_spark.sql.bridge.jvm import CATALOG_CLASS, SESSION_CATALOG, SESSION_CATALOG_CLASS, VIEWED_CATALOG_CLASS, Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, unsupported
 from paimon_spark.sql.changelog import changelog
 from paimon_spark.sql.ddl.alter import schema_changes, without_nullable_keys
-from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, DatabaseHandler, same_directory
+from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
+from paimon_spark.sql.ddl.views import ViewHandler
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
@@ -114,7 +115,8 @@ def catalog(
     install_parser(jvm)
     install_format(spark)
     cancel_jobs_on_interrupt(spark.sparkContext)
-    settings = {f"spark.sql.catalog.{name}": SESSION_CATALOG_CLASS if name == SESSION_CATALOG else CATALOG_CLASS}
+    kind = VIEWED_CATALOG_CLASS if jvm.has_views and handler.catalog.has_views else CATALOG_CLASS
+    settings = {f"spark.sql.catalog.{name}": SESSION_CATALOG_CLASS if name == SESSION_CATALOG else kind}
     if default:
         settings["spark.sql.defaultCatalog"] = name
     for key, value in settings.items():
@@ -122,7 +124,7 @@ def catalog(
 
 
 @dataclass
-class CatalogHandler(DatabaseHandler, CatalogEndpoint):
+class CatalogHandler(ViewHandler, CatalogEndpoint):
     """The handler of a catalog, for ``Catalog.java``."""
 
     _made_for_streams: dict[tuple[str, ...], tuple[Schema, TableSchema]] = field(default_factory=dict)
@@ -179,12 +181,20 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
         return False
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
-        """Return the table, at a version or at a time in microseconds if one is not `None`.
+        """Return the table, at a version or at a time in microseconds if one is not `None`, or the text of a view.
 
         ``name``: the parts of the name, as JSON.
         """
         parts: list[str] = json.loads(name)
-        table = self._open(parts)
+        try:
+            table = self._open(parts)
+        except Py4JJavaError:
+            view = self._described(parts)
+            if view is None or self.name == SESSION_CATALOG:
+                raise
+            if version is not None or microseconds is not None:
+                raise UnsupportedError(f"{self._full_name(parts)} is a view, which has no versions") from None
+            return view
         if version is not None:
             return self._spark_table(parts, table, {"version": version})
         if microseconds is not None:
@@ -299,12 +309,12 @@ class CatalogHandler(DatabaseHandler, CatalogEndpoint):
     # ---- functions
 
     def load_function(self, identifier: Any) -> Any:
-        """Return a function. Raise NoSuchFunctionException if it does not exist."""
-        return load_function(self.jvm, self.name, identifier)
+        """Return a function. Raise NoSuchFunctionException if it does not exist, UnsupportedError for a stored one."""
+        return load_function(self.jvm, self.name, self.catalog, identifier)
 
     def list_functions(self, namespace: Any) -> Any:
         """Return the identifiers of the functions as a Java array."""
-        return list_functions(self.jvm, namespace)
+        return list_functions(self.jvm, self.catalog, namespace)
 
     # ---- inside
 

@@ -108,7 +108,7 @@ def _parsed(text: str) -> tuple[DataType, str]:
         value, rest = _parsed(_after(rest, ","))
         return MapType(with_nullable(key, nullable=False), value), _after(rest, ">")
     if lower.startswith("struct<"):
-        rest, fields = text[len("struct<") :], []
+        rest, fields = text[len("struct<") :], list[DataField]()
         while True:
             name, _, rest = rest.partition(":")
             kind, rest = _parsed(rest)

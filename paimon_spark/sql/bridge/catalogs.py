@@ -98,6 +98,15 @@ def has_table(catalog: str, namespace: Sequence[str], name: str) -> bool:
     return False
 
 
+def names_view(jvm: Jvm, spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Return True if a name is of a view in an installed catalog. REQUIRES: as `catalog_of_new_table`."""
+    handler, identifier = catalog_of_new_table(jvm, spark, parts)
+    name = [*map(str, identifier.namespace()), str(identifier.name())]
+    with suppress(InvalidInputError):  # a name that no view can have
+        return len(name) == 2 and "$" not in name[1] and bool(handler.catalog.view_exists(Identifier(*name)))
+    return False
+
+
 def stored_schema(table: Any) -> str | None:
     """Return the stored schema of a Java table, as JSON; `None`: the table belongs to another connector."""
     is_ours = str(table.getClass().getName()).startswith(f"{PACKAGE}.")

@@ -27,6 +27,9 @@ CHANGELOG = "org.apache.spark.sql.connector.catalog.Changelog"
 _OF_CHANGELOG = re.compile(r"  /\*CHANGELOG\*/\n.*?  /\*END\*/\n\n", re.DOTALL)
 """The methods that need this interface."""
 _CHANGELOG_FILE = "PaimonChangelog.java"
+RELATIONS = "org.apache.spark.sql.connector.catalog.RelationCatalog"
+"""The interface of catalogs with views, since version 4.3."""
+_VIEWS_FILE = "ViewedCatalog.java"
 _UTIL = "org.codehaus.commons.compiler.util.resource"
 
 
@@ -108,6 +111,8 @@ def _sources(view: Any) -> dict[str, str]:
     if not has_class(view, CHANGELOG):
         del texts[_CHANGELOG_FILE]
         texts = {name: _OF_CHANGELOG.sub("", text) for name, text in texts.items()}
+    if not has_class(view, RELATIONS):
+        del texts[_VIEWS_FILE]
     return texts
 
 

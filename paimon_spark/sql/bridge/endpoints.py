@@ -18,7 +18,10 @@ class CatalogEndpoint(Protocol):
         """Return True if the table exists."""
 
     def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
-        """Return a table, at a version or a time if one is not `None`. ``name``: the parts of the name, as JSON."""
+        """Return a table, at a version or a time if one is not `None`. ``name``: the parts of the name, as JSON.
+
+        For a view, return the text that describes it, as `ViewsEndpoint.load_view` does.
+        """
 
     def load_changelog(self, name: str, context: str, options: str) -> Any:
         """Return the changes of a table. All arguments are JSON; ``context``: see ``PaimonChangelog.java``."""
@@ -78,6 +81,28 @@ class CatalogEndpoint(Protocol):
 
     def drop_database(self, namespace: Any, cascade: bool) -> bool:
         """Delete a database; `cascade`: with its tables."""
+
+
+class ViewsEndpoint(Protocol):
+    """The methods that ``ViewedCatalog.java`` calls. A view is a JSON text, see there; so are the parts of a name."""
+
+    def load_view(self, name: str) -> str | None:
+        """Return a view; `None` if it does not exist."""
+
+    def list_views(self, namespace: Any) -> Any:
+        """Return the identifiers of the views of a database as a Java array."""
+
+    def create_view(self, identifier: Any, view: str) -> None:
+        """Create a view."""
+
+    def replace_view(self, identifier: Any, view: str) -> None:
+        """Replace a view."""
+
+    def drop_view(self, name: str) -> bool:
+        """Drop a view; return False if it does not exist."""
+
+    def rename_view(self, old: Any, new: Any) -> None:
+        """Rename a view."""
 
 
 class TableEndpoint(Protocol):
@@ -325,6 +350,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "PositionMask": (MaskEndpoint,),
     "SessionNamesRule": (CatalogEndpoint,),
     "Staged": (StagedEndpoint,),
+    "ViewedCatalog": (CatalogEndpoint, ViewsEndpoint),
 }
 """The endpoints that each Java class calls."""
 _ALL = frozenset(endpoint for several in ENDPOINTS.values() for endpoint in several)

@@ -15,10 +15,12 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from paimon_spark.internals import check_names, gateway_server, java_session
-from paimon_spark.sql.bridge.compiler import add_classes, java_class
+from paimon_spark.sql.bridge.compiler import RELATIONS, add_classes, has_class, java_class
 
 PACKAGE = "paimon.python"
 CATALOG_CLASS = f"{PACKAGE}.Catalog"
+VIEWED_CATALOG_CLASS = f"{PACKAGE}.ViewedCatalog"
+"""The class of a catalog that stores views, since Spark 4.3."""
 SESSION_CATALOG = "spark_catalog"
 """The name of Spark's own catalog."""
 SESSION_CATALOG_CLASS = f"{PACKAGE}.SessionCatalog"
@@ -105,6 +107,11 @@ class Jvm:
         self._checked.discard(self.gateway)
         check_names(self.spark, self.type(PACKAGE).PaimonNames)
         self._checked.add(self.gateway)
+
+    @cached_property
+    def has_views(self) -> bool:
+        """True if this Spark has views in catalogs other than its own: since version 4.3."""
+        return has_class(self.java, RELATIONS)
 
     # ---- sessions
 

@@ -8,9 +8,17 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from paimon_core import Snapshot, Table, TableScan, col
-from paimon_core.engine import SYSTEM_DATABASE, branch_splits, live_entries, reads_branches, split_parts
-from paimon_core.errors import InvalidInputError
+from paimon_core import Catalog, Snapshot, Table, TableScan, col
+from paimon_core.engine import (
+    SPARK_DIALECT,
+    SYSTEM_DATABASE,
+    Identifier,
+    branch_splits,
+    live_entries,
+    reads_branches,
+    split_parts,
+)
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
 from paimon_spark.bucket_column import bucket_column
@@ -25,13 +33,14 @@ _DEFAULT_DATABASE = "default"
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 
 
-def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
+def load_function(jvm: Jvm, catalog_name: str, catalog: Catalog, identifier: Any) -> Any:
     """Return a function of the namespace ``sys`` as Spark's UnboundFunction.
 
     Spark looks for ``bucket`` without a namespace to compare the bucketing of two scans.
 
-    Raises NoSuchFunctionException for an unknown function.
+    Raises NoSuchFunctionException for an unknown function, UnsupportedError for a function that the catalog stores.
     """
+    _refuse_stored(catalog, catalog_name, identifier)
     function = _FUNCTIONS.get(identifier.name().lower())
     namespaces = ([SYSTEM_DATABASE], [])[: 2 if function is _FUNCTIONS["bucket"] else 1]
     if list(identifier.namespace()) not in namespaces or function is None:
@@ -42,9 +51,30 @@ def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
     return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, handler_of(jvm, make(jvm, catalog_name)))
 
 
-def list_functions(jvm: Jvm, namespace: Any) -> Any:
-    """Return the identifiers of the functions of a namespace as a Java array."""
-    names = sorted(_FUNCTIONS) if list(namespace) == [SYSTEM_DATABASE] else []
+def _refuse_stored(catalog: Catalog, catalog_name: str, identifier: Any) -> None:
+    """Raise UnsupportedError for a function that the catalog stores, with its definition for Spark."""
+    names = [*map(str, identifier.namespace()), str(identifier.name())]
+    if not catalog.has_functions or len(names) != 2 or names[0] == SYSTEM_DATABASE:
+        return
+    try:
+        definitions = catalog.function(Identifier(*names)).definitions
+    except NotFoundError:
+        return
+    definition = definitions.get(SPARK_DIALECT) or next(iter(definitions.values()), {})
+    kind = definition.get("type", "unknown")
+    text = f": {definition['definition']}" if definition.get("definition") else ""
+    raise UnsupportedError(
+        f"{'.'.join([catalog_name, *names])} is a {kind} function of the catalog, which cannot be called here; "
+        f"write what it does into the query{text}"
+    )
+
+
+def list_functions(jvm: Jvm, catalog: Catalog, namespace: Any) -> Any:
+    """Return the identifiers of the functions of a namespace as a Java array, also of those that cannot be called."""
+    parts = [str(part) for part in namespace]
+    names = sorted(_FUNCTIONS) if parts == [SYSTEM_DATABASE] else []
+    if catalog.has_functions and len(parts) == 1 and parts[0] != SYSTEM_DATABASE:
+        names = catalog.list_functions(parts[0])
     return java_array(jvm, _IDENTIFIER, [jvm.type(_IDENTIFIER).of(namespace, name) for name in names])
 
 

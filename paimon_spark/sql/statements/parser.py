@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_spark.internals import java_session, session_state
-from paimon_spark.sql.bridge.catalogs import has_table
+from paimon_spark.sql.bridge.catalogs import has_table, names_view
 from paimon_spark.sql.bridge.conversions import java_array, row_arrays
 from paimon_spark.sql.bridge.endpoints import StatementsEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
@@ -16,6 +16,7 @@ from paimon_spark.sql.bridge.jvm import SESSION_CATALOG, Jvm
 from paimon_spark.sql.bridge.spark_errors import syntax_error
 from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.drop_partitions import DropPartitionsStatement
+from paimon_spark.sql.statements.show_create import ShowCreateStatement
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.statements.tokens import SyntaxMismatch, with_settings
 
@@ -77,6 +78,8 @@ class StatementsHandler(StatementsEndpoint):
         ours = [statement for statement in parsed if statement is not None and _is_ours(self.jvm, spark, statement)]
         if ours and isinstance(ours[0], DropPartitionsStatement) and not ours[0].is_partial(self.jvm, spark):
             return None
+        if ours and isinstance(ours[0], ShowCreateStatement) and names_view(self.jvm, spark, ours[0].table):
+            return None  # Spark's own statement, for a view
         return ours[0] if ours else None
 
 

@@ -6,7 +6,7 @@ import sqlite3
 import pyarrow as pa
 import pytest
 
-from paimon_core import Schema, View, open_catalog
+from paimon_core import CatalogFunction, Schema, View, open_catalog
 from paimon_core.errors import AlreadyExistsError, CorruptedError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -144,6 +144,62 @@ def test_directories_hold_no_views(tmp_path):
         catalog.create_view("db.v", VIEW)
     with pytest.raises(NotFoundError):
         catalog.view("db.v")
+
+
+def test_functions_of_server(tmp_path):
+    with catalog_server(tmp_path / "w") as server:
+        catalog = _opened(server.options, tmp_path)
+        sql = {"spark": {"type": "sql", "definition": "x + 1"}}
+        function = CatalogFunction(FIELDS[:1], FIELDS[:1], sql, comment="c", options={"k": "v"})
+        catalog.create_function("db.f", function)
+        found = catalog.function("db.f")
+        assert (found.definitions, found.comment, dict(found.options)) == (sql, "c", {"k": "v"})
+        assert [(f.name, str(f.type)) for f in found.parameters] == [("id", "INT NOT NULL")]
+        with pytest.raises(AlreadyExistsError, match="function 'db.f' exists already"):
+            catalog.create_function("db.f", function)
+        catalog.create_function("db.f", function, ignore_if_exists=True)
+        assert catalog.list_functions("db") == ["f"]
+        catalog.drop_function("db.f")
+        with pytest.raises(NotFoundError, match="no function 'db.f'"):
+            catalog.drop_function("db.f")
+
+
+@pytest.mark.parametrize("kind", ["view", "function"])
+def test_object_that_cannot_be_replaced_stays(tmp_path, kind):
+    with catalog_server(tmp_path / "w") as server:
+        catalog = _opened(server.options, tmp_path)
+        create, find, first, second = {
+            "view": (catalog.create_view, catalog.view, VIEW, OTHER),
+            "function": (
+                catalog.create_function,
+                catalog.function,
+                CatalogFunction((), (), {"spark": {"type": "sql", "definition": "1"}}),
+                CatalogFunction((), (), {"spark": {"type": "sql", "definition": "2"}}),
+            ),
+        }[kind]
+        create("db.o", first)
+        server.refused = [(500, {"message": "broken", "code": 500})]
+        with pytest.raises(OSError, match="broken"):
+            create("db.o", second, replace=True)
+        assert find("db.o").to_json() == first.to_json()
+
+
+def test_columns_of_view_in_metastore(tmp_path):
+    """A metastore says less than a type of Paimon: then the columns are also stored exactly."""
+    kinds = ("INT", "TIME(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "DECIMAL(5, 2)", "ROW<a INT, b ARRAY<STRING>>")
+    fields = [DataField(i, f"c{i}", parse_type(text)) for i, text in enumerate((*kinds, "MAP<INT, DATE>"))]
+    with metastore_double() as (uri, double):
+        catalog = _opened({"metastore": "hive", "uri": uri, "warehouse": str(tmp_path / "w")}, tmp_path)
+        catalog.create_view("db.v", View(fields, "SELECT 1"))
+        assert [str(f.type) for f in catalog.view("db.v").fields] == [str(f.type) for f in fields]
+        stored = double.stored["db", "v"]
+        assert (stored.tableType, stored.viewExpandedText) == ("VIRTUAL_VIEW", "SELECT 1")
+        del stored.parameters["paimon.view.fields"]  # as Java and Hive store it
+        seen = [str(f.type) for f in catalog.view("db.v").fields]
+        assert seen[1:4] == ["STRING", "TIMESTAMP(6)", "DECIMAL(5, 2)"]
+        stored.sd.cols[0].type = "uniontype<int,string>"
+        with pytest.raises(UnsupportedError, match="column 'c0' has the Hive type uniontype"):
+            catalog.view("db.v")
 
 
 def test_rows_are_java_ones(tmp_path):

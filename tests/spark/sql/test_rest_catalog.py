@@ -5,7 +5,9 @@ import warnings
 import pytest
 
 import paimon_spark
-from paimon_core import open_catalog
+from paimon_core import CatalogFunction, DataField, open_catalog
+from paimon_core.types.parse import parse_type
+from paimon_spark.sql.bridge.jvm import Jvm
 from tests.support.places.rest import TOKEN, rest_server, unavailable
 from tests.support.rest_server import CatalogServer, catalog_server
 
@@ -75,6 +77,26 @@ def test_statements_commit_by_server(spark, changes):
     rows = spark.sql("SELECT id, v, d, w FROM rest.db.t ORDER BY id").collect()
     assert [tuple(row) for row in rows] == [(1, "x", 1, None), (3, "c", 2, None), (7, "q", 1, 1), (9, "z", 1, None)]
     assert spark.sql("SELECT * FROM rest.db.t VERSION AS OF 1").count() == 3
+
+
+def test_views_and_functions_of_server(spark, rest):
+    catalog = open_catalog(options=rest.options)
+    parameter = DataField(0, "x", parse_type("INT"))
+    for kind in (
+        {"type": "sql", "definition": "x + 1"},
+        {"type": "lambda", "definition": "x -> x", "language": "JAVA"},
+    ):
+        catalog.create_function("db.inc", CatalogFunction([parameter], [parameter], {"spark": kind}), replace=True)
+        with pytest.raises(Exception, match=rf"rest\.db\.inc is a {kind['type']} function.*{kind['definition'][:2]}"):
+            spark.sql("SELECT rest.db.inc(1)")
+    catalog.drop_function("db.inc")
+    with pytest.raises(Exception, match="UNRESOLVED_ROUTINE"):
+        spark.sql("SELECT rest.db.inc(1)")
+    if Jvm(spark).has_views:
+        spark.sql("CREATE VIEW rest.db.v (k) AS SELECT id FROM range(3)")
+        assert spark.sql("SELECT max(k) FROM rest.db.v").collect()[0][0] == 2
+        assert dict(catalog.view("db.v").dialects) == {"spark": "SELECT id FROM range(3)"}
+        spark.sql("DROP VIEW rest.db.v")
 
 
 @pytest.mark.more

@@ -23,7 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public class Catalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
   private String name;
 
-  private Object call(String method, Object[] arguments) {
+  Object call(String method, Object[] arguments) {
     Object handler = Bridge.HANDLERS.get(name);
     if (handler == null) {
       throw new IllegalStateException(
@@ -83,9 +83,16 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
   /*END*/
 
-  /** Python gets no Java object, because each access to its parts would cost a call. */
   private Table loaded(Identifier table, String version, Long microseconds) {
-    return (Table) call("load_table", new Object[] {Trees.parts(table), version, microseconds});
+    return (Table) found(table, version, microseconds);
+  }
+
+  /**
+   * Return a table, or the text that describes a view. Python gets no Java object, because each access to its parts would
+   * cost a call.
+   */
+  Object found(Identifier table, String version, Long microseconds) {
+    return call("load_table", new Object[] {Trees.parts(table), version, microseconds});
   }
 
   public Table createTable(Identifier table, TableInfo info) {
