@@ -204,11 +204,27 @@ def test_format_is_native_once_the_program_uses_the_connector(tmp_path):
 
 
 OTHER_SOURCE = """
-package other;
-public class Source implements org.apache.spark.sql.sources.DataSourceRegister {
+package org.apache.paimon.spark;
+public class SparkSource implements org.apache.spark.sql.sources.DataSourceRegister {
   public String shortName() { return "paimon"; }
 }
 """
+OTHER_CATALOG = """
+package org.apache.paimon.spark;
+import org.apache.spark.sql.connector.catalog.*;
+public class SparkCatalog implements TableCatalog {
+  public String name() { return "java"; }
+  public void initialize(String name, org.apache.spark.sql.util.CaseInsensitiveStringMap options) {}
+  public Identifier[] listTables(String[] namespace) {
+    throw new UnsupportedOperationException("the connector of Java was asked");
+  }
+  public Table loadTable(Identifier table) { return null; }
+  public Table alterTable(Identifier table, TableChange[] changes) { return null; }
+  public boolean dropTable(Identifier table) { return false; }
+  public void renameTable(Identifier from, Identifier to) {}
+}
+"""
+"""Classes with the names of the Java connector's."""
 WITH_ANOTHER_SOURCE = """
 import logging, sys
 from pathlib import Path
@@ -218,23 +234,35 @@ spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fals
 jvm, folder = spark._jvm, sys.argv[1]
 service = Path(folder, "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister")
 service.parent.mkdir(parents=True)
-service.write_text("other.Source")
+service.write_text("org.apache.paimon.spark.SparkSource")
 loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
 util = jvm.org.codehaus.commons.compiler.util.resource
 compiler = jvm.org.codehaus.janino.Compiler()
 compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
 compiler.setClassFileCreator(util.DirectoryResourceCreator(jvm.java.io.File(folder)))
-sources = spark.sparkContext._gateway.new_array(util.Resource, 1)
-sources[0] = util.StringResource("Source.java", sys.argv[2])
+sources = spark.sparkContext._gateway.new_array(util.Resource, 2)
+for number, text in enumerate(sys.argv[2:]):
+    sources[number] = util.StringResource(f"{number}.java", text)
 compiler.compile(sources)
 loader.addURL(jvm.java.io.File(folder).toURI().toURL())
 import paimon_spark
-paimon_spark.register(spark)
+paimon_spark.catalog(spark, "lake", warehouse=folder + "/warehouse")
+spark.conf.set("spark.sql.catalog.java", "org.apache.paimon.spark.SparkCatalog")
+spark.sql("CREATE TABLE lake.default.t AS SELECT 7 AS id")
+print("ours:", spark.table("lake.default.t").collect()[0].id)
+try:
+    spark.sql("SHOW TABLES IN java.db")
+except Exception as error:
+    print("theirs:", error)
 """
 
 
 @pytest.mark.more
-def test_another_connector_is_named(tmp_path):
-    command = [sys.executable, "-c", WITH_ANOTHER_SOURCE, str(tmp_path), OTHER_SOURCE]
+def test_connector_of_java_in_same_session(tmp_path):
+    command = [sys.executable, "-c", WITH_ANOTHER_SOURCE, str(tmp_path), OTHER_SOURCE, OTHER_CATALOG]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert "format('paimon') is other.Source of another connector" in result.stderr, result.stderr[-3000:]
+    message = "format('paimon') is org.apache.paimon.spark.SparkSource of another connector"
+    assert message in result.stderr, result.stderr[-3000:]
+    assert "remove its jar" in result.stderr
+    assert "ours: 7" in result.stdout, result.stderr[-3000:]  # two catalogs in one session
+    assert "theirs: the connector of Java was asked" in result.stdout, result.stdout

@@ -155,12 +155,12 @@ def test_functions_of_server(tmp_path):
         found = catalog.function("db.f")
         assert (found.definitions, found.comment, dict(found.options)) == (sql, "c", {"k": "v"})
         assert [(f.name, str(f.type)) for f in found.parameters] == [("id", "INT NOT NULL")]
-        with pytest.raises(AlreadyExistsError, match="function 'db.f' exists already"):
+        with pytest.raises(AlreadyExistsError, match=r"function 'db\.f' exists already"):
             catalog.create_function("db.f", function)
         catalog.create_function("db.f", function, ignore_if_exists=True)
         assert catalog.list_functions("db") == ["f"]
         catalog.drop_function("db.f")
-        with pytest.raises(NotFoundError, match="no function 'db.f'"):
+        with pytest.raises(NotFoundError, match=r"no function 'db\.f'"):
             catalog.drop_function("db.f")
 
 
