@@ -123,7 +123,7 @@ def described(view: View, catalog: str, database: str) -> dict[str, Any]:
     """Return a view as ``ViewedCatalog.java`` takes it.
 
     A view of another engine does not say where its tables are, nor the names of the columns of its query: its tables
-    are looked for in its own database, and its columns are those of the query in their order.
+    are looked for in its own database, and its columns are the columns of the query, in order.
 
     Args:
         view: the view.
