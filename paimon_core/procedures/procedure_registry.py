@@ -53,11 +53,11 @@ PROCEDURES: Mapping[str, Procedure] = {
 _REST = "it needs a REST catalog"
 NEVER: Mapping[str, str] = {
     "alter_function": _REST,
-    "alter_view_dialect": _REST,
+    "alter_view_dialect": "call the method alter_view of the catalog in Python, with dialects",
     "compact_chain_table": "chain tables are not supported",
-    "create_function": _REST,
+    "create_function": "call the method create_function of a REST catalog in Python",
     "create_global_index": "global indexes are not supported; to skip files, set 'file-index.bloom-filter.columns'",
-    "drop_function": _REST,
+    "drop_function": "call the method drop_function of a REST catalog in Python",
     "drop_global_index": "global indexes are not supported, and no table has one",
 }
 """Procedures of the Java connector that are not implemented, with the reason."""

@@ -189,8 +189,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         try:
             table = self._open(parts)
         except Py4JJavaError:
-            view = self._described(parts)
-            if view is None or self.name == SESSION_CATALOG:
+            view = None if self.name == SESSION_CATALOG else self._described(parts)
+            if view is None:
                 raise
             if version is not None or microseconds is not None:
                 raise UnsupportedError(f"{self._full_name(parts)} is a view, which has no versions") from None

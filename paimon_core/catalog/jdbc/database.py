@@ -345,11 +345,10 @@ class Database:
     def update_view(self, database: str, name: str, old: str, new: str) -> bool:
         """Replace the stored text of a view; return False, and change nothing, if the text is not ``old`` any more."""
         with self.transaction() as connection:
-            if self._stored_view(connection, database, name) != old:
-                return False
-            conditions = self._of(_views, database, name)
-            connection.execute(sa.update(_views).where(*conditions).values(view_schema=new))
-            return True
+            if old == new or self._stored_view(connection, database, name) != old:
+                return self._stored_view(connection, database, name) == new
+            conditions = [*self._of(_views, database, name), _views.c.view_schema == old]  # another may be faster
+            return connection.execute(sa.update(_views).where(*conditions).values(view_schema=new)).rowcount > 0
 
     def delete_view(self, database: str, name: str) -> bool:
         """Delete a view; return False if it does not exist."""
