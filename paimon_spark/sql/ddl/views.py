@@ -87,9 +87,9 @@ class ViewHandler(DatabaseHandler, ViewsEndpoint):
             raise analysis_error(self.jvm, "NoSuchViewException", identifier) from None
         new = stored(json.loads(view), self.name)
         if new.query == described(old, self.name, name.database)["query"]:
-            options = {key: value for key, value in old.options.items() if key.startswith(_CONTEXT)}
-            kept = {key: value for key, value in new.options.items() if not key.startswith(_CONTEXT)}
-            new = replace(new, query=old.query, dialects=old.dialects, options={**kept, **options})
+            context = {key: value for key, value in old.options.items() if key.startswith(_CONTEXT)}
+            properties = {key: value for key, value in new.options.items() if not key.startswith(_CONTEXT)}
+            new = replace(new, query=old.query, dialects=old.dialects, options={**properties, **context})
         self.catalog.create_view(name, new, replace=True)
 
     def drop_view(self, name: str) -> bool:

@@ -70,7 +70,7 @@ def _refuse_stored(catalog: Catalog, catalog_name: str, identifier: Any) -> None
 
 
 def list_functions(jvm: Jvm, catalog: Catalog, namespace: Any) -> Any:
-    """Return the identifiers of the functions of a namespace as a Java array, also of those that cannot be called."""
+    """Return the identifiers of the functions of a namespace as a Java array. A stored function cannot be called."""
     parts = [str(part) for part in namespace]
     names = sorted(_FUNCTIONS) if parts == [SYSTEM_DATABASE] else []
     if catalog.has_functions and len(parts) == 1 and parts[0] != SYSTEM_DATABASE:
