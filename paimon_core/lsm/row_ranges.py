@@ -1,10 +1,12 @@
 """Row ranges: files with columns of the same rows, in tables with ``data-evolution.enabled`` (format 11.2)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest.data_file import DataFileMeta
 
+Vector = TypeVar("Vector")
 RowRangeFiles = tuple[DataFileMeta, ...]
 """The files of one range of row ids: data files first, the newest before older ones; then blob files by row id."""
 
@@ -38,6 +40,25 @@ def anchor(group: RowRangeFiles) -> DataFileMeta:
     New files of columns are younger, so the vector stays valid when columns are replaced.
     """
     return min((f for f in group if not is_blob(f)), key=lambda f: (f.max_sequence_number, f.file_name))
+
+
+def vector_of_range(files: RowRangeFiles, vectors: Mapping[str, Vector]) -> Vector | None:
+    """Return the deletion vector of a row range, whose positions count from its first row; `None`: no row is deleted.
+
+    Raises CorruptedError if another file than the oldest data file has a deletion vector.
+
+    Args:
+        files: the files of the row range.
+        vectors: deletion vectors, or their locations, by file name.
+    """
+    oldest = anchor(files).file_name
+    other = next((f.file_name for f in files if f.file_name in vectors and f.file_name != oldest), None)
+    if other is not None:
+        raise CorruptedError(
+            f"file {other} has a deletion vector, but deletion vectors belong to the oldest data file of their rows, "
+            f"{oldest}: it is unknown which rows are deleted"
+        )
+    return vectors.get(oldest)
 
 
 def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRangeFiles:

@@ -3,9 +3,8 @@
 The deletion vector of the rows belongs to the oldest of their data files, and its positions count from their first row.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -14,15 +13,13 @@ from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed
-from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, blobs_in_order, is_blob
+from paimon_core.lsm.row_ranges import RowRangeFiles, blobs_in_order, is_blob
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.metrics import ReadRecorder
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
-
-Vector = TypeVar("Vector")
 
 
 def read_row_range(
@@ -63,25 +60,6 @@ def read_row_range(
         streams = [timed(batches_of_stream, recorder.spender("wait")) for batches_of_stream in streams]
     joined = _side_by_side(streams, arrow_schema(fields), files)
     return joined if recorder is None else timed(joined, recorder.spender("merge"))
-
-
-def vector_of_range(files: RowRangeFiles, vectors: Mapping[str, Vector]) -> Vector | None:
-    """Return the deletion vector of a row range, whose positions count from its first row; `None`: no row is deleted.
-
-    Raises CorruptedError if another file than the oldest data file has a deletion vector.
-
-    Args:
-        files: the files of the row range.
-        vectors: deletion vectors, or their locations, by file name.
-    """
-    oldest = anchor(files).file_name
-    other = next((f.file_name for f in files if f.file_name in vectors and f.file_name != oldest), None)
-    if other is not None:
-        raise CorruptedError(
-            f"file {other} has a deletion vector, but deletion vectors belong to the oldest data file of their rows, "
-            f"{oldest}: it is unknown which rows are deleted"
-        )
-    return vectors.get(oldest)
 
 
 def _in_file(deletions: DeletionVector, files: RowRangeFiles, file: DataFileMeta) -> DeletionVector | None:

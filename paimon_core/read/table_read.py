@@ -13,7 +13,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import timed
 from paimon_core.format.conform import conform
 from paimon_core.lsm.intervals import sections
-from paimon_core.lsm.row_ranges import group_by_row_range
+from paimon_core.lsm.row_ranges import group_by_row_range, vector_of_range
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.high_level import read_high_level
@@ -25,7 +25,7 @@ from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
 from paimon_core.predicate.rewrite import columns, restrict, tested, tests_fields
-from paimon_core.read.data_evolution import read_row_range, vector_of_range
+from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels

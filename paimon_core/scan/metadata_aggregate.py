@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
-from paimon_core.lsm.row_ranges import group_by_row_range
+from paimon_core.deletion.vector_files import StoredVector
+from paimon_core.lsm.row_ranges import group_by_row_range, vector_of_range
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry, files_by_bucket
 from paimon_core.predicate.rewrite import columns, keeps_values
 from paimon_core.scan.entries import live_entries
@@ -46,9 +48,9 @@ class _Group:
     rows: int
     """The number of rows."""
     partitions: list[tuple[int, Mapping[str, Any]]]
-    """Number of rows and values by partition column, for each file or split."""
+    """Number of rows and values by partition column, for each file, split or row range."""
     members: list[tuple[ManifestEntry, int]]
-    """Entry and number of rows of each file; empty if files are merged."""
+    """Entry and number of rows of each file; empty if files are merged or share rows."""
 
 
 class _Unknown(Exception):
@@ -93,7 +95,11 @@ def _aggregate(
             entries = scan.visible(live)
             if are_unmerged(store, entries):
                 counts = _counts_of_files(store, snapshot, entries)
-            elif live_rows is None or with_stats:  # statistics include superseded rows
+            elif with_stats:  # statistics include superseded rows, and values that a newer file replaces
+                raise _Unknown
+            elif store.traits.data_evolution:
+                counts = _counts_of_ranges(store, snapshot, entries)
+            elif live_rows is None:
                 raise _Unknown
             else:
                 counts = _counts_of_splits(scan, live_rows)
@@ -113,20 +119,31 @@ def _aggregate(
 
 
 _Counts: TypeAlias = list[tuple[bytes, int, ManifestEntry | None]]
-"""Partition, number of rows that are not deleted, and entry of each file; the entry of a split is `None`."""
+"""Partition, number of rows that are not deleted, and entry of each file; the entry of a split or range is `None`."""
 
 
 def _counts_of_files(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> _Counts:
     """Return the rows of files that need no merge."""
     vectors = stored_vectors(store, vector_entries(store, snapshot))
-    counts: _Counts = []
-    for entry in entries:
-        vector = vectors.get(entry.file.file_name)
-        removed = 0 if vector is None else vector.range.cardinality
-        if removed is None:
-            raise _Unknown
-        counts.append((entry.partition, entry.file.row_count - removed, entry))
-    return counts
+    return [(entry.partition, _live_rows(entry.file, vectors.get(entry.file.file_name)), entry) for entry in entries]
+
+
+def _counts_of_ranges(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> _Counts:
+    """Return the rows of row ranges: the rows whose columns several files hold count once."""
+    vectors = stored_vectors(store, vector_entries(store, snapshot))
+    return [
+        (location.partition, _live_rows(group[0], vector_of_range(group, vectors)), None)
+        for location, files in files_by_bucket(entries).items()
+        for group in group_by_row_range(files)
+    ]
+
+
+def _live_rows(file: DataFileMeta, deleted: StoredVector | None) -> int:
+    """Return the rows of a file that its deletion vector keeps. Raises _Unknown if the vector lacks their number."""
+    removed = 0 if deleted is None else deleted.range.cardinality
+    if removed is None:
+        raise _Unknown
+    return file.row_count - removed
 
 
 def _counts_of_splits(scan: TableScan, live_rows: LiveRows) -> _Counts:

@@ -35,13 +35,13 @@ from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
-from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range, is_blob
+from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range, is_blob, vector_of_range
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files
-from paimon_core.read.data_evolution import files_with_column, read_row_range, vector_of_range
+from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Operation, Snapshot

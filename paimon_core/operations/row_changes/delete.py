@@ -25,7 +25,7 @@ from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitUnknownError, PaimonError, UnsupportedError
-from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range
+from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range, vector_of_range
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -42,7 +42,7 @@ from paimon_core.options.merge import (
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns
-from paimon_core.read.data_evolution import read_row_range, vector_of_range
+from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.metadata_aggregate import Function, aggregate
