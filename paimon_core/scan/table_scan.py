@@ -147,6 +147,24 @@ class TableScan:
         return [e for e in shown if e.file.level > 0] if self.store.traits.hides_level_0 else shown
 
 
+def scan_of_matching(
+    store: FileStore,
+    snapshot: Snapshot | None,
+    predicate: Predicate | None,
+    limit: int | None = None,
+    read_optimized: bool = False,
+) -> TableScan:
+    """Return a scan for rows that match a predicate, which may also test ``_ROW_ID`` and ``_SEQUENCE_NUMBER``.
+
+    Only the reader evaluates these tests, so with them the scan has no ``limit``. Arguments: see `TableScan`.
+    """
+    names = set(store.schema.names)
+    if predicate is None or columns(predicate) <= names:
+        return TableScan(store, snapshot, predicate, limit, read_optimized)
+    row_ids = restrict(predicate, {ROW_ID.name})
+    return TableScan(store, snapshot, restrict(predicate, names), None, read_optimized, row_ids)
+
+
 def _measured(store: FileStore, snapshot: Snapshot, plan: Plan, seconds: float) -> ScanMetrics:
     return ScanMetrics(
         table=hide_secrets(store.root),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.lazy import deferred
 from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
@@ -64,7 +65,7 @@ class ChangeableTable(StoredTable):
     def _delete(
         self, filter: str | Predicate, progress: Progress | None, runner: Runner, *, count_dropped: bool
     ) -> DeletedRows:
-        predicate = bound_filter(filter, self._writable().schema.fields)
+        predicate = self._condition(filter)
         if predicate is None:
             raise InvalidInputError("delete() needs a filter; truncate() removes all rows")
         deleted = delete_rows(self._store, predicate, runner=runner, progress=progress, count_dropped=count_dropped)
@@ -94,7 +95,7 @@ class ChangeableTable(StoredTable):
             1
         """
         store = self._writable()
-        values, predicate = assigned(store.schema, set), bound_filter(where, store.schema.fields)
+        values, predicate = assigned(store.schema, set), self._condition(where)
         return change_rows(store, lambda: update_rows(store, values, predicate))
 
     def merge(self, source: Rows, on: On) -> MergeBuilder:
@@ -141,6 +142,11 @@ class ChangeableTable(StoredTable):
         return expired_after(self._store, update_columns(self._writable(), arrow_table(data)))
 
     # ---- inside
+
+    def _condition(self, filter: Filter) -> Predicate | None:
+        """Return a filter on the columns of rows to change; in a table with row ids also on row ids."""
+        schema = self._writable().schema
+        return bound_filter(filter, (*schema.fields, *tracking_fields(schema)))
 
     def _fixed_schema(self, method: str) -> FileStore:
         """Return the store to write to. Raises UnsupportedError with the option ``write.merge-schema``."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.operations.row_changes.change_writer import Committed
 from paimon_core.operations.row_changes.merge import (
     MATCHED,
@@ -21,6 +21,7 @@ from paimon_core.operations.row_changes.merge import (
     Clause,
     Merge,
     SourceColumn,
+    matchable_fields,
     merge_rows,
     repeated_key,
 )
@@ -33,6 +34,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import fields_from_arrow
 from paimon_core.types.columns import ColumnNames, find_column, matching_positions
 from paimon_core.types.datatype import DataField, RowType
+from paimon_core.types.system_fields import ROW_ID
 
 On: TypeAlias = str | Sequence[str] | Mapping[str, str]
 """The columns that are equal in matching rows: names, or the source column for each column of the table."""
@@ -158,7 +160,7 @@ class MergeBuilder:
             return when.condition
         sides = []
         if when.rows != NOT_MATCHED:
-            sides.append(DataField(0, TARGET, RowType(self._store.schema.fields)))
+            sides.append(DataField(0, TARGET, RowType(matchable_fields(self._store.schema))))
         if when.rows != NOT_MATCHED_BY_SOURCE:
             sides.append(DataField(1, SOURCE, RowType(fields_from_arrow(self._source.schema))))
         return bound_filter(when.condition, sides)
@@ -207,6 +209,11 @@ def upsert_merge(store: FileStore, source: pa.Table, on: On) -> Merge:
     schema, names = store.schema, source.column_names
     _check_unique(names)
     equal = _on_columns(schema, names, on)
+    if ROW_ID.name in equal:
+        raise UnsupportedError(
+            f"upsert() cannot find rows by {ROW_ID.name}: a row that it inserts gets a new id, so repeating the upsert "
+            "would insert it again. Use merge() with when_matched_update(), or update_columns()"
+        )
     columns = {find_column(schema.fields, name, "the table").name: name for name in names}
     if len(columns) < len(names):
         raise InvalidInputError(f"several columns of the data are one column of the table: {names}; rename one")
@@ -232,7 +239,7 @@ def _on_columns(schema: TableSchema, names: Sequence[str], on: On) -> dict[str, 
     pairs = on if isinstance(on, Mapping) else {name: name for name in ([on] if isinstance(on, str) else on)}
     found: dict[str, str] = {}
     for name, of_source in pairs.items():
-        column = find_column(schema.fields, name, "the table").name
+        column = find_column(matchable_fields(schema), name, "the table").name
         positions = ColumnNames(names).positions(of_source)
         if len(positions) != 1:
             raise InvalidInputError(

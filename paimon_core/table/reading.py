@@ -17,7 +17,6 @@ from paimon_core.operations.history.read_guard import protected_read
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
-from paimon_core.predicate.rewrite import restrict
 from paimon_core.read.frames import RepeatableRead
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
@@ -29,7 +28,6 @@ from paimon_core.store.current_schema import check_opened
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.system_fields import ROW_ID
 
 if TYPE_CHECKING:
     from paimon_core.read.changed_rows import ChangeRead, change_splits
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from paimon_core.read.table_read import TableRead
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.stream_scan import StreamScan
-    from paimon_core.scan.table_scan import TableScan
+    from paimon_core.scan.table_scan import TableScan, scan_of_matching
 else:
     ChangeRead = deferred("paimon_core.read.changed_rows", "ChangeRead")
     change_splits = deferred("paimon_core.read.changed_rows", "change_splits")
@@ -47,6 +45,7 @@ else:
     reads_branches = deferred("paimon_core.scan.fallback", "reads_branches")
     StreamScan = deferred("paimon_core.scan.stream_scan", "StreamScan")
     TableScan = deferred("paimon_core.scan.table_scan", "TableScan")
+    scan_of_matching = deferred("paimon_core.scan.table_scan", "scan_of_matching")
 
 READERS = 2  # splits decoded at a time by to_arrow; each split also decodes its columns in parallel
 
@@ -79,10 +78,7 @@ class TableReading:
         predicate = bound_filter(selection.filter, (*stored, *tracking))
         fields = project(store.schema, selection.columns, metadata=True, nested=True)
         read = TableRead(store, fields, predicate, skip_bad_files=True)
-        if predicate is None or columns_of(predicate) <= {f.name for f in stored}:
-            return TableScan(store, snapshot, predicate, selection.limit, self.read_optimized), read
-        row_ids = restrict(predicate, {ROW_ID.name})
-        return TableScan(store, snapshot, read.on_values(), None, self.read_optimized, row_ids), read
+        return scan_of_matching(store, snapshot, predicate, selection.limit, self.read_optimized), read
 
     def rows(self, selection: Selection) -> RepeatableRead:
         """Return the selected rows as a read that can be repeated; the snapshot is chosen now."""

@@ -23,6 +23,7 @@ from paimon_core.commit.publisher import Publisher
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitUnknownError, PaimonError, UnsupportedError
 from paimon_core.lsm.row_ranges import RowRangeFiles, anchor, group_by_row_range, vector_of_range
@@ -41,12 +42,12 @@ from paimon_core.options.merge import (
 )
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import columns
+from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.metadata_aggregate import Function, aggregate
-from paimon_core.scan.table_scan import TableScan
+from paimon_core.scan.table_scan import TableScan, scan_of_matching
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Operation, Snapshot
@@ -55,6 +56,7 @@ from paimon_core.store.current_schema import check_opened
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import TableWrite
@@ -371,7 +373,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     """
     vectors = vectors_by_bucket(store, snapshot)
     buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
-    for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
+    for split in scan_of_matching(store, snapshot, predicate).plan().splits:  # a large file is in several splits
         files = buckets.setdefault(split.location, {})
         files.update((file.file_name, file) for file in split.files)
     if store.traits.deletion_vectors:
@@ -403,24 +405,24 @@ def _matching_in_range(
     """Return the positions of rows that match and are not deleted yet, in the row range with the anchor ``file``."""
     if len(group := ranges[file.file_name]) == 1:
         return _matching(store, task, predicate, file, old)
-    names, first = columns(predicate), file.first_row_id or 0
-    fields = (*(f for f in store.schema.fields if f.name in names), ROW_ID)
-    positions = [np.zeros(0, np.int64)]
-    for batch in read_row_range(store, task.bucket_ref, group, fields, deletions=old):
-        rows = batch.select(range(len(fields) - 1))
-        positions.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy() - first)
-    return DeletionVector.of(np.concatenate(positions))
+    fields, first = _tested_fields(store, predicate, ROW_ID), file.first_row_id or 0
+    batches = read_row_range(store, task.bucket_ref, group, fields, deletions=old)
+    row_ids = [batch.column(ROW_ID.name).filter(evaluate(predicate, batch)).to_numpy() for batch in batches]
+    return DeletionVector.of(np.concatenate([np.zeros(0, np.int64), *row_ids]) - first)
 
 
 def _matching(
     store: FileStore, task: BucketFiles, predicate: Predicate, file: DataFileMeta, old: DeletionVector | None
 ) -> DeletionVector:
     """Return the positions of the file's rows that match and are not deleted yet."""
-    names = columns(predicate)
-    fields = (*(f for f in store.schema.fields if f.name in names), ROW_POSITION)
-    positions = [np.zeros(0, np.int64)]
-    how = ReadOptions(predicate, old)
-    for batch in read_file(store, task.bucket_ref, file, fields, how):
-        rows = batch.select(range(len(fields) - 1))
-        positions.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
-    return DeletionVector.of(np.concatenate(positions))
+    fields = _tested_fields(store, predicate, ROW_POSITION)
+    how = ReadOptions(restrict(predicate, set(store.schema.names)), old)
+    batches = read_file(store, task.bucket_ref, file, fields, how)
+    positions = [batch.column(ROW_POSITION.name).filter(evaluate(predicate, batch)).to_numpy() for batch in batches]
+    return DeletionVector.of(np.concatenate([np.zeros(0, np.int64), *positions]))
+
+
+def _tested_fields(store: FileStore, predicate: Predicate, position: DataField) -> tuple[DataField, ...]:
+    """Return the columns that a predicate tests, and the column with the position of a row."""
+    names = columns(predicate) - {position.name}
+    return (*(f for f in (*store.schema.fields, *tracking_fields(store.schema)) if f.name in names), position)

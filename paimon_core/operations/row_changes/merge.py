@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError
 from paimon_core.operations.row_changes.change_writer import ChangeWriter, Committed, change_writer
 from paimon_core.operations.row_changes.delete import RETRIES, check_deletes
@@ -29,6 +30,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
 from paimon_core.types.datatype import DataField
 from paimon_core.types.selection import filter_rows, take_rows
+from paimon_core.types.system_fields import ROW_ID
 
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
 SOURCE, TARGET = "source", "target"
@@ -114,7 +116,7 @@ class Merge:
             names |= writer.columns
         elif changing and writer.store.traits.keyed:
             return writer.fields
-        positions = writer.positions if changing else ()
+        positions = writer.positions if changing else tuple(f for f in writer.positions if f.name in names)
         return (*(f for f in writer.store.schema.fields if f.name in names), *positions)
 
 
@@ -147,6 +149,11 @@ def _struct(rows: pa.RecordBatch) -> pa.StructArray:
     return pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema))
 
 
+def matchable_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """Return the columns that ON and conditions may name: the table's columns, and ``_ROW_ID`` if its rows have ids."""
+    return (*schema.fields, *(field for field in tracking_fields(schema) if field == ROW_ID))
+
+
 def merge_rows(store: FileStore, merge: Merge) -> Committed:
     """Run a MERGE in one commit.
 
@@ -161,7 +168,7 @@ def merge_rows(store: FileStore, merge: Merge) -> Committed:
     index = _index(store, merge)
     by_source = bool(merge.of_rows(NOT_MATCHED_BY_SOURCE))
     found = None if by_source else index.predicate()
-    predicate = None if found is None else bind(found, store.schema.fields)
+    predicate = None if found is None else bind(found, matchable_fields(store.schema))
     return retry_on_conflict(lambda: _Attempt(store, merge, index, predicate).run(), RETRIES)
 
 
@@ -176,7 +183,8 @@ def repeated_key(store: FileStore, merge: Merge) -> dict[str, Any] | None:
 
 
 def _index(store: FileStore, merge: Merge) -> KeyIndex:
-    fields = [store.schema.field(name) for name in merge.on]
+    found = {field.name: field for field in matchable_fields(store.schema)}
+    fields = [found[name] for name in merge.on]
     return KeyIndex(fields, [merge.source.column(column) for column in merge.on.values()])
 
 
@@ -188,6 +196,11 @@ class _Attempt:
     merge: Merge
     index: KeyIndex
     predicate: Predicate | None
+
+    @property
+    def _of_target(self) -> list[str]:
+        """The names of the columns of the table that conditions and values may use."""
+        return [field.name for field in matchable_fields(self.store.schema)]
 
     def run(self) -> Committed:
         """Read the newest snapshot, write the changes, and publish them in one commit."""
@@ -233,7 +246,7 @@ class _Attempt:
         for clause in self.merge.of_rows(kind):
             chosen = rows
             if clause.condition is not None:
-                mask = condition_mask(clause.condition, rows.sides(self.store.schema.names))
+                mask = condition_mask(clause.condition, rows.sides(self._of_target))
                 chosen, rows = rows.filtered(mask), rows.filtered(pc.invert(mask))
             if chosen.number:
                 self._run_clause(writer, clause, chosen)
@@ -260,7 +273,7 @@ class _Attempt:
         given = {name: value for name, value in clause.values.items() if not isinstance(value, SourceColumn)}
         expressions = any(isinstance(value, pc.Expression) for value in given.values())
         # without expressions only the number of rows counts
-        over = rows.sides(self.store.schema.names) if expressions else rows.target or rows.source
+        over = rows.sides(self._of_target) if expressions else rows.target or rows.source
         yield from evaluated(given, over, self.store.schema.fields).items()
         for name, value in clause.values.items():
             if isinstance(value, SourceColumn):
