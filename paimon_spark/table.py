@@ -35,11 +35,13 @@ from paimon_core.engine import (
     drops_partitions,
     notebook_html,
     parse_predicate,
+    position_fields,
     repr_text,
     resolved_snapshot,
     summary_html,
     table_summary,
     tests_fields,
+    tracking_fields,
 )
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_spark.distribute import parallelism
@@ -174,7 +176,7 @@ class PaimonTable(MaintainedTable):
                 raise error from None
         if isinstance(filter, str) and tests_fields(predicate):  # or on columns with the alias of the table
             return self.delete(F.expr(filter), progress=progress)
-        bound = bind(predicate, table.schema.fields)
+        bound = bind(predicate, (*table.schema.fields, *tracking_fields(table.schema)))
         if drops_partitions(table.schema, bound):
             with collect() as metrics:
                 dropped = drop_counted(table.store, bound)
@@ -183,7 +185,8 @@ class PaimonTable(MaintainedTable):
                 snapshot = table.delete(predicate)
             deleted = 0 if snapshot is None else None
             return RowChanges(num_deleted_rows=deleted, snapshot=snapshot, metrics=metrics)
-        target = replace(self._target(table, str(predicate)), filter_column=filter_column(bound, table.schema.fields))
+        column = filter_column(bound, (*table.schema.fields, *position_fields(table.store)))
+        target = replace(self._target(table, str(predicate)), filter_column=column)
         with self._progress("delete from", progress) as report:
             return delete(target, None, report)
 

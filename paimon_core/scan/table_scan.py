@@ -61,8 +61,9 @@ def snapshot_splits(
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """A scan of ``snapshot`` (`None`: an empty table) for rows that match ``predicate`` (bound to the store's schema).
+    """A scan of ``snapshot`` (`None`: an empty table) for rows that match ``predicate``.
 
+    The predicate is bound to the columns of the store's schema, and of row tracking if the table has it.
     ``limit`` is a hint: planning stops once the splits with a known row count have that many rows. With
     ``read_optimized``, tables with a primary key show only the highest level, which needs no merge: rows written
     since the last full compaction are missing.
@@ -83,8 +84,6 @@ class TableScan:
     predicate: Predicate | None = None
     limit: int | None = None
     read_optimized: bool = False
-    row_ids: Predicate | None = None
-    """A bound predicate on ``_ROW_ID``, which the rows match, too. It leaves out files with data evolution."""
 
     def plan(self) -> Plan:
         """Plan the splits from metadata. Cost: one read per manifest that is not pruned, in parallel.
@@ -104,7 +103,10 @@ class TableScan:
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         schema = self.store.schema
-        partition = None
+        partition = row_ids = None
+        stored = self.predicate  # on columns that files store
+        if self.predicate is not None and not columns(self.predicate) <= (names := set(schema.names)):
+            stored, row_ids = restrict(self.predicate, names), restrict(self.predicate, {ROW_ID.name})
         if self.predicate is not None and schema.partition_keys:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)
@@ -115,15 +117,15 @@ class TableScan:
         if len(live) < len(entries.live):
             steps.append(PruningStep("visibility", len(entries.live), len(live)))
         files, traits = live, self.store.traits
-        if self.predicate is not None:
+        if stored is not None:
             whole_rows, partial_rows = _by_whole_rows(live) if traits.data_evolution else (live, [])
-            chosen, pruned = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
+            chosen, pruned = prune_files(self.store, whole_rows, stored, disjoint=traits.disjoint_levels)
             steps += [PruningStep(s.name, s.before + len(partial_rows), s.after + len(partial_rows)) for s in pruned]
-            files = [*chosen, *_matching_ranges(self.store, partial_rows, self.predicate)]
+            files = [*chosen, *_matching_ranges(self.store, partial_rows, stored)]
             if partial_rows:
                 steps.append(PruningStep("row ranges", len(chosen) + len(partial_rows), len(files)))
-        if self.row_ids is not None and traits.data_evolution:
-            within = _with_row_ids(files, self.row_ids)
+        if row_ids is not None and traits.data_evolution:
+            within = _with_row_ids(files, row_ids)
             steps.append(PruningStep("row ids", len(files), len(within)))
             files = within
         packing = Packing.of(self.store.options)
@@ -145,24 +147,6 @@ class TableScan:
             top = num_levels(self.store.options) - 1
             return [e for e in shown if e.file.level == top]
         return [e for e in shown if e.file.level > 0] if self.store.traits.hides_level_0 else shown
-
-
-def scan_of_matching(
-    store: FileStore,
-    snapshot: Snapshot | None,
-    predicate: Predicate | None,
-    limit: int | None = None,
-    read_optimized: bool = False,
-) -> TableScan:
-    """Return a scan for rows that match a predicate, which may also test ``_ROW_ID`` and ``_SEQUENCE_NUMBER``.
-
-    Only the reader evaluates these tests, so with them the scan has no ``limit``. Arguments: see `TableScan`.
-    """
-    names = set(store.schema.names)
-    if predicate is None or columns(predicate) <= names:
-        return TableScan(store, snapshot, predicate, limit, read_optimized)
-    row_ids = restrict(predicate, {ROW_ID.name})
-    return TableScan(store, snapshot, restrict(predicate, names), None, read_optimized, row_ids)
 
 
 def _measured(store: FileStore, snapshot: Snapshot, plan: Plan, seconds: float) -> ScanMetrics:

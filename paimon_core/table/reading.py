@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from paimon_core.read.table_read import TableRead
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.stream_scan import StreamScan
-    from paimon_core.scan.table_scan import TableScan, scan_of_matching
+    from paimon_core.scan.table_scan import TableScan
 else:
     ChangeRead = deferred("paimon_core.read.changed_rows", "ChangeRead")
     change_splits = deferred("paimon_core.read.changed_rows", "change_splits")
@@ -45,7 +45,6 @@ else:
     reads_branches = deferred("paimon_core.scan.fallback", "reads_branches")
     StreamScan = deferred("paimon_core.scan.stream_scan", "StreamScan")
     TableScan = deferred("paimon_core.scan.table_scan", "TableScan")
-    scan_of_matching = deferred("paimon_core.scan.table_scan", "scan_of_matching")
 
 READERS = 2  # splits decoded at a time by to_arrow; each split also decodes its columns in parallel
 
@@ -78,7 +77,7 @@ class TableReading:
         predicate = bound_filter(selection.filter, (*stored, *tracking))
         fields = project(store.schema, selection.columns, metadata=True, nested=True)
         read = TableRead(store, fields, predicate, skip_bad_files=True)
-        return scan_of_matching(store, snapshot, predicate, selection.limit, self.read_optimized), read
+        return TableScan(store, snapshot, predicate, selection.limit, self.read_optimized), read
 
     def rows(self, selection: Selection) -> RepeatableRead:
         """Return the selected rows as a read that can be repeated; the snapshot is chosen now."""

@@ -4,9 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from paimon_core import Schema
+from paimon_core.engine import AggregateFunction, aggregate_metadata
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
@@ -266,3 +270,27 @@ def test_connector_of_java_in_same_session(tmp_path):
     assert "remove its jar" in result.stderr
     assert "ours: 7" in result.stdout, result.stderr[-3000:]  # two catalogs in one session
     assert "theirs: the connector of Java was asked" in result.stdout, result.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"row-tracking.enabled": "true"}, marks=pytest.mark.more),
+        {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    ],
+)
+def test_filter_option_names_row_ids(spark, tmp_path, options):
+    columns = pa.schema([("id", pa.int64()), ("v", pa.string())])
+    table = Table.create(str(tmp_path / "t"), Schema(columns, options=options))
+    for first in (0, 4):
+        table.write(pa.table({"id": range(first, first + 4), "v": ["a"] * 4}, columns))
+    for text, count in (("_ROW_ID = 5", 1), ("_row_id IN (1, 6) AND id > 1", 1), ("_SEQUENCE_NUMBER = 2", 4)):
+        found = sorted(repr(Row(**row)) for row in table.to_arrow(filter=text).to_pylist())
+        for native in ("true", "false"):
+            spark.conf.set(NATIVE_READS, native)
+            try:
+                assert sorted(map(repr, load(spark, table.path, filter=text).collect())) == found
+                assert load(spark, table.path, filter=text).count() == len(found) == count
+            finally:
+                spark.conf.unset(NATIVE_READS)
+    assert aggregate_metadata(table.scan(filter="_ROW_ID = 5"), [], [AggregateFunction("count")]) is None

@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import paimon_spark
-from paimon_core import RowChanges
+from paimon_core import RowChanges, col
 from paimon_core.errors import InvalidInputError, TableChangedError, UnsupportedError
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
@@ -57,6 +57,20 @@ def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, wareh
     actual = builder.whenNotMatchedBySourceUpdate("t.id = 5", {"t.v": "concat('old ', t.v)"}).execute()
     assert (actual.num_updated_rows, actual.num_deleted_rows, actual.num_inserted_rows) == (2, 2, 1)
     assert rows_of(table) == [(1, "s1", 50), (5, "old v5", 5), (6, "v6", 6), (9, "s9", 9)]
+
+
+@pytest.mark.parametrize("name", [pytest.param("tracked", marks=pytest.mark.more), "evolving"])
+def test_conditions_name_row_ids(spark, warehouse, name):
+    table, changed = create(spark, warehouse, name)
+    ids = {row["id"]: row["_ROW_ID"] for row in table.to_arrow(["id", "_ROW_ID"]).to_pylist()}
+    assert changed.update(f"_ROW_ID = {ids[4]}", {"v": "'new'"}).num_updated_rows == 1
+    assert changed.delete(f"_row_id IN ({ids[1]}, {ids[4]}) AND n > 1").num_deleted_rows == 1
+    assert changed.delete(F.col("_ROW_ID") == ids[5]).num_deleted_rows == 1
+    (last,) = table.to_arrow(["_SEQUENCE_NUMBER"], filter="id = 6").column(0).to_pylist()
+    assert changed.delete(f"_SEQUENCE_NUMBER = {last} AND id = 6").num_deleted_rows == 1
+    assert changed.delete(col("_ROW_ID") < ids[2]).num_deleted_rows == 1
+    live = table.to_arrow(["id", "_ROW_ID"]).to_pylist()
+    assert {row["id"]: row["_ROW_ID"] for row in live} == {2: ids[2], 3: ids[3]}
 
 
 NESTED = (

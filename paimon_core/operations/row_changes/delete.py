@@ -47,7 +47,7 @@ from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.metadata_aggregate import Function, aggregate
-from paimon_core.scan.table_scan import TableScan, scan_of_matching
+from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Operation, Snapshot
@@ -373,7 +373,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     """
     vectors = vectors_by_bucket(store, snapshot)
     buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
-    for split in scan_of_matching(store, snapshot, predicate).plan().splits:  # a large file is in several splits
+    for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
         files = buckets.setdefault(split.location, {})
         files.update((file.file_name, file) for file in split.files)
     if store.traits.deletion_vectors:

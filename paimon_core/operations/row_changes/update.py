@@ -13,7 +13,7 @@ from paimon_core.operations.row_changes.new_values import evaluated
 from paimon_core.operations.row_changes.statement import check_updates
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.table_read import TableRead
-from paimon_core.scan.table_scan import scan_of_matching
+from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Operation, Snapshot
 from paimon_core.store.current_schema import check_opened
@@ -72,5 +72,5 @@ def split_batches(
         return
     visible_store = store.with_options(shows_all(store.schema))
     read = TableRead(visible_store, tuple(fields), predicate)
-    for split in scan_of_matching(visible_store, snapshot, predicate).plan().splits:
+    for split in TableScan(visible_store, snapshot, predicate).plan().splits:
         yield read.to_batches(split)
