@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.matches import file_matches
 from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.deletion.vector_files import load_vectors
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.file_format import Matches
@@ -60,7 +61,7 @@ def few_matches(
         store: the table.
         splits: splits without a merge.
         fields: the columns of the rows.
-        predicate: the filter, bound to the table's schema.
+        predicate: the filter, bound to the columns of the table and of row tracking.
         limits: the largest read.
 
     Raises CorruptedError for a missing or damaged file.
@@ -73,7 +74,7 @@ def few_matches(
     if not files or len(files) > limits.files or size > limits.file_bytes:
         return None
     extra = columns(predicate) - {field.name for field in fields}
-    needed = (*fields, *(field for field in store.schema.fields if field.name in extra))
+    needed = (*fields, *(f for f in (*store.schema.fields, *tracking_fields(store.schema)) if f.name in extra))
     matches = _matches(store, files, needed, predicate, limits)
     if matches is None or sum(m.encoded_bytes for m in matches) > max(_ALWAYS_FEW_BYTES, _LARGEST_SHARE * size):
         return None

@@ -14,6 +14,7 @@ from paimon_core.engine import AggregateFunction, aggregate_metadata
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from paimon_spark.sql.reads import driver_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
 
@@ -272,6 +273,7 @@ def test_connector_of_java_in_same_session(tmp_path):
     assert "theirs: the connector of Java was asked" in result.stdout, result.stdout
 
 
+@pytest.mark.parametrize("in_tasks", [pytest.param(False, marks=pytest.mark.more), True])
 @pytest.mark.parametrize(
     "options",
     [
@@ -279,11 +281,12 @@ def test_connector_of_java_in_same_session(tmp_path):
         {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
     ],
 )
-def test_filter_option_names_row_ids(spark, tmp_path, options):
+def test_filter_option_names_row_ids(spark, tmp_path, monkeypatch, options, in_tasks):
     columns = pa.schema([("id", pa.int64()), ("v", pa.string())])
     table = Table.create(str(tmp_path / "t"), Schema(columns, options=options))
     for first in (0, 4):
         table.write(pa.table({"id": range(first, first + 4), "v": ["a"] * 4}, columns))
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 0 if in_tasks else driver_rows.MOST_ROWS)
     for text, count in (("_ROW_ID = 5", 1), ("_row_id IN (1, 6) AND id > 1", 1), ("_SEQUENCE_NUMBER = 2", 4)):
         found = sorted(repr(Row(**row)) for row in table.to_arrow(filter=text).to_pylist())
         for native in ("true", "false"):
