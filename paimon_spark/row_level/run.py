@@ -30,11 +30,11 @@ def delete(
         partitions: a bound predicate on partition columns that is equivalent to the condition. These partitions are
             dropped unread if metadata contain their numbers of rows. `None`: read the rows.
     """
-    check_delete(target.table.schema, "DELETE")
     with collect() as metrics:
         dropped = None if partitions is None else _dropped(target, partitions)
     if dropped is not None:
         return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot, metrics=metrics)
+    check_delete(target.table.schema, "DELETE")
     return change_rows(target, RowStatement("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 

@@ -91,8 +91,9 @@ def delete_rows(
 ) -> DeletedRows:
     """Delete the rows that match a predicate; return their number and the last new snapshot.
 
-    A predicate on partition columns only drops these partitions without reading them. Exception: a table with a primary
-    key and ``delete.force-produce-changelog`` gets a row of kind -D for each row.
+    A predicate on partition columns only drops these partitions without reading them, also in tables whose single rows
+    cannot be deleted. Exception: a table with a primary key and ``delete.force-produce-changelog`` gets a row of kind
+    -D for each row.
 
     Args:
         store: the table to delete from.
@@ -107,9 +108,9 @@ def delete_rows(
     remains.
     """
     check_writable(store.schema)
-    check_deletes(store.schema)
     if drops_partitions(store.schema, predicate):
         return retry_on_conflict(partial(_drop, store, predicate, count_dropped=count_dropped), RETRIES)
+    check_deletes(store.schema)
     if store.schema.primary_keys:
         return retry_on_conflict(partial(_retract, store, predicate), RETRIES)
     return retry_on_conflict(partial(_delete_in_files, store, predicate, runner, progress), RETRIES)
@@ -126,9 +127,12 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The result of dropping whole partitions unread: number of rows, and the snapshot (`None` without rows)."""
+    """The result of dropping whole partitions unread: number of rows, and the snapshot (`None` without rows).
 
-    rows: int
+    ``rows``: `None` if metadata does not determine their number.
+    """
+
+    rows: int | None
     snapshot: Snapshot | None
 
 
@@ -141,7 +145,7 @@ def drop_counted(
     """Remove the rows of whole partitions without reading them, and count them from metadata.
 
     Return `None` and do nothing if metadata does not determine the rows that a read would show, or if the table emits
-    each deleted row in its changelog.
+    each deleted row in its changelog. In a table whose single rows cannot be deleted, the rows are removed uncounted.
 
     Args:
         store: the table to delete from.
@@ -152,8 +156,7 @@ def drop_counted(
     Raises the errors of `delete_rows`.
     """
     check_writable(store.schema)
-    check_deletes(store.schema)
-    traits = store.traits
+    traits, by_row = store.traits, _takes_deletes(store.schema)
     emits = traits.changelog_producer != "none" or store.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
     if (traits.keyed and emits) or bucket_mode(store.schema) is BucketMode.POSTPONE:
         return None
@@ -164,10 +167,12 @@ def drop_counted(
         if snapshot is None:
             return Dropped(0, None)
         counted = aggregate(TableScan(visible_store, snapshot, predicate), (), [Function("count")])
-        if counted is None:
+        if counted is None and by_row:
             return None
-        [(rows,)] = counted
-        return Dropped(rows, _drop_unread(store, predicate, snapshot, user, properties) if rows else None)
+        rows = None if counted is None else int(counted[0][0])
+        if rows == 0:
+            return Dropped(0, None)
+        return Dropped(rows, _drop_unread(store, predicate, snapshot, user, properties))
 
     dropped = retry_on_conflict(attempt, RETRIES)
     if dropped is not None and dropped.snapshot is not None:
@@ -175,8 +180,16 @@ def drop_counted(
     return dropped
 
 
+def _takes_deletes(schema: TableSchema) -> bool:
+    try:
+        check_deletes(schema)
+    except UnsupportedError:
+        return False
+    return True
+
+
 def check_deletes(schema: TableSchema) -> None:
-    """Raise UnsupportedError, which suggests an alternative, for a table whose rows cannot be deleted.
+    """Raise UnsupportedError, which suggests an alternative, for a table whose single rows cannot be deleted.
 
     These are tables with data evolution without deletion vectors, and tables with a primary key in which a row of kind
     -D deletes nothing.
@@ -185,14 +198,16 @@ def check_deletes(schema: TableSchema) -> None:
     if traits.data_evolution and not traits.deletion_vectors:
         raise UnsupportedError(
             "rows of a table with 'data-evolution.enabled' can only be deleted with 'deletion-vectors.enabled' = "
-            "'true': overwrite their partition"
+            "'true': delete or overwrite their whole partition"
         )
     if not traits.keyed:
         return
     engine = traits.engine_type
     if not engine.deletes_rows(options):
         instead = (
-            f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
+            f"set {engine.delete_options[0].key!r} = 'true'"
+            if engine.delete_options
+            else "delete or overwrite its partition"
         )
         raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {instead}")
     if options.value(IGNORE_DELETE):

@@ -3,6 +3,7 @@
 import math
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -235,3 +236,24 @@ def test_partition_is_described_with_rows_bytes_and_files(sql, table):
     assert described["fileSizeInBytes"] == str(size)
     shown = sql("SHOW TABLE EXTENDED LIKE 't' PARTITION (p = 1, d = '2024-01-01')")[0][3]
     assert f"Partition Parameters: {{recordCount: 3, fileSizeInBytes: {size}, fileCount: 2}}" in shown
+
+
+def test_rows_in_several_files_are_counted_and_dropped_unread(sql):
+    """In a table with data evolution and without deletion vectors, whose single rows cannot be deleted."""
+    sql(
+        "CREATE TABLE t (id INT, v STRING, p STRING) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true')"
+    )
+    sql("INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'x'), (3, 'c', 'y')")
+    sql("UPDATE t SET v = 'new' WHERE id <> 2")
+    table = Table.open(dict(row[:2] for row in sql("DESCRIBE EXTENDED t"))["Location"])
+    for path in Path(table.path).rglob("data-*"):
+        path.write_bytes(b"unreadable")
+    assert sql("SELECT count(*) FROM t") == [(3,)]
+    assert sql("SELECT p, count(*) FROM t GROUP BY p ORDER BY p") == [("x", 2), ("y", 1)]
+    assert sql("SELECT count(*) FROM t VERSION AS OF 1 WHERE p = 'x'") == [(2,)]
+    assert sql.spark.read.format("paimon").load(table.path).where("p = 'y'").count() == 1
+    assert sql("DELETE FROM t WHERE p = 'x'") == [(2,)]
+    assert (table.snapshot().commit_kind, table.snapshot().operation) == ("OVERWRITE", "DELETE")
+    assert sql("DELETE FROM t") == [(1,)]
+    assert sql("SELECT count(*) FROM t") == [(0,)]
