@@ -109,6 +109,8 @@ class CatalogServer:
     """The bodies of the commits that the server received."""
     faults: list[Any] = field(default_factory=list)
     """Answers to give to the next commits: each is a function of the usual one, which it may call or not."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """For the names of some tables the names of the tables whose files they have."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 
@@ -161,7 +163,7 @@ class CatalogServer:
         return 200, None
 
     def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
-        table = self.catalog.table(name)
+        table = self.catalog.table(self.moved.get(name, name))
         match asked.method, rest:
             case "GET", []:
                 return 200, self._described(name, table)
