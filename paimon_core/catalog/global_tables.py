@@ -121,8 +121,8 @@ def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator
     """Yield a row for each partition of each partitioned table."""
     for identifier, table in _tables(catalog, request):
         store, snapshot = table.store, table.snapshot()
-        if not store.schema.partition_keys:
-            continue
+        if not store.schema.partition_keys or store.is_restricted:
+            continue  # the partitions of a table whose rows or values are hidden may be hidden, too
         legacy = store.options.value(PARTITION_LEGACY_NAME)
         sums = partition_sums(Request(store, snapshot, frozenset()))
         names = named_all(store, sums["partition"].to_pylist(), legacy=legacy)

@@ -109,6 +109,8 @@ class CatalogServer:
     """The bodies of the commits that the server received."""
     faults: list[Any] = field(default_factory=list)
     """Answers to give to the next commits: each is a function of the usual one, which it may call or not."""
+    permissions: dict[str, Any] = field(default_factory=dict)
+    """The row filters and column masks of tables, by name, as answers; without an answer everything may be seen."""
     moved: dict[str, str] = field(default_factory=dict)
     """For the names of some tables the names of the tables whose files they have."""
     tokens: list[Any] = field(default_factory=list)
@@ -182,6 +184,8 @@ class CatalogServer:
                 return 200, {"snapshot": json.loads(found.to_json())}
             case "POST", ["rollback"]:
                 table.rollback_to(asked.body["instant"]["snapshotId"])
+            case "POST", ["auth"]:
+                return 200, self.permissions.get(name, {})
             case "GET", ["token"]:
                 return 200, self.tokens.pop(0) if len(self.tokens) > 1 else self.tokens[0]
             case _:

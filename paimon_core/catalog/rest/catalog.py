@@ -16,11 +16,12 @@ from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, TableChangedError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import is_storage_option
+from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
-from paimon_core.schema.support import check_writable
+from paimon_core.schema.support import QUERY_AUTH, check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.create import create_table
@@ -316,6 +317,8 @@ class RestCatalog(Catalog):
         allowed = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
+        if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
+            store = replace(store, permissions=entry.environment.permissions(store))
         return table.with_store(store)
 
 
