@@ -165,6 +165,7 @@ class ScanHandler(ScanEndpoint):
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which supports streams."""
+        self.planned.scan.store.check_unrestricted()  # an error of Python's source would hide the reason
         return data_source_scan(self.jvm, self.request, self.planned.source_options())
 
     def statistics(self) -> str:
