@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from paimon_core.catalog.catalog_options import check_catalog_options, table_defaults
+from paimon_core.catalog.catalog_options import check_catalog_options, manifest_cache, table_defaults
 from paimon_core.catalog.databases import CatalogDatabases
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
@@ -80,6 +80,8 @@ class Catalog(CatalogDatabases):
     default for tables that this catalog creates, and ``data-file.external-paths.allowed``: roots outside of the
     tables, in which files of the tables may be read and deleted. See `check_catalog_options` for other options.
 
+    All queries of tables that a catalog opens share a cache of manifests: see `manifest_cache`.
+
     A subclass implements the methods whose names begin with an underscore. The methods that it does not override store
     the tables of a database in one directory: the schema of a table is in its files, and so are its snapshots. What a
     catalog adds to changes of a table, such as a lock, is in the `CatalogEnvironment` of `_entry` and `_locate`.
@@ -101,6 +103,7 @@ class Catalog(CatalogDatabases):
         self.options = dict(options or {})
         self._io = FileIO.of(self.warehouse, self.storage_options)
         check_catalog_options(self.options, self.kind)
+        self._manifests = manifest_cache(self.options)
         check_storage_options(self.storage_options)
 
     def __repr__(self) -> str:
@@ -407,7 +410,7 @@ class Catalog(CatalogDatabases):
         store = table.store.within(self.warehouse).of_catalog(entry.environment)
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
-        return table.with_store(store)
+        return table.with_store(replace(store, of_all_queries=self._manifests))
 
     def _new_io(self, entry: TableEntry, name: Identifier) -> FileIO:
         """Return the storage for a new table, which does not bring a dropped database back."""

@@ -4,17 +4,21 @@ An option that selects other tables, or asks for a guarantee that this engine do
 only tunes the Java engine is accepted and warns once, so that both engines can use the same options.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, TypeVar
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.stores import is_storage_option
+from paimon_core.manifest.remembered import RememberedFiles
 from paimon_core.options import is_known, warn_once
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.parse import boolean, memory_size
 from paimon_core.schema.properties import check_table_options
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,8 @@ _FIXED: Final = {
 }
 _SERVICE_PREFIXES: Final = ("dlf.", "jdbc.", "header.")
 _WITHOUT_EFFECT: Final = (
-    "cache-enabled", "cache.deletion-vectors.max-num", "cache.expiration-interval", "cache.expire-after-access",
-    "cache.expire-after-write", "cache.manifest.max-memory", "cache.manifest.small-file-memory",
-    "cache.manifest.small-file-threshold", "cache.manifest.soft-values", "cache.partition.max-num",
+    "cache.deletion-vectors.max-num", "cache.expiration-interval", "cache.expire-after-access",
+    "cache.expire-after-write", "cache.manifest.max-memory", "cache.manifest.soft-values", "cache.partition.max-num",
     "cache.snapshot.max-num-per-table", "catalog-options-table.enabled", "catalog.create-underlying-session-catalog",
     "client-pool-cache.eviction-interval-ms", "client-pool-cache.keys", "client-pool-size", "file-io.allow-cache",
     "format-table.enabled", "hadoop-conf-dir", "hive-conf-dir", "local-cache.block-size", "local-cache.dir",
@@ -67,7 +70,12 @@ _WITHOUT_EFFECT: Final = (
     "resolving-file-io.enabled", "sync-all-properties", "v1Function.enabled",
 )  # fmt: skip
 """Options of Java's catalogs that neither select tables nor change rows."""
-_EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,)
+_CACHE: Final = "cache-enabled"
+_CACHE_MEMORY: Final = "cache.manifest.small-file-memory"
+_CACHE_THRESHOLD: Final = "cache.manifest.small-file-threshold"
+_DEFAULT_CACHE_MEMORY: Final = 128 << 20
+_DEFAULT_CACHE_THRESHOLD: Final = 1 << 20
+_EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, _CACHE, _CACHE_MEMORY, _CACHE_THRESHOLD)
 KNOWN: Final = (*_EFFECTIVE, METASTORE, *_OF_SERVICES, *_FIXED, *_WITHOUT_EFFECT)
 """All names outside of families. The families are ``table-default.<option>``, and the refused options of services."""
 
@@ -116,6 +124,28 @@ def check_catalog_options(options: Mapping[str, str], kind: str = FILESYSTEM) ->
 def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
     """Return the values of a catalog's options ``table-default.<option>``, by ``<option>``."""
     return {k.removeprefix(DEFAULTS_PREFIX): v for k, v in options.items() if k.startswith(DEFAULTS_PREFIX)}
+
+
+def manifest_cache(options: Mapping[str, str]) -> RememberedFiles | None:
+    """Return the manifests and manifest lists that queries of a catalog share; `None`: ``cache-enabled`` is false.
+
+    Names and defaults of the options are as in the Java engine: files up to 1 MB, in 128 MB of memory.
+
+    Raises InvalidInputError for a value that cannot be parsed.
+    """
+    if not _parsed(options, _CACHE, boolean, True):
+        return None
+    return RememberedFiles(
+        _parsed(options, _CACHE_MEMORY, memory_size, _DEFAULT_CACHE_MEMORY),
+        _parsed(options, _CACHE_THRESHOLD, memory_size, _DEFAULT_CACHE_THRESHOLD),
+    )
+
+
+def _parsed(options: Mapping[str, str], key: str, parse: Callable[[str], T], default: T) -> T:
+    try:
+        return parse(str(options[key])) if key in options else default
+    except ValueError as error:
+        raise InvalidInputError(f"option {key!r} of the catalog is {options[key]!r}: it {error}") from None
 
 
 def _advice(key: str) -> str:

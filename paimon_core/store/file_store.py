@@ -87,6 +87,8 @@ class FileStore:
     """The schema changes that a write may make first, by the options ``write.merge-schema``; `None`: no changes."""
     remembered: RememberedFiles | None = field(default=None, compare=False, repr=False)
     """The files of metadata that are not read again; `None`: every read reads the storage."""
+    of_all_queries: RememberedFiles | None = field(default=None, compare=False, repr=False)
+    """The files of metadata that all queries of a catalog share; `None`: its tables share none. See `for_query`."""
     environment: CatalogEnvironment = field(default=NO_CATALOG, compare=False, repr=False)
     """The part of the table's catalog in its changes."""
     permissions: Permissions | None = None
@@ -194,14 +196,19 @@ class FileStore:
         roots = DATA_FILE_EXTERNAL_PATHS_ALLOWED.parse(options[DATA_FILE_EXTERNAL_PATHS_ALLOWED.key] or "")
         return replace(store, trust=replace(self.trust, roots=roots))
 
-    def remembering(self, files: RememberedFiles | None = None) -> "FileStore":
-        """Return the table for a reader that reads no manifest and no manifest list twice, or itself if it is one.
+    def remembering(self) -> "FileStore":
+        """Return the table for a statement that reads no manifest and no manifest list twice, or itself if it is one.
 
         Memory: see `RememberedFiles`. Snapshots, schemas and hints are read each time, because they may change.
-
-        ``files``: the files of a catalog, for all of its statements; `None`: files of one statement.
         """
-        return self if self.remembered is not None else replace(self, remembered=files or RememberedFiles())
+        return self if self.remembered is not None else replace(self, remembered=RememberedFiles())
+
+    def for_query(self) -> "FileStore":
+        """Return the table for a query, which does not read manifests that another query of its catalog has read.
+
+        Only for queries. A commit, or whatever deletes files, must fail if a manifest is missing, and so reads it.
+        """
+        return self if self.remembered is not None else replace(self, remembered=self.of_all_queries)
 
     def forgetting(self) -> "FileStore":
         """Return the table for a reader that must see what the storage has: it reads every file."""

@@ -283,7 +283,7 @@ class StoredTable(ReadableTable):
 
     @property
     def _reading(self) -> TableReading:
-        return TableReading(self._store, self._read_optimized)
+        return TableReading(self._store.for_query(), self._read_optimized)
 
     def _read(self, selection: Selection) -> RepeatableRead:
         return self._reading.rows(selection)
@@ -317,7 +317,7 @@ def table_summary(table: StoredTable, rows: int = 0, **at: Unpack[TimeTravelArgu
 def _preview(table: StoredTable, store: FileStore, snapshot: Snapshot | None, rows: int) -> Preview:
     """Read the first rows of the first columns of a snapshot; ``store`` has its schema."""
     names = preview_columns(store.schema)
-    reading = TableReading(store.in_microseconds(), table._read_optimized)
+    reading = TableReading(store.in_microseconds().for_query(), table._read_optimized)
     return preview_of(reading.first_rows(snapshot, names, rows), store.schema)
 
 

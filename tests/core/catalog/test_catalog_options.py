@@ -30,8 +30,8 @@ def test_known_options_are_accepted_without_warning(tmp_path, options):
 
 def test_options_that_tune_java_warn(tmp_path):
     warn_once.cache_clear()
-    with pytest.warns(UserWarning, match=r"'cache-enabled' of the catalog has no effect here"):
-        FileSystemCatalog(str(tmp_path), options={"cache-enabled": "false"})
+    with pytest.warns(UserWarning, match=r"'client-pool-cache.keys' of the catalog has no effect here"):
+        FileSystemCatalog(str(tmp_path), options={"client-pool-cache.keys": "ugi"})
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,15 @@ STATEMENTS = {
     "INSERT INTO t VALUES (1, 'v'), (2, 'v')": (3, 22),
     "INSERT INTO t SELECT id, 'v' FROM range(100)": (3, 22),
     "SELECT sum(k) FROM t": (2, 12),
-    "SELECT v FROM t WHERE k = 2": (2, 13),
-    "SELECT count(*) FROM t": (2, 12),
-    "SELECT max(v) FROM t": (3, 15),
+    "SELECT v FROM t WHERE k = 2": (2, 7),
+    "SELECT count(*) FROM t": (2, 6),
+    "SELECT max(v) FROM t": (3, 9),
     "DELETE FROM t WHERE k = 3": (4, 32),
     "INSERT INTO keyed VALUES (1, 'w')": (3, 37),
     "UPDATE keyed SET v = 'u' WHERE k = 1": (6, 44),
 }
-"""The most calls of Python and of the store, by statement. No statement reads a file of metadata twice."""
+"""The most calls of Python and of the store, by statement. A statement reads no manifest twice, and a
+query reads none that another query has read."""
 NAMES = ("read", "open", "write", "create", "create_exclusive", "sync", "exists", "list", "delete")
 
 
@@ -55,6 +56,6 @@ def test_small_statements_need_few_calls(sql, counted):
         sql(statement)
         found[statement] = len(asked), len(stored)
         reads = Counter(path for name, path in stored if name == "read" and "/manifest/" in path)
-        assert max(reads.values()) == 1, (statement, reads)
+        assert max(reads.values(), default=0) <= 1, (statement, reads)
     more = {text: n for text, n in found.items() if any(a > b for a, b in zip(n, STATEMENTS[text], strict=True))}
     assert not more, found
