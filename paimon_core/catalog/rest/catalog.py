@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from paimon_core.catalog.catalog import Catalog, TableEntry, identifier_of, plain_identifier
-from paimon_core.catalog.catalog_options import REST, check_catalog_options
+from paimon_core.catalog.catalog_options import REST, check_catalog_options, manifest_cache
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
@@ -96,6 +96,7 @@ class RestCatalog(Catalog):
         self.storage_options = {**storage, **(storage_options or {})}
         defaults = {key: value for key, value in merged.items() if key.startswith(DEFAULTS_PREFIX)}
         self.options = {**given, **defaults}
+        self._manifests = manifest_cache(self.options)
         self._address = {**given, "metastore": REST, "warehouse": warehouse}
         self.api = RestApi(RestClient(given.get("uri", ""), merged), merged.get("prefix"))
         self._data_tokens = merged.get(_DATA_TOKENS, "false").strip().lower() == "true"
@@ -319,7 +320,7 @@ class RestCatalog(Catalog):
             store = store.with_options({allowed: self.options[allowed]})
         if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
             store = replace(store, permissions=entry.environment.permissions(store))
-        return table.with_store(store)
+        return table.with_store(replace(store, of_all_queries=self._manifests))
 
 
 def _plain_path(path: str) -> str:
