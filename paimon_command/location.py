@@ -80,7 +80,7 @@ def directory_catalog(directory: str, given: Mapping[str, str]) -> Catalog:
 
 
 def named_warehouse(warehouse: str | None) -> str | None:
-    """Return the warehouse of the option ``--warehouse``, else that of the file of `CATALOG_VARIABLE`."""
+    """Return the warehouse of the option ``--warehouse``, else the warehouse in the file of `CATALOG_VARIABLE`."""
     return catalog_options({}).get("warehouse") if warehouse is None else warehouse
 
 

@@ -21,8 +21,8 @@ COLUMN: Final = "column"
 CAST: Final = "cast"
 CONCAT: Final = "concat"
 CONCAT_WS: Final = "concat_ws"
-UPPER: Final = "upper"
-LOWER: Final = "lower"
+UPPERCASE: Final = "upper"
+LOWERCASE: Final = "lower"
 NULL: Final = "null"
 LIKE: Final = "like"
 Argument: TypeAlias = DataField | str | None
@@ -57,7 +57,7 @@ class Expression:
             case "cast":
                 return self._cast(given[0])
             case "upper" | "lower":
-                return _in_case(given[0], upper=self.function == UPPER)
+                return _in_case(given[0], uppercase=self.function == UPPERCASE)
             case "concat":
                 empty = pa.scalar("", pa.string())
                 return pc.binary_join_element_wise(*given, empty, null_handling="emit_null")
@@ -78,7 +78,7 @@ class Expression:
             return cast_array(values, source.type, self.type)
         except InvalidInputError:  # it quotes a value that the user may not see
             raise InvalidInputError(
-                f"a rule of the catalog's server casts column {source.name!r} to {self.type}, and a value is none"
+                f"a rule of the catalog's server casts column {source.name!r} to {self.type}, which a value does not fit"
             ) from None
 
 
@@ -185,10 +185,10 @@ def _values(argument: Argument, rows: pa.RecordBatch) -> Any:
     return pa.repeat(pa.scalar(argument, pa.string()), rows.num_rows)
 
 
-def _in_case(texts: Any, *, upper: bool) -> Any:
+def _in_case(texts: Any, *, uppercase: bool) -> Any:
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
-        return (pc.ascii_upper if upper else pc.ascii_lower)(texts)
+        return (pc.ascii_upper if uppercase else pc.ascii_lower)(texts)
     # Arrow maps one character to one; Java maps some to several, as Python does: each distinct text is mapped once
     distinct = texts.dictionary_encode()
-    mapped = [text.upper() if upper else text.lower() for text in distinct.dictionary.to_pylist()]
+    mapped = [text.upper() if uppercase else text.lower() for text in distinct.dictionary.to_pylist()]
     return pa.array(mapped, pa.string()).take(distinct.indices)

@@ -206,7 +206,7 @@ class FileStore:
     def for_query(self) -> "FileStore":
         """Return the table for a query, which does not read manifests that another query of its catalog has read.
 
-        Only for queries. A commit, or whatever deletes files, must fail if a manifest is missing, and so reads it.
+        Only for queries. A commit, or a deletion of files, must fail if a manifest is missing, and so reads it.
         """
         return self if self.remembered is not None else replace(self, remembered=self.of_all_queries)
 

@@ -100,9 +100,11 @@ class CatalogServer:
     Only what the tests use: databases, tables, options and columns added by ALTER, commits, rollbacks, tokens.
     """
 
-    directory: Path
+    directory: Path | str
     server: ScriptedServer
     defaults: dict[str, str] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    """The options of the storage of the directory."""
     tables: dict[str, str] = field(default_factory=dict)
     """The ids of the tables."""
     commits: list[Any] = field(default_factory=list)
@@ -117,7 +119,7 @@ class CatalogServer:
     """The answers to the requests for credentials; the last one stays."""
 
     def __post_init__(self) -> None:
-        self.catalog = FileSystemCatalog(str(self.directory))
+        self.catalog = FileSystemCatalog(str(self.directory), self.storage)
         self.server.answer = self.answer
         self._lock = Lock()
 
@@ -204,7 +206,7 @@ class CatalogServer:
         return {
             "id": self.tables[name],
             "name": name.partition(".")[2],
-            "path": f"file:{table.path}",
+            "path": f"file:{table.path}" if table.path.startswith("/") else table.path,
             "isExternal": False,
             "schemaId": schema["id"],
             "schema": {**described, "partitionKeys": schema["partitionKeys"]},
@@ -222,10 +224,15 @@ def _change(record: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def catalog_server(directory: Path, **defaults: str) -> Iterator[CatalogServer]:
+def catalog_server(
+    directory: Path | str, storage: dict[str, str] | None = None, **defaults: str
+) -> Iterator[CatalogServer]:
     """Run a `CatalogServer`.
 
-    ``defaults``: options that it gives to its clients, with ``_`` for ``.`` in their names.
+    ``storage``: the options of the storage of the directory. ``defaults``: options that the server gives to its
+    clients, with ``_`` for ``.`` in their names.
     """
     with scripted_server() as running:
-        yield CatalogServer(directory, running, {key.replace("_", "."): value for key, value in defaults.items()})
+        yield CatalogServer(
+            directory, running, {key.replace("_", "."): value for key, value in defaults.items()}, storage or {}
+        )

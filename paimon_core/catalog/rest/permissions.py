@@ -15,9 +15,9 @@ from paimon_core.predicate.permissions import (
     CONCAT,
     CONCAT_WS,
     LIKE,
-    LOWER,
+    LOWERCASE,
     NULL,
-    UPPER,
+    UPPERCASE,
     Argument,
     Expression,
     Permissions,
@@ -32,7 +32,7 @@ _COMPARISONS: Final = {
     "GREATER_OR_EQUAL": ">=", "STARTS_WITH": "starts with", "ENDS_WITH": "ends with", "CONTAINS": "contains",
 }  # fmt: skip
 _NULL_TESTS: Final = {"IS_NULL": "is null", "IS_NOT_NULL": "is not null"}
-_TEXTS: Final = {"CONCAT": CONCAT, "CONCAT_WS": CONCAT_WS, "UPPER": UPPER, "LOWER": LOWER}
+_TEXTS: Final = {"CONCAT": CONCAT, "CONCAT_WS": CONCAT_WS, "UPPER": UPPERCASE, "LOWER": LOWERCASE}
 _NUMBERS: Final = (*INTEGER_ROOTS, "FLOAT", "DOUBLE")
 _LITERALS: Final = {*_NUMBERS, *TEXT_ROOTS, "BOOLEAN"}
 _MASKED_TYPES: Final = {*_LITERALS, "DECIMAL", "DATE"}
