@@ -78,7 +78,7 @@ class Expression:
             return cast_array(values, source.type, self.type)
         except InvalidInputError:  # it quotes a value that the user may not see
             raise InvalidInputError(
-                f"a rule of the catalog's server casts column {source.name!r} to {self.type}, which a value does not fit"
+                f"the catalog's server casts column {source.name!r} to {self.type} in a rule, but a value does not fit"
             ) from None
 
 
