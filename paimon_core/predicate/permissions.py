@@ -98,6 +98,8 @@ class Permissions:
     """The masks by the names of their columns."""
     fields: tuple[DataField, ...] = field(default=(), repr=False)
     """The columns that the filter and the masks name, as they are in the newest schema."""
+    absent: frozenset[str] = field(default=frozenset(), repr=False)
+    """The names of masked columns that the newest schema does not have: an older schema may have them."""
     enforced: bool = False
     """True for a read that applies the filter and the masks."""
 
@@ -162,6 +164,12 @@ class Permissions:
         ``where``: the schema, for the message.
         """
         ids, names = {f.id: f for f in fields}, {f.name: f for f in fields}
+        gone = sorted(self.absent & names.keys())
+        if gone:
+            raise UnsupportedError(
+                f"{where} cannot be read: the catalog's server masks column {gone[0]!r}, which the newest schema does "
+                "not have"
+            )
         for rule in self.fields:
             by_id, by_name = ids.get(rule.id), names.get(rule.name)
             if by_id is None or by_id is not by_name or _root(by_id.type) != _root(rule.type):

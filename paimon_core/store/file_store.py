@@ -243,9 +243,9 @@ class FileStore:
         ``enforcing``: True for a read that applies the row filter and the masks of ``permissions``.
         """
         check_readable(self.schema, permitted=self.permissions is not None)
-        if self.permissions is None or not self.is_restricted:
+        if self.permissions is None:
             return
-        if not enforcing:
+        if self.is_restricted and not enforcing:
             raise self._hidden()
         self._check_enforced()
         self.permissions.check_columns(self.schema.fields, f"schema {self.schema.id} of {hide_secrets(self.root)}")

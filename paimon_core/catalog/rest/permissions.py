@@ -48,14 +48,13 @@ def permissions_of(answer: Mapping[str, Any], fields: Sequence[DataField], name:
     filters = [parser.predicate(_parsed(text, name)) for text in answer.get("filter") or () if text]
     masking = answer.get("columnMasking") or {}
     known = {field.name for field in fields}
-    masks = tuple(
-        (column, parser.mask(column, _parsed(text, name)))
-        for column, text in sorted(masking.items())
-        if text and column in known  # a rule for a column of another branch or schema, which Java ignores, too
-    )
+    named = {column: text for column, text in sorted(masking.items()) if column and text}
+    masks = tuple((one, parser.mask(one, _parsed(text, name))) for one, text in named.items() if one in known)
     used = {column for column, _ in masks} | parser.used
     row_filter = conjunction(filters)
-    return Permissions(row_filter, tuple(parser.computed.items()), masks, tuple(f for f in fields if f.name in used))
+    columns = tuple(field for field in fields if field.name in used)
+    absent = frozenset(named) - known  # Java ignores these rules; an older schema may have the columns
+    return Permissions(row_filter, tuple(parser.computed.items()), masks, columns, absent)
 
 
 class _Parser:

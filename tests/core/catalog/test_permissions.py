@@ -182,6 +182,10 @@ def test_unrestricted_user_may_do_everything_until_the_server_objects(server, ca
 @pytest.mark.parametrize("name", ["append"], indirect=True)
 def test_schema_without_column_of_a_rule_is_not_read(server, catalog, name):
     server.catalog.table(name).alter([RenameColumn("ssn", "number")])
+    server.permissions[name] = rules(ssn=HIDDEN)
+    assert catalog.table(name).to_arrow().num_rows == 4
+    with pytest.raises(UnsupportedError, match="masks column 'ssn', which the newest schema does not have"):
+        catalog.table(name).to_arrow(snapshot_id=1)
     server.permissions[name] = rules(number=HIDDEN)
     table = catalog.table(name)
     assert set(table.to_arrow()["number"].to_pylist()) == {"***"}
@@ -309,7 +313,7 @@ def test_answer_without_rules_restricts_nothing():
     for answer in (
         {},
         {"filter": None, "columnMasking": {}},
-        {"filter": [""], "columnMasking": {"t": "", "gone": "{}"}},
+        {"filter": [""], "columnMasking": {"t": "", "": "{}"}},
     ):
         assert permissions_of(answer, RULE_FIELDS, Identifier("db", "t")) == UNRESTRICTED
 
