@@ -43,23 +43,45 @@ def open_any_table(text: str, warehouse: str | None, given: Mapping[str, str]) -
         if catalog:
             raise click.UsageError(f"option {next(iter(catalog))!r} is for a table by its name, not by its path")
         return open_any(text, storage, options)
-    options, storage, catalog = _by_kind(given, warehouse)
-    if warehouse is None:
+    if named_warehouse(warehouse) is None:
         raise click.UsageError(
             f"{text!r} is a name, and names need --warehouse or the variable PAIMON_WAREHOUSE; a path has a slash, "
             f"such as './{text}'"
         )
-    return open_catalog(warehouse, storage, catalog_options(catalog)).any_table(text, options)
+    options = {key: value for key, value in given.items() if is_known(key)}
+    return catalog_of(warehouse, given).any_table(text, options)
 
 
 def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> Catalog:
-    """Return the catalog of a directory. Raises UsageError for `None`."""
-    if warehouse is None:
+    """Return the catalog that ``--warehouse``, the options of the call and the file of `CATALOG_VARIABLE` choose.
+
+    Args:
+        warehouse: the directory of the databases, or the name of the catalog on a REST server; `None`: the option
+            ``warehouse`` of the file.
+        given: the options of the call.
+
+    Raises UsageError without a warehouse.
+    """
+    if named_warehouse(warehouse) is None:
         raise click.UsageError(
             "the warehouse is not set: pass a directory or --warehouse, or set the variable PAIMON_WAREHOUSE"
         )
-    _, storage, catalog = _by_kind(given, warehouse)
-    return open_catalog(warehouse, storage, catalog_options(catalog))
+    _, storage, catalog = _by_kind(given, None)
+    options = catalog_options(catalog)
+    if options.get("metastore") != "rest":  # the warehouse is a directory, whose storage says which options it has
+        _by_kind(given, warehouse)
+    return open_catalog(warehouse, storage, options)
+
+
+def directory_catalog(directory: str, given: Mapping[str, str]) -> Catalog:
+    """Return the catalog of a directory that an argument names. The file of `CATALOG_VARIABLE` does not apply to it."""
+    _, storage, catalog = _by_kind(given, directory)
+    return open_catalog(directory, storage, catalog)
+
+
+def named_warehouse(warehouse: str | None) -> str | None:
+    """Return the warehouse of the option ``--warehouse``, else the warehouse in the file of `CATALOG_VARIABLE`."""
+    return catalog_options({}).get("warehouse") if warehouse is None else warehouse
 
 
 def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:

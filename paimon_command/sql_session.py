@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from paimon_command.invocation import Invocation, pairs
-from paimon_command.location import catalog_options, texts_of
+from paimon_command.location import catalog_of, catalog_options, texts_of
 from paimon_command.spark import connector
 from paimon_core.engine import is_catalog_option, is_secret
 from paimon_core.errors import InvalidInputError, PaimonError
@@ -45,7 +45,7 @@ def check_session_options(call: Invocation) -> dict[str, str]:
                 )
     if call["name"] in call["catalog"]:
         raise click.UsageError(f"two catalogs are called {call['name']!r}: choose other names with --name or --catalog")
-    return {call["name"]: call.catalog().warehouse, **call["catalog"]}
+    return {call["name"]: catalog_of(call["warehouse"], storage_of(call)).warehouse, **call["catalog"]}
 
 
 def storage_of(call: Invocation) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from paimon_command.grid import readable_size
-from paimon_command.location import catalog_of, is_path, storage_options
+from paimon_command.location import catalog_of, directory_catalog, is_path, named_warehouse, storage_options
 from paimon_command.output import Answer, Output
 from paimon_core import Catalog
 from paimon_core.engine import FileIO, WarehouseState, absolute, join, split_parts
@@ -40,7 +40,7 @@ def table_group(text: str | None, warehouse: str | None, options: Mapping[str, s
     if text is None:
         return TableGroup(catalog_of(warehouse, options), None)
     if not is_path(text):
-        is_name = warehouse is not None and "$" not in text and len(split_parts(text)) == 1
+        is_name = named_warehouse(warehouse) is not None and "$" not in text and len(split_parts(text)) == 1
         return TableGroup(catalog_of(warehouse, options), split_parts(text)[0]) if is_name else None
     root = absolute(text).rstrip("/")
     io = FileIO.of(root, storage_options(options, root))
@@ -49,9 +49,9 @@ def table_group(text: str | None, warehouse: str | None, options: Mapping[str, s
     names = [entry.name for entry in io.list(root) if entry.is_directory]
     parent, _, name = root.rpartition("/")
     if name.endswith(_SUFFIX) and name != _SUFFIX:
-        return TableGroup(catalog_of(parent, options), name.removesuffix(_SUFFIX))
+        return TableGroup(directory_catalog(parent, options), name.removesuffix(_SUFFIX))
     is_warehouse = any(entry.endswith(_SUFFIX) and entry != _SUFFIX for entry in names)
-    return TableGroup(catalog_of(text, options), None) if is_warehouse else None
+    return TableGroup(directory_catalog(text, options), None) if is_warehouse else None
 
 
 def states_answer(state: WarehouseState, output: Output) -> Answer:
@@ -88,6 +88,8 @@ def check_has_database(catalog: Catalog, options: Mapping[str, str]) -> Answer |
     if catalog.list_databases():
         return None
     root = catalog.warehouse
+    if not catalog.in_directory:
+        return Answer([], f"no database in {root}")
     io = FileIO.of(root, storage_options(options, root))
     if not io.exists(root):
         raise NotFoundError(f"there is no directory {root}")

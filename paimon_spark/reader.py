@@ -82,6 +82,7 @@ def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
     table = open_table(request)
     table = table.with_store(table.store.in_microseconds())
     scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
+    scan = scan.enforcing()
     if request.rows_of is not None:
         scan = replace(scan, snapshot=table.store.snapshots.get(request.rows_of))
     newest = not request.when and request.rows_of is None

@@ -8,7 +8,7 @@ import click
 
 from paimon_command import completions
 from paimon_command.invocation import Invocation, command
-from paimon_command.location import catalog_of, is_path, open_table
+from paimon_command.location import directory_catalog, is_path, named_warehouse, open_table
 from paimon_command.output import Answer
 from paimon_core import Table
 from paimon_core.engine import PROCEDURES, Call, Parameter, Procedure, Runner, checked_values, find_procedure
@@ -53,10 +53,10 @@ def call(call: Invocation) -> Answer:
     procedure = find_procedure(call["procedure"])
     values = checked_values(procedure, _values(procedure, call["arguments"]))
     table = values.get("table")
-    warehouse = call["warehouse"]
-    if warehouse is None and table is not None and is_path(table):
-        warehouse = table.rstrip("/").rpartition("/")[0] or "/"  # no name is looked up there
-    catalog = catalog_of(warehouse, call["option"])
+    if named_warehouse(call["warehouse"]) is None and table is not None and is_path(table):
+        catalog = directory_catalog(table.rstrip("/").rpartition("/")[0] or "/", call["option"])  # looks up no name
+    else:
+        catalog = call.catalog()
     with call.runner(procedure.name) as runner:
         rows_found = procedure.run(CommandCall(catalog, "paimon", procedure, values, invocation=call, tasks=runner))
     names = [column.split()[0] for column in procedure.result.split(", ")]

@@ -7,7 +7,7 @@ import click
 
 from paimon_command import completions
 from paimon_command.invocation import Invocation, command
-from paimon_command.location import catalog_of, is_path, open_table, storage_options
+from paimon_command.location import is_path, named_warehouse, open_table, storage_options
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
 from paimon_command.warehouse import states_answer, table_group
@@ -81,12 +81,16 @@ def doctor(call: Invocation) -> Answer:
     """
     within, findings = call["within"], list[Finding]()
     if within is None:
-        within = catalog_of(call["warehouse"], call["option"]).warehouse
+        catalog = call.catalog()
+        if not catalog.in_directory:
+            raise click.UsageError(
+                f"{catalog.warehouse!r} is the name of a catalog on a server, which has no directory to test: name a "
+                "table, or the directory of one"
+            )
+        within = catalog.warehouse
     elif not is_path(within):
-        if call["warehouse"] is None:
-            within = f"./{within}"
-        else:
-            within = catalog_of(call["warehouse"], call["option"]).location(within)
+        named = named_warehouse(call["warehouse"]) is not None
+        within = call.catalog().location(within) if named else f"./{within}"
     root = absolute(within)
     io = FileIO.of(root, storage_options(call["option"], root))
     findings += probe(io, root)

@@ -10,7 +10,7 @@ import click
 
 from paimon_command import completions
 from paimon_command.invocation import Invocation, command
-from paimon_command.location import catalog_of, is_path
+from paimon_command.location import catalog_of, directory_catalog, is_path, named_warehouse
 from paimon_command.output import Answer, Output, facts_text, shown
 from paimon_command.warehouse import TableGroup, check_has_database, states_answer, table_group
 from paimon_core import Snapshot, Table, TableSchema
@@ -37,12 +37,10 @@ def ls(call: Invocation) -> Answer:
     With --long, the exit code is 1 if a table has severe advice or cannot be read.
     """
     within, database = call["within"], None
-    warehouse = call["warehouse"]
-    if within is not None and (is_path(within) or warehouse is None):
-        warehouse = within
-    elif within is not None:
-        database = within
-    catalog = catalog_of(warehouse, call["option"])
+    if within is not None and (is_path(within) or named_warehouse(call["warehouse"]) is None):
+        catalog = directory_catalog(within, call["option"])
+    else:
+        catalog, database = catalog_of(call["warehouse"], call["option"]), within
     without = check_has_database(catalog, call["option"]) if database is None else None
     if without is not None:
         return without

@@ -89,8 +89,6 @@ class Catalog(CatalogViews):
 
     has_locations: ClassVar[bool] = False
     """True if the option ``path`` of a new table may be a directory outside of its database."""
-    in_directory: ClassVar[bool] = True
-    """True if the warehouse is a directory; False: the name of the catalog on a server."""
 
     def __init__(
         self,

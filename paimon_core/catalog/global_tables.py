@@ -68,43 +68,48 @@ class Catalog(Protocol):
         """Open a table."""
 
 
-def _tables(catalog: Catalog, request: Request) -> Iterator[Table]:
-    """Yield the tables that match a filter on database and table. Tables dropped during the call are left out."""
+def _tables(catalog: Catalog, request: Request) -> Iterator[tuple[Identifier, Table]]:
+    """Yield the tables that match a filter on database and table. Tables dropped during the call are left out.
+
+    The names are those of the catalog: the directory of an external table, or of one in a REST catalog, has any name.
+    """
     databases, names = request.pinned("database_name"), request.pinned("table_name")
     for database in catalog.list_databases():
         if databases is not None and database not in databases:
             continue
-        table_names = [name for name in catalog.list_tables(database) if names is None or name in names]
-        opened = parallel_map(partial(_opened, catalog, database), table_names)
-        yield from (table for table in opened if table is not None)
+        listed = [name for name in catalog.list_tables(database) if names is None or name in names]
+        identifiers = [Identifier(database, name) for name in listed]
+        opened = parallel_map(partial(_opened, catalog), identifiers)
+        pairs = zip(identifiers, opened, strict=True)
+        yield from ((identifier, table) for identifier, table in pairs if table is not None)
 
 
-def _opened(catalog: Catalog, database: str, name: str) -> Table | None:
+def _opened(catalog: Catalog, identifier: Identifier) -> Table | None:
     try:
-        return catalog.table(Identifier(database, name))
+        return catalog.table(identifier)
     except NotFoundError:
         return None
 
 
-def _names(tables: Sequence[Table]) -> dict[str, list[str]]:
+def _names(identifiers: Sequence[Identifier]) -> dict[str, list[str]]:
     """Return the columns of database names and table names."""
-    parts = [table.path.rstrip("/").rsplit("/", 2)[1:] for table in tables]
     return {
-        "database_name": [database.removesuffix(".db") for database, _ in parts],
-        "table_name": [name for _, name in parts],
+        "database_name": [identifier.database for identifier in identifiers],
+        "table_name": [identifier.table for identifier in identifiers],
     }
 
 
 def _read_tables(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each table. A catalog of directories does not know owners and counts."""
-    tables = list(_tables(catalog, request))
+    named = list(_tables(catalog, request))
+    tables = [table for _, table in named]
     unknown = {f.name: [None] * len(tables) for f in _TABLES}
     yield batch_of(
         _TABLES,
         request.columns,
         {
             **unknown,
-            **_names(tables),
+            **_names([identifier for identifier, _ in named]),
             "table_type": [table.schema.options.get("type", "table") for table in tables],
             "partitioned": [bool(table.schema.partition_keys) for table in tables],
             "primary_key": [bool(table.schema.primary_keys) for table in tables],
@@ -114,10 +119,10 @@ def _read_tables(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.
 
 def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each partition of each partitioned table."""
-    for table in _tables(catalog, request):
+    for identifier, table in _tables(catalog, request):
         store, snapshot = table.store, table.snapshot()
-        if not store.schema.partition_keys:
-            continue
+        if not store.schema.partition_keys or store.is_restricted:
+            continue  # the partitions of a table whose rows or values are hidden may be hidden, too
         legacy = store.options.value(PARTITION_LEGACY_NAME)
         sums = partition_sums(Request(store, snapshot, frozenset()))
         names = named_all(store, sums["partition"].to_pylist(), legacy=legacy)
@@ -126,7 +131,7 @@ def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator
             _PARTITIONS,
             request.columns,
             {
-                **{key: value * rows for key, value in _names([table]).items()},
+                **{key: value * rows for key, value in _names([identifier]).items()},
                 "partition_name": names,
                 "record_count": sums["rows"].combine_chunks(),
                 "file_size_in_bytes": sums["size"].combine_chunks(),
@@ -147,13 +152,13 @@ def _instant(wall: int | None) -> int | None:
 
 def _read_table_options(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each option of each table, including its path."""
-    for table in _tables(catalog, request):
+    for identifier, table in _tables(catalog, request):
         options = {**shown_options(table.schema.options), **shown_options({"path": table.path})}
         yield batch_of(
             _TABLE_OPTIONS,
             request.columns,
             {
-                **{key: value * len(options) for key, value in _names([table]).items()},
+                **{key: value * len(options) for key, value in _names([identifier]).items()},
                 "key": list(options),
                 "value": list(options.values()),
             },

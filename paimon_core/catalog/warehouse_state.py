@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import NotFoundError, PaimonError, hide_secrets
@@ -31,8 +31,10 @@ _MOST_SHOWN = 100  # tables whose states a notebook shows
 
 
 class CatalogState(ABC):
-    """The states of the tables of a catalog of directories, and its display in a notebook."""
+    """The states of the tables of a catalog, and its display in a notebook."""
 
+    in_directory: ClassVar[bool] = True
+    """True if the warehouse is a directory; False: the name of the catalog on a server."""
     warehouse: str
     storage_options: dict[str, object]
 
@@ -60,12 +62,13 @@ class CatalogState(ABC):
         Raises NotFoundError for a missing database or warehouse.
         """
         root = self.warehouse
-        if database is None and not FileIO.of(root, self.storage_options).exists(root):
+        if database is None and self.in_directory and not FileIO.of(root, self.storage_options).exists(root):
             raise NotFoundError(f"there is no directory {hide_secrets(root)}")
         names: list[tuple[str, str | None]] = []
         for name in self.list_databases() if database is None else [database]:
             names += [(name, table) for table in self.list_tables(name)] or [(name, None)]
-        states = tuple(table_states(self.table, names[:most], local=scheme_of(root) == "file"))
+        local = self.in_directory and scheme_of(root) == "file"
+        states = tuple(table_states(self.table, names[:most], local=local))
         title = root if database is None else f"{root}: {database}"
         left_out = 0 if most is None else max(0, len(names) - most)
         return WarehouseState(hide_secrets(title), states, left_out, now_millis())

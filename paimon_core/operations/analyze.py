@@ -79,8 +79,11 @@ class TableStatistics:
 
 
 def read_statistics(store: FileStore, snapshot: Snapshot) -> TableStatistics | None:
-    """Return the statistics that a snapshot refers to, for its own or earlier rows; `None` without statistics."""
-    if snapshot.statistics is None:
+    """Return the statistics that a snapshot refers to, for its own or earlier rows; `None` without statistics.
+
+    A user who may not see all rows and values sees no statistics.
+    """
+    if snapshot.statistics is None or store.is_restricted:
         return None
     path = join(statistics_directory(store.root), snapshot.statistics)
     return TableStatistics.from_json(store.io.read(path), path)

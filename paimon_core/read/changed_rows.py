@@ -23,7 +23,6 @@ from paimon_core.scan.difference import DiffSplit
 from paimon_core.scan.interval import DIFF, Interval
 from paimon_core.scan.starting_scanner import own_branch, without_start
 from paimon_core.scan.stream_scan import BatchSplit, ChangeSplit, difference_splits
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.change_range import find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
@@ -198,7 +197,7 @@ def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
 
     REQUIRES: ``store`` is the interval's ``source``.
     """
-    check_readable(store.schema)
+    store.check_readable()
     if interval.mode == DIFF:
         yield from difference_splits(store, interval)
         return

@@ -20,7 +20,6 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.split import DataSplit
-from paimon_core.schema.support import check_readable
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -66,7 +65,7 @@ def few_matches(
 
     Raises CorruptedError for a missing or damaged file.
     """
-    check_readable(store.schema)
+    store.check_readable()
     if not all(split.raw_convertible for split in splits):
         return None
     files = list({file.file_name: (split.bucket_ref, file) for split in splits for file in split.files}.values())

@@ -33,7 +33,6 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.row.bucket import buckets
 from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.support import check_readable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.coerce import coerce_array
@@ -51,7 +50,7 @@ class Lookup:
     def __init__(self, scan: TableScan, cache: KeyCache) -> None:
         self.scan, self._cache = scan, cache
         self._store, schema = scan.store, scan.store.schema
-        check_readable(schema)
+        self._store.check_readable()
         self._key = tuple(schema.trimmed_primary_keys)
         self._needs_lookup = self._store.traits.needs_lookup
         self._engine = self._store.traits.merge_engine()

@@ -24,7 +24,6 @@ from paimon_core.read.dense_keys import find_newest, key_span, within
 from paimon_core.read.sections import ReadFile, by_age, file_reader, run_batches
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
-from paimon_core.schema.support import check_readable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import free_prefix
@@ -110,7 +109,7 @@ def merge_masks(store: FileStore, section: DataSplit, condition: Predicate | Non
 
     Raises UnsupportedError for an engine that combines rows, and the errors of `TableRead.to_batches`.
     """
-    check_readable(store.schema)
+    store.check_readable()
     if not store.traits.keeps_rows:
         name = store.traits.engine_type.name
         raise UnsupportedError(f"cannot mask rows of {store.root}: merge engine {name} combines rows")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import load_vectors
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
 from paimon_core.fileio.parallel import timed
 from paimon_core.format.conform import conform
 from paimon_core.lsm.intervals import sections
@@ -31,7 +31,6 @@ from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.projection import StructField, columns_to_read, field_at
 from paimon_core.scan.split import DataSplit
-from paimon_core.schema.support import check_readable
 from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -65,8 +64,33 @@ class TableRead:
 
         Raises OutOfRangeError if the split's snapshot has expired and its files are deleted.
         """
-        check_readable(self.store.schema)
+        self.store.check_readable(enforcing=True)
+        if self.store.is_restricted:
+            return self._permitted(split)
         return self._measured(TableRead._rows_of_snapshot, split)
+
+    def _permitted(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split that the user may see, with masked values."""
+        rules, schema = self.store.permissions, self.store.schema
+        assert rules is not None
+        stored, late = rules.split(self.predicate)
+        tested = set() if late is None else columns(late)
+        named = {f.name: f for f in (*schema.fields, *tracking_fields(schema))}
+        needed = rules.needed({f.name for f in self.fields} | tested) | tested
+        for column in self.fields:
+            whole = named.get(column.name) == column
+            if not whole and (isinstance(column, StructField) or column.name not in named or column.name in needed):
+                raise UnsupportedError(
+                    f"column {column.name!r} of {hide_secrets(self.store.root)} cannot be read: the catalog's server "
+                    "filters the rows or masks the columns of the table, so only whole columns of it can be read"
+                )
+        added = (named[name] for name in sorted(needed - {f.name for f in self.fields}))
+        plain = replace(self, store=self.store.without_rules(), fields=(*self.fields, *added), predicate=stored)
+        for batch in plain.to_batches(split):
+            shown = rules.shown(batch)
+            shown = shown if late is None else filter_rows(shown, evaluate(late, shown))
+            if shown.num_rows:
+                yield shown.select(self.schema.names)
 
     def _measured(
         self, read: Callable[["TableRead", DataSplit], Iterator[pa.RecordBatch]], split: DataSplit
@@ -95,7 +119,7 @@ class TableRead:
 
         The first column is ``_VALUE_KIND`` (int8): the kind of the merged row. Raises the errors of `to_batches`.
         """
-        check_readable(self.store.schema)
+        self.store.check_readable()
         return self._measured(TableRead._with_kinds_of_snapshot, split)
 
     def _with_kinds_of_snapshot(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
@@ -107,7 +131,7 @@ class TableRead:
 
         The first column is ``_VALUE_KIND`` (int8). Overlapping files are merged, as if one write had written all rows.
         """
-        check_readable(self.store.schema)
+        self.store.check_readable()
         return self._measured(TableRead._changelog_batches, split)
 
     def _changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:

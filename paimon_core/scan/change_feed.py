@@ -24,7 +24,6 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.scan.starting_scanner import BRANCH_OPTIONS, without_start
 from paimon_core.scan.table_scan import snapshot_splits
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -288,7 +287,7 @@ class ChangeFeed:
 
 def check_changes(store: FileStore) -> None:
     """Raise an error for a table without a change feed; see `ChangeFeed`."""
-    check_readable(without_start(store).schema)
+    without_start(store).check_readable()
     taken = sorted({f.name for f in CHANGE_FIELDS} & {f.name for f in store.schema.fields})
     if taken:
         raise InvalidInputError(

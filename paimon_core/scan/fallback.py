@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paimon_core.errors import NotFoundError, UnsupportedError, listed_names
+from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH, SCAN_PRIMARY_BRANCH
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import BRANCH_OPTIONS, own_branch
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.branches import list_branches
 from paimon_core.store.expired import raise_if_expired
@@ -59,6 +61,11 @@ def _branch(store: FileStore, name: str) -> FileStore:
         names = listed_names(name, list_branches(store.io, store.root))
         raise NotFoundError(
             f"{store.root} has no branch {name!r}, which an option names to read from; there are {names}"
+        )
+    if store.permissions is not None or schema.options.value(ALL_OPTIONS[QUERY_AUTH]):
+        raise UnsupportedError(
+            f"{store.root} cannot be read with its branch {name!r}: the catalog's server may hide rows and columns of "
+            f"each of them. Read one, without the option that names {name!r}"
         )
     branch = own_branch(replace(store, branch=name, schema=schema, in_micros=frozenset()))
     stored_schema = store.schemas.get(store.schema.id) if store.in_micros else store.schema

@@ -20,7 +20,6 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_of_files
 from paimon_core.scan.split_plan import Packing, keyed_bins
 from paimon_core.scan.table_scan import Plan, TableScan
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -75,7 +74,7 @@ def aggregate(
     keys = set(schema.partition_keys)
     if not set(groups) <= keys or (scan.predicate is not None and not columns(scan.predicate) <= keys):
         return None
-    check_readable(schema)
+    scan.store.check_readable()
     try:
         return _aggregate(scan, groups, functions, live_rows)
     except _Unknown:

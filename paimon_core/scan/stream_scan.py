@@ -29,7 +29,6 @@ from paimon_core.scan.starting_scanner import (
     without_start,
 )
 from paimon_core.schema.schemas import Schemas
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.change_range import changes_expired, find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
@@ -89,7 +88,7 @@ class StreamScan:
     def __init__(
         self, store: FileStore, fields: tuple[DataField, ...] | None = None, predicate: Predicate | None = None
     ) -> None:
-        check_readable(without_start(store).schema)
+        without_start(store).check_readable()
         store = own_branch(store)
         self.store, self.fields, self.predicate = store, fields, predicate
         self._cached: dict[tuple[str, bool], list[ChangeUnit]] = {}
@@ -122,6 +121,7 @@ class StreamScan:
         columns have changed, or another table has replaced it.
         """
         self._check_table(after)
+        self.store.check_still_readable()
         if after.undecided:
             start = starting_position(self.store)
             if start.undecided:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,6 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import PruningStep, prune_files
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_split, plan_splits
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -91,15 +90,29 @@ class TableScan:
         A raw file larger than ``source.split.target-size`` is divided into splits, each with a ``part`` of its rows.
         Raises OutOfRangeError if the snapshot expires during planning.
         """
-        check_readable(self.store.schema)
+        self.store.check_readable(enforcing=True)
         if self.snapshot is None:
             return Plan(None, [])
         started = time.monotonic()
         with raise_if_expired(self.store, self.snapshot), collection_paused():
-            plan = self._plan(self.snapshot)
+            plan = self._permitted()._plan(self.snapshot)
         if listening(ScanMetrics):
             emit(_measured(self.store, self.snapshot, plan, time.monotonic() - started))
         return plan
+
+    def enforcing(self) -> "TableScan":
+        """Return the scan of a read that applies the row filter and the masks of the user's permissions.
+
+        REQUIRES: a `TableRead` with the same store reads the splits, or another reader that applies them.
+        """
+        return replace(self, store=self.store.enforcing())
+
+    def _permitted(self) -> "TableScan":
+        """Return the scan for planning: it must not prune by the stored values of masked columns."""
+        rules = self.store.permissions
+        if rules is None or not rules.restricts:
+            return self
+        return replace(self, predicate=rules.pushed(self.predicate), limit=None)
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         schema = self.store.schema

@@ -19,7 +19,6 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_of_files
 from paimon_core.scan.metadata_aggregate import are_unmerged
 from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -54,7 +53,7 @@ def first_rows(scan: TableScan, top: TopRows) -> Predicate | None:
         return None
     if scan.predicate is not None and not columns(scan.predicate) <= set(store.schema.partition_keys):
         return None
-    check_readable(store.schema)
+    store.check_readable()
     with raise_if_expired(store, snapshot):
         entries = scan.visible(live_entries(store, snapshot, partition=scan.predicate, with_stats=True).live)
         if not are_unmerged(store, entries):

@@ -30,6 +30,8 @@ from paimon_core.types.datatype import (
     is_blob_type,
 )
 
+QUERY_AUTH = "query-auth.enabled"
+"""The option of a table whose rows and columns a server may hide."""
 _SPECIAL_ROOTS = {"BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
@@ -48,9 +50,14 @@ class Limit:
     problem: str = "is not supported yet"
 
 
-def check_readable(schema: TableSchema) -> None:
-    """Raise UnsupportedError naming the first missing feature without which reads could return wrong rows."""
+def check_readable(schema: TableSchema, *, permitted: bool = False) -> None:
+    """Raise UnsupportedError naming the first missing feature without which reads could return wrong rows.
+
+    ``permitted``: True if the server of the catalog has said which rows and columns may be seen.
+    """
     for limit in LIMITS:
+        if limit is _QUERY_AUTH and permitted:
+            continue
         if limit.read and (feature := limit.detect(schema)):
             raise UnsupportedError(f"cannot read this table: {feature} {limit.problem} ({limit.reason})")
 
@@ -205,6 +212,13 @@ def _parts(t: DataType, path: str) -> Iterator[tuple[str, DataType]]:
             yield from _parts(t.value, path + ".value")
 
 
+_QUERY_AUTH = Limit(
+    _on(QUERY_AUTH),
+    "a server decides which rows and columns may be seen: open the table by its name in the REST catalog",
+    read=True,
+    problem="is not supported for a table that is opened by its path",
+)
+
 LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
@@ -244,7 +258,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_shredded_maps, "the layout of the files is unknown", read=True, write=True),
     Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
     Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),
-    Limit(_on("query-auth.enabled"), "a server decides which rows and columns may be seen", read=True),
+    _QUERY_AUTH,
     Limit(_first(_is_field_default), "declare the default with the column instead", write=True),
     # indexes
     Limit(

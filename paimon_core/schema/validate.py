@@ -25,6 +25,7 @@ from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import (
@@ -107,16 +108,23 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
         if value == schema.options.get(key):
             continue
         check_change(schema.options, key, value)
-        if key == "bucket":
-            raise InvalidInputError(
-                f"option 'bucket' cannot be {value!r} for one read or write: the table has "
-                f"{schema.options.get(key, '-1')}. Alter the table, then overwrite it"
-            )
+        _check_fixed(schema, key, value)
         if value is not None and key in ALL_OPTIONS:
             Options({key: value}).value(ALL_OPTIONS[key])
         if value is not None:
             _check_columns_of(schema, key, value)
     _check_scan(schema.copy(table_options))
+
+
+def _check_fixed(schema: TableSchema, key: str, value: str | None) -> None:
+    """Refuse a dynamic option that only ALTER TABLE may change."""
+    if key == QUERY_AUTH:
+        raise InvalidInputError(f"option {key!r} cannot be changed for one read or write: alter the table")
+    if key == "bucket":
+        raise InvalidInputError(
+            f"option 'bucket' cannot be {value!r} for one read or write: the table has "
+            f"{schema.options.get(key, '-1')}. Alter the table, then overwrite it"
+        )
 
 
 def warn_of_stored(schema: TableSchema, where: str) -> None:

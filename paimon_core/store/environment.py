@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 from paimon_core.errors import CommitConflictError, PaimonError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.predicate.permissions import Permissions
 from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
@@ -119,6 +120,10 @@ class CatalogEnvironment:
         """
         with self.locked():
             return schemas.commit(schema)
+
+    def permissions(self, store: Branch) -> Permissions | None:
+        """Return what the user may see of a branch now; `None`: no server decides it."""
+        return None
 
     def alter(self, store: Branch, changes: Changes) -> TableSchema:
         """Apply schema changes, all or none, and return the new schema; raises as `Schemas.apply`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from paimon_core.errors import InvalidInputError, NotFoundError, listed_names
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets, listed_names
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.paths import check_name
 from paimon_core.manifest.bucket import BucketRef
@@ -14,6 +14,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import Manifests
 from paimon_core.manifest.remembered import RememberedFiles
+from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
 from paimon_core.options.file import (
     DATA_FILE_EXTERNAL_PATHS,
@@ -22,11 +23,13 @@ from paimon_core.options.file import (
 )
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
+from paimon_core.predicate.permissions import UNRESTRICTED, Permissions
 from paimon_core.row.binary_row import deserialize, internal_values
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, rules_of
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Changes, Schemas
+from paimon_core.schema.support import QUERY_AUTH, check_readable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.branches import list_branches
@@ -88,6 +91,8 @@ class FileStore:
     """The files of metadata that all queries of a catalog share; `None`: its tables share none. See `for_query`."""
     environment: CatalogEnvironment = field(default=NO_CATALOG, compare=False, repr=False)
     """The part of the table's catalog in its changes."""
+    permissions: Permissions | None = None
+    """The rows and values that the user may see; `None`: no server was asked."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of this branch's schema. Versions that were read are cached with this object."""
 
@@ -155,7 +160,11 @@ class FileStore:
 
     @property
     def manifests(self) -> Manifests:
-        """The manifests of all branches. Each object numbers its new files from 0, so write with a single object."""
+        """The manifests of all branches. Each object numbers its new files from 0, so write with a single object.
+
+        Raises UnsupportedError if the user may not see everything, unless the read applies the rules.
+        """
+        self._check_enforced()
         directory = manifest_directory(self.root)
         partitions = self.schema.partition_arrow
         return Manifests(self.io, directory, self.options, partitions, self.new_name, self.remembered)
@@ -197,7 +206,7 @@ class FileStore:
     def for_query(self) -> "FileStore":
         """Return the table for a query, which does not read manifests that another query of its catalog has read.
 
-        Only for queries. A commit, or whatever deletes files, must fail if a manifest is missing, and so reads it.
+        Only for queries. A commit, or a deletion of files, must fail if a manifest is missing, and so reads it.
         """
         return self if self.remembered is not None else replace(self, remembered=self.of_all_queries)
 
@@ -223,8 +232,65 @@ class FileStore:
         """Return the table as one of a catalog."""
         return replace(self, environment=environment)
 
+    @property
+    def is_restricted(self) -> bool:
+        """True if the user may not see all rows and values."""
+        return self.permissions is not None and self.permissions.restricts
+
+    def check_readable(self, *, enforcing: bool = False) -> None:
+        """Raise UnsupportedError if this engine cannot read the rows right.
+
+        ``enforcing``: True for a read that applies the row filter and the masks of ``permissions``.
+        """
+        check_readable(self.schema, permitted=self.permissions is not None)
+        if self.permissions is None:
+            return
+        if self.is_restricted and not enforcing:
+            raise self._hidden()
+        self._check_enforced()
+        self.permissions.check_columns(self.schema.fields, f"schema {self.schema.id} of {hide_secrets(self.root)}")
+
+    def check_unrestricted(self) -> None:
+        """Raise UnsupportedError if the user may not see everything, or if no server was asked that decides it."""
+        if self.is_restricted:
+            raise self._hidden()
+        if self.permissions is None and self.options.value(ALL_OPTIONS[QUERY_AUTH]):
+            check_readable(self.schema)
+
+    def check_still_readable(self) -> None:
+        """Raise UnsupportedError if the server of the catalog has restricted the user since the table was opened."""
+        if self.permissions is not None:
+            now = self.environment.permissions(self)
+            if now is None or now.restricts:
+                raise self._hidden()
+
+    def enforcing(self) -> "FileStore":
+        """Return the table for a read that applies the row filter and the masks of ``permissions``."""
+        if self.permissions is None or not self.is_restricted:
+            return self
+        return replace(self, permissions=replace(self.permissions, enforced=True))
+
+    def without_rules(self) -> "FileStore":
+        """Return the table for the part of a read before the row filter and the masks are applied."""
+        return replace(self, permissions=UNRESTRICTED)
+
+    def _check_enforced(self) -> None:
+        if self.permissions is not None and self.is_restricted and not self.permissions.enforced:
+            raise self._hidden()
+
+    def _hidden(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"the catalog's server filters the rows or masks the columns of the table at {hide_secrets(self.root)} for "
+            "this user. Only queries of rows apply its rules: this read or change would show, use or miss what is "
+            "hidden. Ask for full access to the table"
+        )
+
     def check_can_commit(self) -> None:
-        """Raise UnsupportedError if neither the storage nor a server of the catalog can publish snapshots safely."""
+        """Raise UnsupportedError if neither the storage nor a server of the catalog can publish snapshots safely.
+
+        Raises UnsupportedError, too, for a user who may not see everything.
+        """
+        self._check_enforced()
         if not self.environment.decided_by_server:
             self.io.check_can_commit()
 

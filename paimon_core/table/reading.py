@@ -85,6 +85,8 @@ class TableReading:
             batches = self._change_batches(selection)
             return _limited(selection, arrow_schema(project(self.store.schema, selection.columns)), batches)
         scan, read = self.scan_and_reader(selection)
+        scan = scan.enforcing()
+        read = replace(read, store=scan.store)
         if self._reads_branches(selection):
             of_branches = cache(partial(branch_splits, scan))  # the newest snapshot of the other branch, once
             return _limited(selection, read.schema, lambda: _branch_batches(of_branches(), read))
@@ -98,8 +100,8 @@ class TableReading:
 
     def first_rows(self, snapshot: Snapshot | None, columns: Sequence[str], limit: int) -> pa.Table:
         """Return at most ``limit`` rows of a snapshot; no rows for `None`. REQUIRES: the store has its schema."""
-        scan = TableScan(self.store, snapshot, None, limit, self.read_optimized)
-        read = TableRead(self.store, project(self.store.schema, columns), None, skip_bad_files=True)
+        scan = TableScan(self.store, snapshot, None, limit, self.read_optimized).enforcing()
+        read = TableRead(scan.store, project(self.store.schema, columns), None, skip_bad_files=True)
         return _limited(Selection.of(columns, None, limit, {}), read.schema, partial(_batches, scan, read)).table()
 
     def stream(self, columns: Sequence[str] | None, filter: Filter, *, changelog: bool, ignore_deletes: bool) -> Stream:

@@ -39,6 +39,8 @@ else:
 
 
 _NOTEBOOK_ROWS = 20
+_WITHOUT_VALUES = {"aggregation_fields", "branches", "consumers", "options", "schemas", "snapshots", "tags"}
+"""The system tables that show no value of a row, nor a partition."""
 
 
 class SystemTable(ReadableTable):
@@ -122,6 +124,8 @@ class SystemTable(ReadableTable):
         return RepeatableRead(read.schema, lambda: selection.limited(_batches(read)))
 
     def _system_read(self, selection: Selection) -> SystemRead:
+        if self.kind.name not in _WITHOUT_VALUES:
+            self._store.check_unrestricted()
         store, snapshot = self._resolve(selection.at)
         schema = self.with_store(store).schema
         fields = project(schema, selection.columns)

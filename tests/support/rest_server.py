@@ -101,9 +101,11 @@ class CatalogServer:
     Only what the tests use: databases, tables, options and columns added by ALTER, commits, rollbacks, tokens.
     """
 
-    directory: Path
+    directory: Path | str
     server: ScriptedServer
     defaults: dict[str, str] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    """The options of the storage of the directory."""
     tables: dict[str, str] = field(default_factory=dict)
     """The ids of the tables."""
     commits: list[Any] = field(default_factory=list)
@@ -114,11 +116,15 @@ class CatalogServer:
     """The views and functions, by kind, database and name."""
     refused: list[Any] = field(default_factory=list)
     """Answers to give to the next creations of views and functions instead."""
+    permissions: dict[str, Any] = field(default_factory=dict)
+    """The row filters and column masks of tables, by name, as answers; without an answer everything may be seen."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """For the names of some tables the names of the tables whose files they have."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 
     def __post_init__(self) -> None:
-        self.catalog = FileSystemCatalog(str(self.directory))
+        self.catalog = FileSystemCatalog(str(self.directory), self.storage)
         self.server.answer = self.answer
         self._lock = Lock()
 
@@ -203,7 +209,7 @@ class CatalogServer:
         return 200, None
 
     def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
-        table = self.catalog.table(name)
+        table = self.catalog.table(self.moved.get(name, name))
         match asked.method, rest:
             case "GET", []:
                 return 200, self._described(name, table)
@@ -222,6 +228,8 @@ class CatalogServer:
                 return 200, {"snapshot": json.loads(found.to_json())}
             case "POST", ["rollback"]:
                 table.rollback_to(asked.body["instant"]["snapshotId"])
+            case "POST", ["auth"]:
+                return 200, self.permissions.get(name, {})
             case "GET", ["token"]:
                 return 200, self.tokens.pop(0) if len(self.tokens) > 1 else self.tokens[0]
             case _:
@@ -240,7 +248,7 @@ class CatalogServer:
         return {
             "id": self.tables[name],
             "name": name.partition(".")[2],
-            "path": f"file:{table.path}",
+            "path": f"file:{table.path}" if table.path.startswith("/") else table.path,
             "isExternal": False,
             "schemaId": schema["id"],
             "schema": {**described, "partitionKeys": schema["partitionKeys"]},
@@ -273,10 +281,15 @@ def _change(record: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def catalog_server(directory: Path, **defaults: str) -> Iterator[CatalogServer]:
+def catalog_server(
+    directory: Path | str, storage: dict[str, str] | None = None, **defaults: str
+) -> Iterator[CatalogServer]:
     """Run a `CatalogServer`.
 
-    ``defaults``: options that it gives to its clients, with ``_`` for ``.`` in their names.
+    ``storage``: the options of the storage of the directory. ``defaults``: options that the server gives to its
+    clients, with ``_`` for ``.`` in their names.
     """
     with scripted_server() as running:
-        yield CatalogServer(directory, running, {key.replace("_", "."): value for key, value in defaults.items()})
+        yield CatalogServer(
+            directory, running, {key.replace("_", "."): value for key, value in defaults.items()}, storage or {}
+        )

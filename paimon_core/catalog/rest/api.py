@@ -109,6 +109,10 @@ class RestApi:
         """Return the credentials for the files of a table, and when they end."""
         return self.client.get(self._table(name, "token"))
 
+    def permissions(self, name: Identifier) -> Json:
+        """Return the row filters and the column masks of the user for a table or a branch."""
+        return self.client.post(self._table(name, "auth"), {"select": None})
+
     def partitions(self, name: Identifier) -> list[RestPartition] | None:
         """Return the partitions of a table; `None`: the server does not count them."""
         try:

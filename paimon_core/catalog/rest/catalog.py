@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from paimon_core.catalog.catalog import Catalog, TableEntry
-from paimon_core.catalog.catalog_options import REST, check_catalog_options
+from paimon_core.catalog.catalog_options import REST, check_catalog_options, manifest_cache
 from paimon_core.catalog.identifier import Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
@@ -25,11 +25,12 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import is_storage_option
+from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
-from paimon_core.schema.support import check_writable
+from paimon_core.schema.support import QUERY_AUTH, check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.create import create_table
@@ -106,6 +107,7 @@ class RestCatalog(Catalog):
         self.storage_options = {**storage, **(storage_options or {})}
         defaults = {key: value for key, value in merged.items() if key.startswith(DEFAULTS_PREFIX)}
         self.options = {**given, **defaults}
+        self._manifests = manifest_cache(self.options)
         self._address = {**given, "metastore": REST, "warehouse": warehouse}
         self.api = RestApi(RestClient(given.get("uri", ""), merged), merged.get("prefix"))
         self._data_tokens = merged.get(_DATA_TOKENS, "false").strip().lower() == "true"
@@ -311,7 +313,9 @@ class RestCatalog(Catalog):
         allowed = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
-        return table.with_store(store)
+        if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
+            store = replace(store, permissions=entry.environment.permissions(store))
+        return table.with_store(replace(store, of_all_queries=self._manifests))
 
     # ---- views and functions
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest.api import RestApi
 from paimon_core.catalog.rest.client import RestNotFoundError, RestServerError, was_repeated
+from paimon_core.catalog.rest.permissions import permissions_of
 from paimon_core.errors import (
     NotFoundError,
     OutOfRangeError,
@@ -18,6 +19,7 @@ from paimon_core.errors import (
 )
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
+from paimon_core.predicate.permissions import Permissions
 from paimon_core.schema.change import SchemaChange, apply
 from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.table_schema import TableSchema
@@ -46,6 +48,10 @@ class RestEnvironment(CatalogEnvironment):
     def address(self) -> dict[str, str]:
         """Return the options with which another process opens the catalog, and the name of the table."""
         return {**self.options, "table": str(self.name)}
+
+    def permissions(self, store: Branch) -> Permissions:
+        """Return what the user may see of a branch now. Raises UnsupportedError for a rule that is not known."""
+        return _permissions(self.api, self.name, store)
 
     def publish_snapshot(self, store: Branch, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> bool:
         """Publish a snapshot by the server; return False if it lost. Arguments and errors: `CatalogEnvironment`.
@@ -180,6 +186,10 @@ class ExternalEnvironment(CatalogEnvironment):
         """Return the options with which another process opens the catalog, and the name of the table."""
         return {**self.options, "table": str(self.name)}
 
+    def permissions(self, store: Branch) -> Permissions:
+        """Return what the user may see of a branch now. Raises UnsupportedError for a rule that is not known."""
+        return _permissions(self.api, self.name, store)
+
     def alter(self, store: Branch, changes: Changes) -> TableSchema:
         """Apply schema changes by the server, and in the files if the server leaves these to its clients."""
         planned = _planned(self.name, store, changes)
@@ -189,6 +199,11 @@ class ExternalEnvironment(CatalogEnvironment):
             if _newest(self.name, store).id == before.id:
                 store.schemas.commit(replace(expected, time_millis=store.now()))
         return _newest(self.name, store)
+
+
+def _permissions(api: RestApi, name: Identifier, store: Branch) -> Permissions:
+    of_branch = replace(name, branch=None if store.branch == MAIN else store.branch)
+    return permissions_of(api.permissions(of_branch), store.schema.fields, of_branch)
 
 
 def _newest(name: Identifier, store: Branch) -> TableSchema:

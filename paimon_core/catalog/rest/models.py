@@ -25,6 +25,7 @@ from paimon_core.schema.change import (
     UpdateTableComment,
     UpdateType,
 )
+from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import DataField, DataType
@@ -67,6 +68,11 @@ class RestTable:
             raise RestServerError(
                 f"the catalog's server describes table {str(name)!r} in a way that this engine does not know: {error!r}"
             ) from None
+
+    @property
+    def hides(self) -> bool:
+        """True if the server may hide rows and values of the table from its user."""
+        return self.options.get(QUERY_AUTH, "false").strip().lower() == "true"
 
     def check_kind(self, name: Identifier) -> None:
         """Raise UnsupportedError for a table without the files of Paimon, such as a format table."""

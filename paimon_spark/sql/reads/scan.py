@@ -112,6 +112,8 @@ class ScanHandler(ScanEndpoint):
 
     def explain_as(self, engine: str) -> str:
         """Return the explanation, or the reason why it is impossible. `engine`: the strategy in words."""
+        if self.planned.scan.store.is_restricted:  # it would show partitions and counts of hidden rows
+            return f"a read {engine}"
         try:
             return str(explanation(self.planned, self.whole, engine))
         except PaimonError as error:
@@ -119,8 +121,8 @@ class ScanHandler(ScanEndpoint):
 
     @property
     def _takes_filters(self) -> bool:
-        """True if runtime filters of a join may prune files."""
-        return True
+        """True if runtime filters of a join may prune files: they test what the query shows, not masked values."""
+        return not self.planned.scan.store.is_restricted
 
     def parts(self) -> Any:
         """Return the scan with a filter of deleted rows and `None`, or the two scans of a division; `None`: neither."""
@@ -163,6 +165,7 @@ class ScanHandler(ScanEndpoint):
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which supports streams."""
+        self.planned.scan.store.check_unrestricted()  # an error of Python's source would hide the reason
         return data_source_scan(self.jvm, self.request, self.planned.source_options())
 
     def statistics(self) -> str:

@@ -231,6 +231,8 @@ def summary(strategy: Strategy) -> str:
 def _unsuitable(planned: PlannedScan) -> str | None:
     """Return the reason why tasks must read the scan, regardless of its files; `None`: it depends on the files."""
     request, store = planned.request, planned.scan.store
+    if store.is_restricted:
+        return "the catalog's server filters the rows or masks the columns"
     if request.other_options:
         return with_options(request.other_options)
     if reads_branches(store):

@@ -1,10 +1,13 @@
 """Options of catalogs and of stores: known names, other engines' names, names that belong elsewhere, unknown names."""
 
+import re
 import warnings
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from paimon_core.catalog import catalog_options
 from paimon_core.catalog.catalog_options import KNOWN
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import InvalidInputError, UnsupportedError
@@ -105,3 +108,18 @@ def test_storage_options_of_no_store_are_refused(tmp_path, key, advice):
 
 def test_known_options_are_named_once():
     assert len(set(KNOWN)) == len(KNOWN)
+
+
+def test_page_lists_each_option_with_its_kinds():
+    """docs/reference/catalog-options.md has a row for each option, a row for each single value, and all other names."""
+    page = (Path(__file__).parents[3] / "docs/reference/catalog-options.md").read_text()
+    by_kind, single, without = page.split("\n## ")[1:]
+    of_kind = catalog_options._OF_KIND
+    expected = dict.fromkeys((*catalog_options._EFFECTIVE, "table-default.*", "metastore"), "all")
+    for key in sorted({key for keys in of_kind.values() for key in keys} - {"metastore"}):
+        kinds = ", ".join(f"`{kind}`" for kind, keys in of_kind.items() if key in keys)
+        expected[key + "*" if key.endswith(".") else key] = kinds
+    assert dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", by_kind, re.MULTILINE)) == expected
+    fixed = {key: one.value for key, one in catalog_options._FIXED.items() if one.value is not None}
+    assert dict(re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", single, re.MULTILINE)) == fixed
+    assert sorted(re.findall(r"`([^`]+)`", without)) == sorted(catalog_options._WITHOUT_EFFECT)

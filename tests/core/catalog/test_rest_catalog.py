@@ -102,6 +102,24 @@ def test_unknown_options_are_refused(server):
         FileSystemCatalog("w", options=server.options)
 
 
+def test_tables_of_catalog_have_their_names_wherever_they_are(server, catalog, table):
+    """The server chooses the directory of a table, whose name says nothing."""
+    catalog.create_table("db.elsewhere", SCHEMA)
+    server.moved = {"db.t": "db.elsewhere"}
+    assert catalog.table("db.t").path.endswith("/elsewhere")
+    for name in ("tables", "all_table_options"):
+        rows = catalog.system_table(f"sys.{name}").to_arrow(["database_name", "table_name"]).to_pylist()
+        assert {tuple(row.values()) for row in rows} == {("db", "elsewhere"), ("db", "t")}
+    catalog.table("db.t").write(ROWS)
+    partitions = catalog.system_table("sys.partitions").to_arrow(["table_name"], filter="table_name = 't'")
+    assert partitions.to_pylist() == [{"table_name": "t"}] * 2
+
+
+def test_state_of_catalog_needs_no_directory(catalog, table):
+    table.write(ROWS)
+    assert [(one.database, one.table, one.stored_rows) for one in catalog.state().tables] == [("db", "t", 3)]
+
+
 def test_secrets_are_not_shown(server, catalog, table):
     options = {**server.options, "token": "very-secret"}
     shown = open_catalog(options=options)
