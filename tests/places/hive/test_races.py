@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import signal
 import time
 
@@ -111,29 +112,62 @@ def test_lock_of_a_killed_process_is_free_after_its_timeout(catalog, database, h
     assert catalog.table(name).to_arrow().num_rows == 1
 
 
-def test_turns_with_java(catalog, database, java):
-    name = f"{database}.t"
-    java.tell("create", name)
-    for turn in range(TURNS):
-        catalog.table(name).write(row(turn, f"ours{turn}"))
-        java.tell("write", name, turn + 1000, f"java{turn}")
-    expected = {f"{turn}=ours{turn}" for turn in range(TURNS)} | {f"{turn + 1000}=java{turn}" for turn in range(TURNS)}
-    assert set(java.tell("read", name).split(",")) == expected
-    ours = catalog.table(name).to_arrow().to_pylist()
-    assert {f"{r['k']}={r['v']}" for r in ours} == expected
+@pytest.mark.parametrize("turns", [2 * TURNS, pytest.param(500, marks=pytest.mark.slow)])
+def test_turns_with_java(catalog, database, java, turns):
+    """One engine acts, and the other one sees the result: rows of three tables, columns, and names."""
+    dice, expected = random.Random(turns), {}
+    for turn in range(turns):
+        ours, action = dice.random() < 0.5, dice.choice(["rename", "drop", *["write"] * 6])
+        free = [name for name in "abcd" if name not in expected]
+        if len(expected) < 2:
+            action = "create"
+        name = dice.choice(free if action == "create" else sorted(expected))
+        full = f"{database}.{name}"
+        if action == "create":
+            catalog.create_table(full, SCHEMA) if ours else java.tell("create", full)
+            expected[name] = {}
+        elif action == "rename":
+            new = dice.choice(free)
+            catalog.rename_table(full, f"{database}.{new}") if ours else java.tell("rename", full, f"{database}.{new}")
+            expected[new], name = expected.pop(name), new
+        elif action == "drop":
+            catalog.drop_table(full) if ours else java.tell("drop", full)
+            del expected[name]
+        else:
+            key, value = dice.randrange(50), f"{'ours' if ours else 'java'}{turn}"
+            catalog.table(full).write(row(key, value)) if ours else java.tell("write", full, key, value)
+            expected[name][key] = value
+        check(catalog, java if ours else None, database, name, expected)
+    for name in expected:
+        for reader in (java, None):
+            check(catalog, reader, database, name, expected)
 
 
-def test_two_writers_under_the_shared_lock_lose_nothing(catalog, database, java):
-    name, keys = f"{database}.t", range(TURNS)
+def check(catalog, java, database, name, expected):
+    """Check the names of the tables and the rows of one; ``java``: Java reads; `None`: this engine."""
+    names = java.tell("tables", database)[1:-1].split(", ") if java else catalog.list_tables(database)
+    assert sorted(filter(None, names)) == sorted(expected)
+    if name in expected:
+        full = f"{database}.{name}"
+        if java:
+            found = set(filter(None, java.tell("read", full).split(",")))
+        else:
+            found = {f"{r['k']}={r['v']}" for r in catalog.table(full).to_arrow().to_pylist()}
+        assert found == {f"{key}={value}" for key, value in expected[name].items()}
+
+
+@pytest.mark.parametrize("commits", [TURNS, pytest.param(200, marks=pytest.mark.slow)])
+def test_two_writers_under_the_shared_lock_lose_nothing(catalog, database, java, commits):
+    name, keys = f"{database}.t", range(commits)
     options = {"bucket": "1", "write-only": "true"}  # a compaction by Java would conflict, and be given up
     table = catalog.create_table(name, Schema(COLUMNS, primary_keys=["k"], options=options))
     for key in keys:
-        java.begin("write", name, key + 1000, "java")
+        java.begin("write", name, key + 1_000_000, "java")
     for key in keys:
         table.write(row(key, "ours"))
     answers = [java.answer() for _ in keys]
-    assert answers == ["ok"] * TURNS
-    assert catalog.table(name).to_arrow().num_rows == 2 * TURNS
+    assert answers == ["ok"] * commits
+    assert catalog.table(name).to_arrow().num_rows == 2 * commits
 
 
 def test_connection_is_opened_again(catalog, database):

@@ -11,8 +11,6 @@ from paimon_core import Schema, open_catalog
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from paimon_core.schema.change import SetOption
 from tests.support.places.jdbc_judge import answers, java, start
-from tests.support.places.mariadb import mariadb
-from tests.support.places.postgres import postgres
 
 pytestmark = [pytest.mark.places, pytest.mark.java]
 
@@ -25,17 +23,6 @@ SCHEMA = Schema(
 
 def row(key, value):
     return pa.table({"k": pa.array([key], pa.int32()), "v": [value]})
-
-
-@pytest.fixture(scope="module", params=["postgresql", "mariadb"])
-def database(request):
-    """The options of a database."""
-    if request.param == "postgresql":
-        with postgres() as url:
-            yield {"uri": f"{url}/postgres", "jdbc.user": "postgres"}
-    else:
-        with mariadb() as url:
-            yield {"uri": f"{url}/paimon", "jdbc.user": "paimon", "jdbc.password": "places"}
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """The engine's tests of faults at every call of FileIO, with the table on each store instead of in memory."""
 
-from functools import partial
-
 import pytest
 
 from paimon_core.fileio.fileio import FileIO
 from tests.fault import test_commit_faults
 from tests.support.faulty_io import MODES
-from tests.support.places.store_io import StoreIO
+from tests.support.places.store_io import store_io
 from tests.support.places.stores import BY_NAME
 
 COMMITS = ("append", "upsert", "overwrite", "compact", "delete, marking rows")
@@ -17,7 +15,8 @@ COMMITS = ("append", "upsert", "overwrite", "compact", "delete, marking rows")
 @pytest.fixture(autouse=True)
 def on_store(monkeypatch, root, options):
     """Let tests make their tables on the store."""
-    monkeypatch.setattr(test_commit_faults, "MemoryIO", partial(StoreIO, FileIO.of(root, options), root))
+    io = FileIO.of(root, options)
+    monkeypatch.setattr(test_commit_faults, "MemoryIO", store_io(lambda: (io, root)))
 
 
 def marked(cases):

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
-from paimon_core import Schema, Table
-from paimon_core.errors import PaimonError
+from paimon_core import Table
 from paimon_core.schema.change import SetOption
-from tests.support.places.proxy import MODES, FaultyProxy, faulty_proxy
+from tests.support.places import network
+from tests.support.places.network import SCHEMA, Link, batch
+from tests.support.places.proxy import MODES, faulty_proxy
 
 pytestmark = pytest.mark.more
 
-COLUMNS = pa.schema([pa.field("id", pa.int64(), False), pa.field("v", pa.string())])
-SCHEMA = Schema(COLUMNS, primary_keys=["id"], options={"bucket": "1", "write-only": "true"})
+OUTAGE_SECONDS = 240.0
+"""The longest time after which a commit without a network ends."""
 
 
 @pytest.fixture
@@ -24,85 +24,41 @@ def proxy(store, ports):
 
 
 @pytest.fixture
-def path(root, options):
+def link(store, proxy, root, options):
     path = f"{root}/wh/d.db/t"
-    table = Table.create(path, SCHEMA, options)
-    for number in (1, 2):
-        table.write(batch(-number))
-    return path
+    found = Link(proxy, path, options, path, dict(store.options(proxy.port)))
+    found.create()
+    return found
 
 
-def batch(number):
-    return pa.table({"id": [number], "v": [f"v{number}"]}, schema=COLUMNS)
-
-
-def attempt(operation: Callable[[], object]) -> bool:
-    """Return True if an operation succeeds; any failure is an OSError or an error of the engine."""
-    try:
-        operation()
-    except (OSError, PaimonError):
-        return False
-    return True
-
-
-def rows(path, options) -> Counter:
-    return Counter(Table.open(path, options).to_arrow()["id"].to_pylist())
-
-
-def points(store_name: str, proxy: FaultyProxy, mode, operation: Callable[[int], None]) -> int:
-    """Run an operation with its n-th request failing, for n = 0, 1, ... until no request fails; return the last n."""
-    number = 0
-    while True:
-        proxy.arm(mode, lambda n, line, at=number: n == at)
-        operation(number)
-        proxy.disarm()
-        if not proxy.failed:
-            return number
-        number += 1 if store_name != "oss" else 5  # the stand-in runs in every run
+def step(store):
+    return 5 if store.name == "oss" else 1  # the stand-in runs in every run
 
 
 @pytest.mark.parametrize("mode", ["drop", *(pytest.param(m, marks=pytest.mark.more) for m in MODES[1:])])
-def test_commits_survive_fault_at_every_request(store, proxy, path, options, mode):
-    through = dict(store.options(proxy.port))
-    expected = rows(path, options)
-
-    def commit(number):
-        acknowledged = attempt(lambda: Table.open(path, through).write(batch(number)))
-        proxy.disarm()
-        found = rows(path, options)
-        assert max(found.values()) == 1
-        assert found.keys() - {number} == expected.keys()
-        assert number in found or not acknowledged
-        expected.update(found.keys() - expected.keys())
-        failed = proxy.failed[:1]
-        resumed = any("upload_id=" in line for line in failed)  # gcsfs cannot resume an upload that has ended
-        assert acknowledged or mode == "412" or resumed, (failed, "a single fault is retried")
-        attempt(lambda: Table.open(path, options).write(batch(number)))
-        expected[number] = 1
-
-    assert points(store.name, proxy, mode, commit) > 4
-    snapshots = [s.id for s in Table.open(path, options).snapshots()]
-    assert snapshots == list(range(1, len(snapshots) + 1))
+def test_commits_survive_fault_at_every_request(store, link, mode):
+    assert network.commits(link, mode, step(store)) > 1
+    report("commits", store, mode, link)
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("mode", MODES)
-def test_reads_and_compactions_survive_fault_at_every_request(store, proxy, path, options, mode):
-    through = dict(store.options(proxy.port))
+@pytest.mark.parametrize("operation", [network.reads, network.compactions, network.expiries])
+def test_operations_survive_fault_at_every_request(store, link, mode, operation):
+    assert operation(link, mode, step(store)) > 1
+    report(operation.__name__, store, mode, link)
 
-    def read(number):
-        found = []
-        if attempt(lambda: found.append(Counter(Table.open(path, through).to_arrow()["id"].to_pylist()))):
-            assert found == [{-1: 1, -2: 1}]
 
-    def compact(number):
-        attempt(lambda: Table.open(path, through).compact(full=True))
-        proxy.disarm()
-        assert rows(path, options) == {-1: 1, -2: 1}
-        Table.open(path, options).write(batch(-1))  # something to compact
+@pytest.mark.more
+@pytest.mark.parametrize("mode", ["reset", "503"])
+def test_outage_ends_in_an_error(store, link, mode):
+    requests = network.outages(link, mode, [0.0, 0.5] if store.name == "oss" else [0.0, 0.3, 0.5, 0.7, 0.9], OUTAGE_SECONDS)
+    assert requests > 4
+    report("outages", store, mode, link)
 
-    assert points(store.name, proxy, mode, read) > 4
-    assert points(store.name, proxy, mode, compact) > 4
+
+def report(operation, store, mode, link):
+    print(f"{store.name}: {operation}, {mode}: {len(link.seconds)} attempts, at most {max(link.seconds):.1f} s")
 
 
 @pytest.mark.parametrize("mode", ["drop", "412"])
@@ -140,5 +96,5 @@ def test_lost_answers_to_exclusive_creations_are_recognised(store, proxy, root, 
     writer.write(batch(2))
     messages = writer.prepare_commit()
     losing(named("snapshot-2"), lambda: Table.open(path, through).committer().commit(messages))
-    assert rows(path, options) == {1: 1, 2: 1}
+    assert Counter(Table.open(path, options).to_arrow()["id"].to_pylist()) == {1: 1, 2: 1}
     assert [s.id for s in Table.open(path, options).snapshots()] == [1, 2]

@@ -16,9 +16,19 @@ _DRIVERS = (
 )
 
 
+def drivers() -> list[str]:
+    """Return the jars of the databases' drivers, which Maven brings on first use."""
+    return [str(resolve(*driver)) for driver in _DRIVERS]
+
+
+def s3_jar() -> str:
+    """Return Java's file system of S3, which Maven brings on first use (92 MB)."""
+    return str(resolve("org.apache.paimon", "paimon-s3", DEFAULT_VERSION))
+
+
 def _class_path() -> str:
     """Return the class path, with the compiled program in the cache."""
-    jars = [*classpath(DEFAULT_VERSION), *(str(resolve(*driver)) for driver in _DRIVERS)]
+    jars = [*classpath(DEFAULT_VERSION), *drivers()]
     key = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:12]
     classes = cache() / f"jdbc-judge-{DEFAULT_VERSION}-{key}"
     if not (classes / "JdbcJudge.class").exists():

@@ -36,3 +36,8 @@ def options(port: int) -> dict[str, str]:
         "s3.access-key": KEY,
         "s3.secret-key": SECRET,
     }
+
+
+def java_options(port: int) -> dict[str, str]:
+    """Return the options with which Paimon's Java engine reaches the server."""
+    return {name.replace("s3.region", "s3.endpoint.region"): value for name, value in options(port).items()}
