@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-slow test-places test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
+.PHONY: help demo test test-all test-more test-slow test-places test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -61,6 +61,13 @@ test-more: $(VENV)/.test  ## the tests marked more; those of them that draw at h
 test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
 	@.ci/java
 	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest -m "places and not slow" --durations=30 $(T)
+
+# Every MemoryIO of the fault tests has its files on the store, so every call of the engine reaches its server.
+STORES ?= s3 gcs azure oss hdfs
+test-stores: $(VENV)/.test  ## the engine's fault tests, with the tables on each store; STORES='s3 gcs' picks
+	@for store in $(STORES); do \
+		PAIMON_TEST_STORE=$$store $(call TEST_RUN,$(VENV)) $(PY) -m pytest tests/fault -m "not (more or slow)" --draws few $(T) || exit 1; \
+	done
 
 test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property and random game at full length, with new seeds
 	@.ci/java

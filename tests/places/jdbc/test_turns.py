@@ -1,5 +1,6 @@
 """Java and this engine share JDBC catalogs for hundreds of turns, on a local disk and on an object store."""
 
+import itertools
 import random
 import threading
 
@@ -95,7 +96,11 @@ class Players:
 
     def check(self, name: str, by_java: bool) -> None:
         """Check the names of the tables and the rows of one of them, as one engine sees them."""
-        names = self.java.call("list_tables", database=self.database) if by_java else self.catalog.list_tables(self.database)
+        names = (
+            self.java.call("list_tables", database=self.database)
+            if by_java
+            else self.catalog.list_tables(self.database)
+        )
         assert sorted(names) == sorted(self.expected)
         if name not in self.expected:
             return
@@ -144,5 +149,5 @@ def test_writers_at_the_same_time_lose_nothing(shared, commits):
     assert sorted(tuple(row[1:]) for row in java.call("read", table=name)["rows"]) == expected
     snapshots = list(table.snapshots())
     assert [snapshot.id for snapshot in snapshots] == list(range(1, 2 * commits + 1))
-    switches = sum(one.commit_user != other.commit_user for one, other in zip(snapshots, snapshots[1:], strict=False))
+    switches = sum(one.commit_user != other.commit_user for one, other in itertools.pairwise(snapshots))
     print(f"{commits} commits of each engine, {switches} changes of the writer, nothing lost")

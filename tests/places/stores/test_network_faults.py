@@ -49,10 +49,10 @@ def test_operations_survive_fault_at_every_request(store, link, mode, operation)
     report(operation.__name__, store, mode, link)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reset", "503"])
 def test_outage_ends_in_an_error(store, link, mode):
-    requests = network.outages(link, mode, [0.0, 0.5] if store.name == "oss" else [0.0, 0.3, 0.5, 0.7, 0.9], OUTAGE_SECONDS)
+    requests = network.outages(link, mode, [0.0, 0.3, 0.6, 0.9], OUTAGE_SECONDS)
     assert requests > 4
     report("outages", store, mode, link)
 

@@ -47,6 +47,7 @@ def mariadb() -> Iterator[str]:
         start.write_text("\n".join(["CREATE DATABASE paimon CHARACTER SET utf8mb3;", *statements, ""]))
         start.chmod(0o644)
         options = [f"--datadir={data}", f"--socket={directory / 's'}", f"--port={port}", "--bind-address=127.0.0.1"]
+        options += ["--max-connections=5000"]  # Java leaves a connection open for each lock
         with server(
             [*run, "mariadbd", "--no-defaults", *options, f"--init-file={start}"], directory / "log", listens(port)
         ):

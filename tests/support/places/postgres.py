@@ -36,6 +36,7 @@ def postgres() -> Iterator[str]:
         )
         assert made.returncode == 0, made.stderr
         command = [*run, "postgres", "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
+        command += ["-N", "2000"]  # Java leaves a connection open for each lock
         with server(command, directory / "log", listens(port)):
             yield f"jdbc:postgresql://127.0.0.1:{port}"
     finally:

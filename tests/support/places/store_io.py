@@ -1,4 +1,7 @@
-"""A FileIO with the files of a `MemoryIO` on a store, with the same times of files: the engine's fault tests run with it on each store."""
+"""A FileIO with the files of a `MemoryIO` on a store: the engine's fault tests run with it on each store.
+
+Times of files are 0, as in memory.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
