@@ -148,7 +148,7 @@ def run(spark: SparkSession, servers: str, warehouse: str) -> None:
 
 
 def main() -> None:
-    """Run the demo: arguments are the address of a broker, a warehouse and, optionally, jars with commas between them."""
+    """Run the demo: arguments are the address of a broker, a warehouse and, optionally, jars with commas between."""
     servers, warehouse, *jars = sys.argv[1:]
     package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
     connector = {"spark.jars": jars[0]} if jars else {"spark.jars.packages": package}

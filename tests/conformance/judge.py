@@ -131,7 +131,9 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
 class Judge:
     """A running engine over one warehouse: a directory, created when missing, or a URL. Use as a context manager.
 
-    ``options``: more options of its catalog, such as the address of a metastore; ``jars``: more jars on its class path.
+    ``options``: more options of its catalog, such as the address of a metastore; ``jars``: more jars on its class path;
+    ``linked``: True runs the program compiled for `DEFAULT_VERSION` with the engine of ``version``, which may be older:
+    a command fails only if it calls a method that this version lacks.
     """
 
     def __init__(
@@ -143,8 +145,12 @@ class Judge:
         jvm: tuple[str, ...] = (),
         options: Mapping[str, str] | None = None,
         jars: Sequence[str] = (),
+        linked: bool = False,
     ):
-        classes, cp = compile_judge(version)
+        classes, cp = compile_judge(DEFAULT_VERSION if linked else version)
+        if linked:  # the verifier would load every class that the program names
+            cp = classpath(version)
+            jvm = (*jvm, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
         self.version = version
         if "://" in str(warehouse):
             self.warehouse: Any = str(warehouse)
