@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core import DataFileMeta, DataSplit, Plan, TableSchema
 from paimon_core.engine import FORMATS, FileStore, is_all_null, parallel_map
+from paimon_core.options.file import VARIANT_INFERSHREDDINGSCHEMA, VARIANT_SHREDDINGSCHEMA
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import java_session
@@ -185,7 +186,19 @@ def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> s
 
 def unsuitable_variants(columns: StructType, settings: ReadSettings) -> str | None:
     """Return the setting that forbids Spark's own scan of variants in these columns, in words; `None`: none does."""
-    return settings.no_variants if "variant" in columns.simpleString() else None
+    return settings.no_variants if has_variants(columns) else None
+
+
+def has_variants(columns: StructType) -> bool:
+    """Return True if a column is or contains a variant. A name such as ``variant`` may cause a wrong True."""
+    return "variant" in columns.simpleString()
+
+
+def may_be_shredded(store: FileStore, splits: Sequence[DataSplit]) -> bool:
+    """Return True if the options of a table, or of the schemas of these files, shred variants."""
+    ids = {file.schema_id for split in splits for file in split.files} - {store.schema.id}
+    written = [store.options, *(store.schemas.get(number).options for number in ids)]
+    return any(o.has(VARIANT_SHREDDINGSCHEMA) or o.value(VARIANT_INFERSHREDDINGSCHEMA) for o in written)
 
 
 def has_ambiguous_paths(fields: Sequence[DataField]) -> bool:

@@ -18,6 +18,7 @@ from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.reads.explanation import explanation
 from paimon_spark.sql.reads.masks import described_masks, read_masks, with_added_columns
+from paimon_spark.sql.reads.native import has_variants, may_be_shredded
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
@@ -72,6 +73,7 @@ class ScanHandler(ScanEndpoint):
                 "divided": isinstance(self.strategy, Divided),
                 "masked": isinstance(self.strategy, Masked),
                 "local": isinstance(self.strategy, MatchingRows),
+                "shredded": isinstance(self.strategy, Native) and self._has_shredded_variants(),
                 "bucketing": self._bucketing(),
             }
         )
@@ -84,6 +86,11 @@ class ScanHandler(ScanEndpoint):
     def _read_columns(self) -> StructType:
         """Return the columns that the source returns."""
         return self.request.columns
+
+    def _has_shredded_variants(self) -> bool:
+        """Return True if the files of the scan may have shredded variants among the columns of the query."""
+        planned = self.planned
+        return has_variants(self.request.columns) and may_be_shredded(planned.scan.store, planned.plan.splits)
 
     def _bucketing(self) -> dict[str, Any] | None:
         """Return the bucketing of the scan; `None`: Spark reads neither plain files nor tasks of one bucket."""

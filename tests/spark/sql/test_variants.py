@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
+from paimon_spark.sql.reads import driver_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.sql.test_native import both, way
 
@@ -29,6 +30,7 @@ QUERIES = (
 KNOWS_VARIANTS = 21
 """The first version of pyarrow that opens the files of variants that Spark writes."""
 LAYOUTS = ("a int, b string, c struct<d decimal(9,2), e array<bigint>>", "array<bigint>", "bigint")
+PUSHES = "spark.sql.variant.pushVariantIntoScan"
 FORCED, WRITE = "spark.sql.variant.forceShreddingSchemaForTest", "spark.sql.variant.writeShredding.enabled"
 
 
@@ -89,6 +91,32 @@ def test_settings_that_forbid_layouts_leave_the_read_to_python(sql, rows):
             sql(f"RESET {setting}")
 
 
+def plan(sql, query):
+    return sql(f"EXPLAIN {query}")[0][0]
+
+
+def outcome(sql, query):
+    """The sorted rows of a query, or the first words of its error."""
+    try:
+        return sorted(map(repr, sql(query)))
+    except PySparkException as error:
+        return str(error)[:120]
+
+
+def extracted(sql, query):
+    """The outcome of a query that reads paths of variants, which a read of whole variants and the engine share."""
+    assert ", variant paths " in plan(sql, query), query
+    found = outcome(sql, query)
+    for setting in (PUSHES, NATIVE_READS):
+        sql(f"SET {setting} = false")
+        try:
+            assert "variant paths" not in plan(sql, query)
+            assert outcome(sql, query) == found, (setting, query)
+        finally:
+            sql(f"RESET {setting}")
+    return found
+
+
 SCHEMA = """{"type":"ROW","fields":[{"name":"v","type":{"type":"ROW","fields":[
     {"name":"a","type":"INT"}, {"name":"A","type":"INT"}, {"name":"c","type":{"type":"ROW","fields":[
         {"name":"d","type":"DECIMAL(9, 2)"}, {"name":"e","type":{"type":"ARRAY","element":"BIGINT"}}]}}]}}]}"""
@@ -106,3 +134,94 @@ def test_spark_reads_variants_that_the_engine_has_shredded(sql, rows, option):
     for query in QUERIES:
         both(sql, query)
     assert sorted(sql("SELECT id, to_json(v) FROM t"), key=repr) == expected
+
+
+TARGETS = (
+    "boolean", "tinyint", "int", "bigint", "float", "double", "decimal(9,2)", "decimal(20,5)", "string", "binary",
+    "date", "timestamp", "timestamp_ntz", "variant", "array<int>", "array<variant>", "map<string,string>",
+    "struct<d:decimal(9,2),e:array<string>>",
+)  # fmt: skip
+PATHS = ("$.a", "$.b", "$.c", "$.c.d", "$.c.e", "$.c.e[1]", "$.c.x", "$.é", "$.nothing", "$[1]", "$['Z']", "$.A")
+EXTRACTIONS = (
+    "SELECT id, variant_get(v, '$.a', 'string'), try_variant_get(v, '$.a', 'int') FROM t",
+    "SELECT id, variant_get(v, '$.a', 'int') FROM t WHERE id NOT IN (1, 4)",  # others are no INT
+    "SELECT id, CASE WHEN id IN (0, 2) THEN variant_get(v, '$.a', 'int') END FROM t",
+    "SELECT sum(try_variant_get(v, '$.c.e[1]', 'int')) FROM t",
+    "SELECT try_variant_get(v, '$.b', 'string'), count(*) FROM t GROUP BY 1",
+    "SELECT id, try_variant_get(s.w, '$.a', 'int'), s.x FROM t WHERE try_variant_get(s.w, '$.a', 'int') > 5",
+    "SELECT id, v:c.d FROM t WHERE v IS NOT NULL AND is_variant_null(v:b)",
+    """SELECT t.id FROM t JOIN (SELECT DISTINCT try_variant_get(v, '$.a', 'bigint') k FROM t) u
+    ON try_variant_get(t.v, '$.a', 'bigint') = u.k""",
+)
+
+
+@pytest.fixture
+def layouts(sql):
+    """A table t with a shredded file, a file that infers its layout, and a file of whole variants."""
+    rows = sql.spark.createDataFrame(list(enumerate(VALUES)), "id int, j string")
+    rows = rows.selectExpr("id", "parse_json(j) v", "named_struct('x', id, 'w', parse_json(j)) s").coalesce(1)
+    sql(f"CREATE TABLE t (id INT, v VARIANT, s STRUCT<x: INT, w: VARIANT>) {properties(SCHEMA)}")
+    rows.writeTo("t").append()
+    sql("ALTER TABLE t UNSET TBLPROPERTIES ('variant.shreddingSchema')")
+    sql("ALTER TABLE t SET TBLPROPERTIES ('variant.inferShreddingSchema' = 'true')")
+    rows.where("id < 5").writeTo("t").append()
+    sql("ALTER TABLE t UNSET TBLPROPERTIES ('variant.inferShreddingSchema')")
+    rows.writeTo("t").append()
+    return sql
+
+
+def properties(schema):
+    return f"TBLPROPERTIES ('variant.shreddingSchema' = '{schema}')"
+
+
+def test_paths_of_variants_are_read_as_from_whole_variants(layouts):
+    sql = layouts
+    for query in EXTRACTIONS[:2]:
+        extracted(sql, query)
+    assert "INVALID_VARIANT_CAST" in extracted(sql, "SELECT variant_get(v, '$.a', 'int') FROM t")
+    for columns in ("id, v, try_variant_get(v, '$.a')", "id, try_variant_get(v, concat('$.a', id))", "count(v)"):
+        assert "variant paths" not in plan(sql, f"SELECT {columns} FROM t")
+
+
+@pytest.mark.more
+def test_every_type_and_kind_of_query_reads_paths_as_from_whole_variants(layouts):
+    sql = layouts
+    for query in EXTRACTIONS[2:]:
+        extracted(sql, query)
+    paths = ", ".join(f"try_variant_get(v, \"{path}\", '{kind}')" for path in PATHS for kind in TARGETS)
+    extracted(sql, f"SELECT id, {paths} FROM t")
+
+
+@pytest.mark.more
+def test_variants_that_are_not_shredded_are_read_whole(sql, rows):
+    query = "SELECT id, try_variant_get(v, '$.a', 'int') FROM t"
+    assert "variant paths" not in plan(sql, query)
+    both(sql, query)
+
+
+@pytest.mark.more
+def test_paths_of_masked_rows_and_of_merged_rows(sql, rows, monkeypatch):
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    sql("DROP TABLE t")
+    masks = properties(SCHEMA)[:-1] + ", 'deletion-vectors.enabled' = 'true')"
+    sql(f"CREATE TABLE t (id INT, v VARIANT) {masks}")
+    rows.coalesce(1).writeTo("t").append()
+    sql("DELETE FROM t WHERE id IN (1, 4)")
+    query = "SELECT id, variant_get(v, '$.a', 'int') FROM t"  # no INT in the deleted rows
+    assert "(0, 1)" in extracted(sql, query)
+    assert "deleted rows masked" in plan(sql, query)
+    sql("DROP TABLE t")
+    sql(f"CREATE TABLE t (id INT NOT NULL, v VARIANT) {masks[:-1]}, 'primary-key' = 'id', 'bucket' = '1')")
+    for part in (rows, rows.where("id < 3")):
+        part.coalesce(1).writeTo("t").append()
+    both(sql, "SELECT id, try_variant_get(v, '$.a', 'int') FROM t")
+
+
+@pytest.mark.more
+def test_paths_after_schema_changes(layouts):
+    sql = layouts
+    sql("ALTER TABLE t ADD COLUMN w VARIANT")
+    sql("ALTER TABLE t RENAME COLUMN v TO u")
+    sql("INSERT INTO t SELECT id, u, s, u FROM t WHERE id < 2")
+    extracted(sql, "SELECT id, try_variant_get(w, '$.a', 'string') FROM t")  # older files lack the column
+    both(sql, "SELECT id, try_variant_get(u, '$.a', 'int') FROM t")  # older files have another name for it

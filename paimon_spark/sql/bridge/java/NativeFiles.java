@@ -28,6 +28,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.IntegerType$;
 import org.apache.spark.sql.types.LongType$;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
@@ -53,13 +54,14 @@ public class NativeFiles {
    *     "columns" of the files that a query can ask for and those "required", as Spark's JSON; "options" of Spark's data
    *     source; "pushes": true if filters may leave out row groups; "masked": null, or the names of the columns
    *     "position" and "file" to add, and "indexes" by path for the column "file"
+   * @param types the columns of the scan, with structs of extracted paths instead of variants: see PaimonVariantRule
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
    */
-  static Scan of(SparkSession spark, Map described, Expression[] filters) {
+  static Scan of(SparkSession spark, Map described, StructType types, Expression[] filters) {
     StructType columns = Trees.struct((String) described.get("columns"));
     Map options = (Map) described.get("options");
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-    StructType required = Trees.struct((String) described.get("required"));
+    StructType required = withTypes(Trees.struct((String) described.get("required")), types);
     Map masked = (Map) described.get("masked");
     if (masked != null) {
       columns = columns.add((String) masked.get("position"), LongType$.MODULE$, true);
@@ -86,6 +88,14 @@ public class NativeFiles {
     builder.pushFilters(CollectionConverters.asScala(pushed).toSeq());
     Scan scan = ((ScanBuilder) builder).build();
     return local ? new LocalFiles(spark, scan, columns) : scan;
+  }
+
+  private static StructType withTypes(StructType required, StructType types) {
+    StructField[] fields = (StructField[]) required.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      fields[i] = types.apply(fields[i].name());
+    }
+    return new StructType(fields);
   }
 
   static scala.collection.immutable.Map scalaMap(Map options) {

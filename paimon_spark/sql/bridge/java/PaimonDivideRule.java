@@ -28,10 +28,10 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * The rule runs last in the optimizer, when the columns and filters of a scan are known. A scan with a runtime filter
  * of a join is not divided, because the filter prunes partitions. The rule does not affect the result of a scan.
- * PaimonLocalRule runs with it.
+ * PaimonLocalRule and PaimonVariantRule run with it.
  */
 class PaimonDivideRule extends Rule {
-  /** Add both rules to a session and the sessions cloned from it. null or a second call changes nothing. */
+  /** Add the three rules to a session and the sessions cloned from it. null or a second call changes nothing. */
   static synchronized void install(SparkSession session) {
     if (session == null) {
       return;
@@ -45,6 +45,7 @@ class PaimonDivideRule extends Rule {
     }
     rules.add(new PaimonDivideRule());
     rules.add(new PaimonLocalRule());
+    rules.add(new PaimonVariantRule());  // after masks have become filters
     methods.extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
   }
 

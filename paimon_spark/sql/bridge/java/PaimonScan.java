@@ -35,6 +35,8 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamInputPartition;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamReaderFactory$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -55,12 +57,14 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private final boolean divided;
   private final boolean masked;
   private final boolean local;
+  private final boolean shredded;
   private final BucketedTasks bucketed;
   private String trees = ALL;
   private Tagged known;
   private Scan source;
   private String keys;
   private Batch batch;
+  private String size;
   private Statistics statistics;
   /** The number of live rows of each mask, after `mask`; null: the scan has no masks. */
   private long[] liveRows;
@@ -82,8 +86,49 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
     divided = Boolean.TRUE.equals(found.get("divided"));  // absent for a system table
     masked = Boolean.TRUE.equals(found.get("masked"));
     local = Boolean.TRUE.equals(found.get("local"));
+    shredded = Boolean.TRUE.equals(found.get("shredded"));
     Map bucketing = (Map) found.get("bucketing");
     bucketed = bucketing == null ? null : new BucketedTasks(bucketing, whole);
+  }
+
+  /** @param columns the types of some columns, which have structs of extracted paths instead of variants, by name */
+  private PaimonScan(PaimonScan scan, Map columns, String paths) {
+    handler = scan.handler;
+    filters = scan.filters;
+    known = scan.known;
+    session = scan.session;
+    schema = withTypes(scan.schema, columns);
+    whole = scan.whole;
+    partitionColumns = scan.partitionColumns;
+    description = scan.description + ", variant paths " + paths;
+    divided = false;
+    masked = false;
+    local = false;
+    shredded = true;
+    bucketed = scan.bucketed;
+    size = scan.size;
+    liveRows = scan.liveRows;
+  }
+
+  private static StructType withTypes(StructType columns, Map types) {
+    StructField[] fields = (StructField[]) columns.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      DataType type = (DataType) types.get(fields[i].name());
+      if (type != null) {
+        fields[i] = new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
+      }
+    }
+    return new StructType(fields);
+  }
+
+  /** True if Spark's own scan reads the files, and they may have shredded variants. */
+  boolean isShredded() {
+    return shredded;
+  }
+
+  /** This scan with structs of extracted paths instead of variants. See PaimonVariantRule. */
+  PaimonScan extracting(Map columns, String paths) {
+    return new PaimonScan(this, columns, paths);
   }
 
   private synchronized Scan source() {
@@ -100,7 +145,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private Scan source(Tagged found) {
     switch (found.kind) {
       case "native":
-        return NativeFiles.of(session, withLiveFiles((Map) Trees.parsed((String) found.value)), filters);
+        Map described = withLiveFiles((Map) Trees.parsed((String) found.value));
+        return NativeFiles.of(session, described, schema, filters);
       case "rows":
         return new RowsScan((byte[]) found.value, schema);
       case "tasks":
@@ -209,8 +255,10 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
 
   public synchronized Statistics estimateStatistics() {
     if (statistics == null) {
-      String found = (String) Bridge.call(handler, "statistics", new Object[0]);
-      statistics = new PaimonStatistics(found, schema, whole);
+      if (size == null) {
+        size = (String) Bridge.call(handler, "statistics", new Object[0]);
+      }
+      statistics = new PaimonStatistics(size, schema, whole);
     }
     return statistics;
   }
