@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TableChangedError,
         UnsupportedError,
     )
+    from paimon_core.format.variant.paths import variant_get, variant_set
     from paimon_core.inspect.advice.report import Advice, TableHealth
     from paimon_core.inspect.explain.explanation import Explanation
     from paimon_core.inspect.verify.repair import RepairReport
@@ -163,6 +164,8 @@ __all__ = [
     "View",
     "col",
     "open_catalog",
+    "variant_get",
+    "variant_set",
 ]
 
 _NAMES = {
@@ -177,6 +180,7 @@ _NAMES = {
         "MissingDependencyError NotFoundError OutOfRangeError PaimonError PermissionDeniedError TableChangedError "
         "UnsupportedError"
     ),
+    "paimon_core.format.variant.paths": "variant_get variant_set",
     "paimon_core.inspect.advice.report": "Advice TableHealth",
     "paimon_core.inspect.explain.explanation": "Explanation",
     "paimon_core.inspect.verify.repair": "RepairReport",

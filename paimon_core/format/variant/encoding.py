@@ -339,6 +339,15 @@ class FieldNames:
             raise CorruptedError(f"the metadata of a variant lacks the name {name!r} of a shredded field")
         return found
 
+    def lacks(self, name: str) -> Flags:
+        """Return True for each row whose metadata does not list a name."""
+        missing: Flags = np.ones(len(self._counts), np.bool_)
+        code = self.code(name)
+        if code >= 0:
+            missing[self._owners[self._by_code[self._edges[code] : self._edges[code + 1]]]] = False
+        lacking: Flags = missing[self.rows]
+        return lacking
+
     def code(self, name: str) -> int:
         """Return the code of a name; -1: no metadata has it."""
         return self._code_of.get(name, -1)
@@ -349,6 +358,42 @@ class FieldNames:
             raise CorruptedError("a variant has a field whose name its metadata lacks")
         codes: Numbers = self._codes[self._firsts[metadata] + ids]
         return codes
+
+
+def with_name(metadata: pa.Array, name: str) -> pa.Array:
+    """Return metadata that lists a name; metadata without the name gets it as the last one."""
+    encoded = metadata.dictionary_encode()
+    extended = _extended(encoded.dictionary, name)
+    return metadata if extended is encoded.dictionary else extended.take(encoded.indices)
+
+
+def _extended(distinct: pa.Array, name: str) -> pa.Array:
+    lacking = FieldNames(distinct).lacks(name)
+    if not lacking.any():
+        return distinct
+    text = np.frombuffer(name.encode(), np.uint8)
+    old = slices_of(distinct).take(lacking)
+    widths = (read_numbers(old.data, old.starts, 1) >> 6) + 1
+    counts = read_numbers(old.data, old.starts + 1, widths)
+    ends = read_numbers(old.data, old.starts + 1 + widths * (counts + 1), widths)
+    texts = old.starts + 1 + widths * (counts + 2)
+    wider = _widths(np.maximum(ends + len(text), counts + 1))
+    lengths = 1 + wider * (counts + 3) + ends + len(text)
+    starts = np.cumsum(lengths) - lengths
+    out = np.zeros(int(lengths.sum()), np.uint8)
+    out[starts] = _VERSION | (wider - 1) << 6
+    _write_numbers(out, starts + 1, counts + 1, wider)
+    row = np.repeat(np.arange(len(old)), counts + 1)
+    number = spread(np.zeros(len(old), np.int64), counts + 1)
+    offsets = read_numbers(old.data, (old.starts + 1 + widths)[row] + number * widths[row], widths[row])
+    _write_numbers(out, (starts + 1 + wider)[row] + number * wider[row], offsets, wider[row])
+    _write_numbers(out, starts + 1 + wider * (counts + 2), ends + len(text), wider)
+    at_texts = starts + 1 + wider * (counts + 3)
+    out[spread(at_texts, ends)] = old.data[spread(texts, ends)]
+    out[spread(at_texts + ends, np.full(len(old), len(text)))] = np.tile(text, len(old))
+    places = np.arange(len(distinct))
+    places[lacking] = len(distinct) + np.arange(len(old))
+    return pa.concat_arrays([distinct, binary_array(out, lengths)]).take(pa.array(places))
 
 
 def in_field_order(names: Sequence[str]) -> list[str]:

@@ -48,6 +48,7 @@ _Part: TypeAlias = tuple[Numbers, pa.Array]
 """Values, and their rows."""
 _WIDE = 16  # bytes of a decimal
 _MOST_DIGITS = 38
+_INTEGER_DIGITS = 19
 _EXACT = Context(prec=2 * _MOST_DIGITS)
 _FIXED_KINDS = {"FLOAT": FLOAT, "DOUBLE": DOUBLE, "DATE": DATE, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP": TIMESTAMP_NTZ}
 """The primitive types of numbers and times that no other type holds, by the root of the column type."""
@@ -193,6 +194,28 @@ def decoded_scalars(values: Slices, t: AtomicType) -> pa.Array:
     rows, numbers = _integers_of(values, kinds)
     low, high = -(1 << target.bit_width - 1), (1 << target.bit_width - 1) - 1
     return _merged([(rows, _within(numbers, low, high).cast(target))], target, len(values))
+
+
+def decoded_numbers(values: Slices, t: AtomicType) -> pa.Array:
+    """Return integers, decimals and floats in another type of numbers; null: another value.
+
+    Args:
+        values: the values.
+        t: DECIMAL, which holds integers and decimals exactly, or FLOAT or DOUBLE, which holds the nearest number.
+    """
+    target = to_arrow(t)
+    kinds = np.where(values.basic_types() == PRIMITIVE, values.type_details().astype(np.int64), -1)
+    rows, integers = _integers_of(values, kinds)
+    decimals = _decimals_of(values, kinds)
+    if t.root == "DECIMAL":
+        exact = [(rows, _rescaled(integers.cast(pa.decimal128(_INTEGER_DIGITS, 0)), target))]
+        return _merged([*exact, *((at, _rescaled(part, target)) for at, part in decimals)], target, len(values))
+    # texts, because a division of the digits by a power of ten would round twice
+    parts = [(at, part.cast(pa.string()).cast(target)) for at, part in [(rows, integers), *decimals]]
+    for root, kind in (("FLOAT", FLOAT), ("DOUBLE", DOUBLE)):
+        at = np.flatnonzero(kinds == kind)
+        parts.append((at, decoded_scalars(values.take(at), AtomicType(root)).cast(target, safe=False)))
+    return _merged(parts, target, len(values))
 
 
 def _decoded_texts(values: Slices, kinds: Numbers, short: Flags, details: Numbers, target: pa.DataType) -> pa.Array:
