@@ -58,6 +58,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private final boolean masked;
   private final boolean local;
   private final boolean shredded;
+  /** True if the columns have structs of extracted paths instead of variants. */
+  private final boolean extracts;
   private final BucketedTasks bucketed;
   private String trees = ALL;
   private Tagged known;
@@ -87,6 +89,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
     masked = Boolean.TRUE.equals(found.get("masked"));
     local = Boolean.TRUE.equals(found.get("local"));
     shredded = Boolean.TRUE.equals(found.get("shredded"));
+    extracts = false;
     Map bucketing = (Map) found.get("bucketing");
     bucketed = bucketing == null ? null : new BucketedTasks(bucketing, whole);
   }
@@ -105,6 +108,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
     masked = false;
     local = false;
     shredded = true;
+    extracts = true;
     bucketed = scan.bucketed;
     size = scan.size;
     liveRows = scan.liveRows;
@@ -143,6 +147,9 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   }
 
   private Scan source(Tagged found) {
+    if (extracts && !found.kind.equals("native")) {
+      throw new IllegalStateException("a scan of variant paths became a scan of the kind " + found.kind);
+    }
     switch (found.kind) {
       case "native":
         Map described = withLiveFiles((Map) Trees.parsed((String) found.value));

@@ -63,6 +63,9 @@ class PaimonVariantRule extends Rule {
         return found;
       }
     }
+    if (plan instanceof Filter && !isFilter(plan)) {
+      return plan;  // after a runtime filter, Python may choose another source than Spark's own scan
+    }
     List children = children(plan);
     ArrayList found = new ArrayList();
     boolean changed = false;
@@ -111,6 +114,7 @@ class PaimonVariantRule extends Rule {
     return result;
   }
 
+  /** True for a filter that is not a runtime filter of a join. */
   private static boolean isFilter(LogicalPlan plan) {
     return plan instanceof Filter && !PaimonDivideRule.isOfJoin(((Filter) plan).condition());
   }
