@@ -33,7 +33,7 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VA
 
 KEY_STATS = "truncate(128)"  # keys have bounds long enough to prune well, in every mode of the table
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
-_WITHOUT_STATS = ("VARIANT", "BLOB")
+_WITHOUT_STATS = ("VARIANT",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class DataFileSpec:
     ordered: bool = False
     """True if rows of a table without a primary key are sorted by columns."""
     blobs: tuple["DataFileSpec", ...] = ()
-    """The specs of the blob files of the same rows, one for each BLOB column."""
+    """The specs of the blob files of the same rows, one for each column of blobs."""
 
     @staticmethod
     def of(
@@ -75,7 +75,7 @@ class DataFileSpec:
         """Return the spec of new files at this level that ``source`` (a `FileSource`) writes.
 
         ``keeps_row_ids``: rows may already have ids; in a compaction they always may.
-        BLOB columns are not in ``fields`` but in ``blobs``.
+        Columns of blobs are not in ``fields`` but in ``blobs``.
         """
         schema, options = store.schema, store.options
         keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
@@ -125,7 +125,7 @@ class DataFileSpec:
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "DataFileSpec":
-        """Return the spec of files with only these columns: one BLOB column, or other columns (append tables only)."""
+        """Return the spec of files with only these columns: one of blobs, or other columns (append tables only)."""
         specs = (self, *self.blobs)
         modes = {f.name: m for spec in specs for f, m in zip(spec.value_fields, spec.modes, strict=True)}
         names = {f.name for f in columns}
@@ -170,7 +170,7 @@ def _stats_modes(store: FileStore, level: int, override: str | None = None) -> t
     modes = []
     for i, field in enumerate(store.schema.fields):
         mode = options.get(f"fields.{field.name}.stats-mode")
-        if isinstance(field.type, AtomicType) and field.type.root in _WITHOUT_STATS:
+        if is_blob_type(field.type) or (isinstance(field.type, AtomicType) and field.type.root in _WITHOUT_STATS):
             mode = "none"
         elif mode is None:
             mode = KEY_STATS if field.name in only_copies else "none" if 0 <= first_n <= i else default

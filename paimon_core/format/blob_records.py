@@ -1,4 +1,6 @@
-"""Blob files (format 7.7): a record with a checksum for each value of one BLOB column, then an index of the lengths.
+"""Blob files (format 7.7): a record with a checksum for each value of one column, then an index of the lengths.
+
+The column has the type BLOB, ARRAY<BLOB> or MAP<key, BLOB>.
 
 Written by hand: the format is Paimon's own.
 """
@@ -7,6 +9,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +17,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError, variable_numbers
+from paimon_core.format.blob_payload import NULL, Payloads, decoded_payloads, encoded_payloads, zigzag
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
@@ -24,7 +28,6 @@ from paimon_core.types.datatype import DataField
 BLOB: Final = "blob"
 _VERSION: Final = 1
 _MAGIC: Final = struct.pack("<i", 1481511375)
-_NULL: Final = -1
 _FRAME: Final = 16  # bytes of a record besides the value: magic before it, length and checksum after it
 _TAIL: Final = 5  # bytes at the end of the file: size of the index, version
 _BATCH_BYTES: Final = 32 << 20
@@ -51,8 +54,9 @@ class BlobFormat(FileFormat):
             return
         first = offset = 0
         for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or _BATCH_BYTES):
-            values, offset = _records(source, offset, lengths[first:end], path)
-            batch = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [column.name])
+            payloads, offset = _records(source, offset, lengths[first:end], path)
+            values = decoded_payloads(payloads, column.type, path)
+            batch = pa.RecordBatch.from_arrays([values], [column.name])
             yield conform_batch(batch, fields, path)
             first = end
 
@@ -82,11 +86,12 @@ class BlobFileWriter(FormatWriter):
         for values in column.chunks:
             if not len(values):
                 continue
-            lengths = _record_lengths(values)
-            for data in _framed(values, lengths):
+            payloads = encoded_payloads(values)
+            lengths = _record_lengths(payloads)
+            for data in _framed(payloads, lengths):
                 self._sink.write(data)
             self._written += int(lengths[lengths > 0].sum())
-            self._index.append(_zigzag(np.diff(lengths, prepend=self._last_length)))
+            self._index.append(zigzag(np.diff(lengths, prepend=self._last_length))[0])
             self._last_length = int(lengths[-1])
 
     def tell(self) -> int:
@@ -101,40 +106,34 @@ class BlobFileWriter(FormatWriter):
 
 def values_to_reach(values: pa.ChunkedArray, size: int) -> int:
     """Return how many of the first values have records of ``size`` bytes together; at least 1, at most all."""
-    lengths = [np.maximum(_record_lengths(chunk), 0) for chunk in values.chunks if len(chunk)]
+    lengths = [np.maximum(_record_lengths(encoded_payloads(chunk)), 0) for chunk in values.chunks if len(chunk)]
     total = np.concatenate([np.zeros(0, np.int64), *lengths]).cumsum()
     return max(1, min(len(total), int(np.searchsorted(total, size)) + 1))
 
 
-def _record_lengths(values: pa.BinaryArray) -> np.ndarray:
+def _record_lengths(payloads: Payloads) -> np.ndarray:
     """Return the bytes of the record of each value (int64), -1 for NULL."""
-    lengths = np.diff(_offsets(values)).astype(np.int64) + _FRAME
-    if values.null_count:
-        lengths[values.is_null().to_numpy(zero_copy_only=False)] = _NULL
-    return lengths
+    return np.where(payloads.lengths == NULL, NULL, payloads.lengths + _FRAME)
 
 
-def _offsets(values: pa.BinaryArray) -> np.ndarray:
-    """Return the start of each value in the data buffer, and the end of the last one. REQUIRES: a value."""
-    return np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
-
-
-def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | memoryview]:
+def _framed(payloads: Payloads, lengths: np.ndarray) -> Iterator[bytes | memoryview]:
     """Yield the bytes of the records: small ones joined, large values as views of Arrow's memory.
 
     Args:
-        values: the blobs.
+        payloads: the payloads of the values.
         lengths: the lengths of their records, as `_record_lengths` returns them.
     """
-    stored = memoryview(values.buffers()[2] or b"")
     parts: list[bytes | memoryview] = []
     held = 0
-    for begin, length in zip(_offsets(values).tolist(), lengths.tolist(), strict=False):
-        if length == _NULL:
+    heads, tails = (part or repeat(b"") for part in (payloads.heads, payloads.tails))
+    bounds = zip(payloads.begins.tolist(), payloads.ends.tolist(), heads, tails, strict=False)
+    for (begin, end, head, tail), length in zip(bounds, lengths.tolist(), strict=False):
+        if length == NULL:
             continue
-        value, size = stored[begin : begin + length - _FRAME], struct.pack("<q", length)
-        checksum = zlib.crc32(size, zlib.crc32(value, _MAGIC_CHECKSUM))
-        parts.append(_MAGIC)
+        value, size = payloads.data[begin:end], struct.pack("<q", length)
+        checksum = zlib.crc32(value, zlib.crc32(head, _MAGIC_CHECKSUM))
+        checksum = zlib.crc32(size, zlib.crc32(tail, checksum))
+        parts += (_MAGIC, head)
         if length >= _WRITE_BYTES:
             yield b"".join(parts)
             yield value
@@ -142,26 +141,12 @@ def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | mem
         else:
             parts.append(value)
             held += length
-        parts += (size, struct.pack("<I", checksum))
+        parts += (tail, size, struct.pack("<I", checksum))
         if held >= _WRITE_BYTES:
             yield b"".join(parts)
             parts, held = [], 0
     if parts:
         yield b"".join(parts)
-
-
-def _zigzag(numbers: np.ndarray) -> bytes:
-    """Return int64 numbers as variable-length zig-zag numbers.
-
-    Each byte has seven bits, the lowest first; the highest bit is set in all bytes of a number but the last.
-    """
-    folded = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
-    bits = max(7, int(folded.max()).bit_length())
-    groups = folded[:, None] >> np.arange(0, bits, 7, dtype=np.uint64) & np.uint64(0x7F)
-    continues = np.cumsum(groups[:, :0:-1], axis=1)[:, ::-1] > 0  # True if a higher group is not 0
-    used = np.column_stack([np.ones(len(numbers), bool), continues])
-    groups[:, :-1] |= np.where(continues, np.uint64(0x80), np.uint64(0))
-    return bytes(groups[used].astype(np.uint8))
 
 
 def _lengths(source: Any, path: str) -> np.ndarray:
@@ -183,9 +168,9 @@ def _lengths(source: Any, path: str) -> np.ndarray:
     except NotVectorizableError as cause:
         raise CorruptedError(f"{path} is damaged: its index: {cause}") from cause
     lengths = differences.cumsum()
-    if (lengths < _NULL).any():
+    if (lengths < NULL).any():
         raise UnsupportedError(f"{path} refers to blobs in other files, which this engine does not read")
-    stored = lengths[lengths != _NULL]
+    stored = lengths[lengths != NULL]
     if (stored < _FRAME).any() or stored.sum() != size - _TAIL - index:
         raise CorruptedError(f"{path} is damaged: its blobs take {stored.sum()} of {size - _TAIL - index} bytes")
     return lengths
@@ -207,8 +192,8 @@ def _batch_ends(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
         yield end
 
 
-def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[list[bytes | None], int]:
-    """Return the blobs of consecutive records and the offset of the next record.
+def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[list[memoryview | None], int]:
+    """Return the payloads of consecutive records and the offset of the next record.
 
     Args:
         source: the file.
@@ -221,16 +206,16 @@ def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[
     source.seek(offset)
     with as_corrupted(path):
         data = memoryview(source.read(int(lengths[lengths > 0].sum())))
-    values: list[bytes | None] = []
+    payloads: list[memoryview | None] = []
     start = 0
     for length in lengths.tolist():
-        if length == _NULL:
-            values.append(None)
+        if length == NULL:
+            payloads.append(None)
             continue
         end = start + length
         size, checksum = struct.unpack("<qI", data[end - 12 : end])
         if data[start : start + 4] != _MAGIC or size != length or zlib.crc32(data[start : end - 4]) != checksum:
             raise CorruptedError(f"{path} is damaged: the blob at byte {offset + start} has a wrong frame or checksum")
-        values.append(bytes(data[start + 4 : end - 12]))
+        payloads.append(data[start + 4 : end - 12])
         start = end
-    return values, offset + start
+    return payloads, offset + start

@@ -344,7 +344,7 @@ class _SchemaEdit:
             at = index_of(fields, name)
             if is_blob_type(fields[at].type):
                 raise InvalidInputError(
-                    f"column {name!r} cannot be renamed: its type is BLOB, and its files contain the name"
+                    f"column {name!r} cannot be renamed: its type is {fields[at].type}, and its files contain the name"
                 )
             if change.to == name:
                 raise AlreadyExistsError(f"column {name!r} has this name already: a rename needs another one")

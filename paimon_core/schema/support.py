@@ -164,15 +164,21 @@ def _shredded_maps(schema: TableSchema) -> str | None:
 
 
 def _special_column(schema: TableSchema) -> str | None:
-    """Find a column, or a part of a column, of an unsupported type. Top-level BLOB columns are supported."""
+    """Find a column, or a part of a column, of an unsupported type. Columns of blobs are supported."""
     evolving = _on("data-evolution.enabled")(schema) is not None
     fields = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
     special = ((path, t) for path, t in _types(fields) if _is_special(t))
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 
+def _keyed_blob(schema: TableSchema) -> str | None:
+    """Find a column of blobs in a table with a primary key."""
+    blobs = (f for f in schema.fields if schema.primary_keys and is_blob_type(f.type))
+    return next((f"column {f.name} of type {f.type} under a primary key" for f in blobs), None)
+
+
 def _no_blobs(schema: TableSchema) -> str | None:
-    """Find columns of another type than BLOB that an option names as blobs, as other engines may store them."""
+    """Find columns without blobs that an option names as blobs, as other engines may store them."""
     other_columns = {f.name for f in schema.fields if not is_blob_type(f.type)}
     named = schema.options.value(ALL_OPTIONS["blob-field"])
     return next((_shown("blob-field", name) for name in named if name in other_columns), None)
@@ -221,6 +227,7 @@ _QUERY_AUTH = Limit(
 
 LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
+    Limit(_keyed_blob, "its values are descriptors of blobs in '.managed.blob' files", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
@@ -246,7 +253,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
     # columns and rows outside of the data files
-    Limit(_no_blobs, "only columns of type BLOB are stored in separate files", write=True),
+    Limit(_no_blobs, "only blobs, and arrays and maps of blobs, are stored in separate files", write=True),
     Limit(_on("blob-as-descriptor"), "blobs are bytes here, not descriptors", read=True, write=True),
     Limit(
         _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.indexed_columns import indexed_columns
+from paimon_core.format.blob_payload import check_map_keys
 from paimon_core.format.variant.layout import configured_layout, is_variant
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
@@ -30,9 +31,11 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
+    ArrayType,
     AtomicType,
     DataField,
     DataType,
+    MapType,
     is_blob_type,
     is_nested,
     with_nullable,
@@ -166,14 +169,27 @@ def _not_null(field: DataField) -> DataField:
 
 
 def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns, with the columns in ``names`` as BLOB. They must have a type of bytes, or BLOB."""
-    bytes_or_blobs = {
-        f.name for f in fields if isinstance(f.type, AtomicType) and f.type.root in (*BINARY_ROOTS, "BLOB")
-    }
+    """Return the columns, with the bytes in the columns of ``names``, also in arrays and maps, as BLOB."""
+    blobs = {f.name: blob for f in fields if (blob := _as_blob(f.type)) is not None}
     for name in names:
-        if name not in bytes_or_blobs:
-            raise InvalidInputError(f"option 'blob-field' names {name!r}, which is not a column of type BLOB or BYTES")
-    return tuple(replace(f, type=AtomicType("BLOB", f.type.nullable)) if f.name in names else f for f in fields)
+        if name not in blobs:
+            raise InvalidInputError(
+                f"option 'blob-field' names {name!r}, which is not a column of type BLOB or BYTES, nor an ARRAY or MAP "
+                "of BLOB or BYTES"
+            )
+    return tuple(replace(f, type=blobs[f.name]) if f.name in names else f for f in fields)
+
+
+def _as_blob(t: DataType) -> DataType | None:
+    """Return a type with BLOB in place of bytes; `None`: it is no type of bytes, nor an ARRAY or MAP of bytes."""
+    match t:
+        case AtomicType(root=root) if root in (*BINARY_ROOTS, "BLOB"):
+            return AtomicType("BLOB", t.nullable)
+        case ArrayType(element=AtomicType()) if (blob := _as_blob(t.element)) is not None:
+            return replace(t, element=blob)
+        case MapType(value=AtomicType()) if (blob := _as_blob(t.value)) is not None:
+            return replace(t, value=blob)
+    return None
 
 
 def _value(options: Options, key: str) -> Any:
@@ -399,9 +415,18 @@ def _check_features(schema: TableSchema) -> None:
 
 def _check_blobs(schema: TableSchema) -> None:
     blobs = [f.name for f in schema.fields if is_blob_type(f.type)]
+    for field in schema.fields:
+        if is_blob_type(field.type):
+            check_map_keys(field.type, field.name)
+    if blobs and schema.primary_keys:
+        raise InvalidInputError(
+            f"column {blobs[0]!r} is {schema.field(blobs[0]).type}, which a table with a primary key cannot have "
+            "in this engine: leave the primary key out, or declare the column as bytes"
+        )
     if blobs and not _flag(schema.options, "data-evolution.enabled"):
         raise InvalidInputError(
-            f"column {blobs[0]!r} is BLOB, which needs options 'row-tracking.enabled' and 'data-evolution.enabled'"
+            f"column {blobs[0]!r} is {schema.field(blobs[0]).type}, which needs options 'row-tracking.enabled' and "
+            "'data-evolution.enabled'"
         )
     if len(blobs) == len(schema.fields):
         raise InvalidInputError(

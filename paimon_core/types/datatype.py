@@ -255,7 +255,11 @@ def without_finer_digits(t: DataType) -> DataType:
 
 
 def is_blob_type(t: DataType) -> bool:
-    """Return True if the values are blobs, which are stored in separate files."""
+    """Return True for BLOB, ARRAY<BLOB> and MAP<key, BLOB>, whose values are stored in separate files."""
+    if isinstance(t, ArrayType):
+        t = t.element
+    elif isinstance(t, MapType):
+        t = t.value
     return isinstance(t, AtomicType) and t.root == "BLOB"
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError
 from paimon_core.inspect.html.tree import column_texts
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.types.datatype import AtomicType, DataType
+from paimon_core.types.datatype import AtomicType, is_blob_type
 from paimon_core.types.human_text import short
 
 MOST_ROWS = 100
@@ -34,12 +34,8 @@ def check_rows(rows: int) -> None:
 
 def preview_columns(schema: TableSchema) -> list[str]:
     """Return the names of the columns of a preview. Blobs are left out, because one value can be very large."""
-    names = [field.name for field in schema.fields if not _is_blob(field.type)]
+    names = [field.name for field in schema.fields if not is_blob_type(field.type)]
     return names[:MOST_COLUMNS]
-
-
-def _is_blob(kind: DataType) -> bool:
-    return isinstance(kind, AtomicType) and kind.root == "BLOB"
 
 
 def preview_of(rows: pa.Table, schema: TableSchema) -> Preview:

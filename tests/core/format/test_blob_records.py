@@ -3,6 +3,8 @@
 import io
 import struct
 import zlib
+from datetime import date, time
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ from paimon_core.format import format_of
 from paimon_core.format.blob_records import values_to_reach
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.options.option import Options
+from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.support.draws import draws
@@ -146,3 +149,133 @@ def test_every_truncation_is_detected(length):
 def test_references_to_blobs_in_other_files_are_refused():
     with pytest.raises(UnsupportedError, match=r"f\.blob"):
         decode(encoded([b"x"], extra_lengths=(-2,)))
+
+
+# ---- arrays and maps of blobs
+
+KEYS = {  # values of each type of key, and their bytes
+    "TINYINT": [(-1, b"\xff"), (5, b"\x05")],
+    "SMALLINT": [(-2, b"\xfe\xff")],
+    "INT": [(1, b"\x01\0\0\0"), (-1, b"\xff" * 4)],
+    "BIGINT": [(1, b"\x01" + bytes(7))],
+    "BOOLEAN": [(True, b"\x01"), (False, b"\0")],
+    "DECIMAL(18, 2)": [(Decimal("-0.01"), b"\xff" * 8), (Decimal("2.56"), b"\0\x01" + bytes(6))],
+    "DECIMAL(20, 1)": [
+        *((Decimal(n) / 10, data) for n, data in [(0, b"\0"), (-1, b"\xff"), (128, b"\0\x80"), (-128, b"\x80")]),
+        (Decimal("9999999999999999999.9"), (10**20 - 1).to_bytes(9, "big", signed=True)),
+    ],
+    "DATE": [(date(1970, 1, 2), b"\x01\0\0\0")],
+    "TIME(3)": [(time(0, 0, 1), b"\xe8\x03\0\0")],
+    "BYTES": [(b"\0k", b"\0k"), (b"", b"")],
+    "STRING": [("é", "é".encode()), ("", b"")],
+}
+
+
+def index(lengths):
+    return b"".join(zigzag(b - a) for a, b in zip([0, *lengths], lengths, strict=False))
+
+
+def as_array(elements):
+    """The payload of an array as the format defines it."""
+    found = index([-1 if e is None else len(e) for e in elements])
+    data = b"".join(e or b"" for e in elements)
+    return struct.pack("<iBi", 1094861634, 1, len(elements)) + data + found + struct.pack("<i", len(found))
+
+
+def as_map(entries):
+    keys, values = index([len(k) for k, _ in entries]), index([-1 if v is None else len(v) for _, v in entries])
+    data = b"".join(k for k, _ in entries) + b"".join(v or b"" for _, v in entries)
+    sizes = struct.pack("<ii", len(keys), len(values))
+    return struct.pack("<iBi", 0x4D424342, 1, len(entries)) + data + keys + values + sizes
+
+
+def of_type(text):
+    return DataField(1, "b", parse_type(text))
+
+
+def read(data, field, rows=100, size=None):
+    found = format_of("f.blob", [field]).read(pa.BufferReader(data), ReadRequest((field,), rows, size, path="f.blob"))
+    return [value for batch in found for value in batch.column(0).to_pylist()]
+
+
+elements = st.lists(st.one_of(st.none(), st.binary(max_size=300)), max_size=4)
+
+
+@draws(30)
+@given(st.lists(st.one_of(st.none(), elements), min_size=1, max_size=6), st.integers(0, 2), st.integers(1, 500))
+def test_arrays_of_blobs_have_the_bytes_of_the_format(values, before, size):
+    field = of_type("ARRAY<BLOB>")
+    whole = pa.array([[b"before"]] * before + values + [[b"after"]], pa.list_(pa.binary()))
+    stored = written(whole.slice(before, len(values)), field=field)
+    assert stored == encoded([None if v is None else as_array(v) for v in values])
+    assert read(stored, field, rows=2, size=size) == values
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_maps_of_blobs_have_the_bytes_of_the_format(key):
+    field, known = of_type(f"MAP<{key} NOT NULL, BLOB>"), KEYS[key]
+    values = [[(k, b"v%d" % i) for i, (k, _) in enumerate(known)], None, [], [(known[0][0], None)]]
+    data = [
+        as_map([(k, b"v%d" % i) for i, (_, k) in enumerate(known)]),
+        None,
+        as_map([]),
+        as_map([(known[0][1], None)]),
+    ]
+    kind = to_arrow(field.type)
+    stored = written(pa.array([[], *values], kind).slice(1), pa.array([], kind), field=field)
+    assert stored == encoded(data)
+    assert read(stored, field) == values
+
+
+def test_hidden_elements_are_not_written():
+    """Arrow may keep bytes below a NULL: of a list and of an element."""
+    child = pa.Array.from_buffers(
+        pa.binary(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(struct.pack("<4i", 0, 1, 2, 3)), pa.py_buffer(b"abc")]
+    )
+    hidden = pa.ListArray.from_arrays(pa.array([0, 2, 3], pa.int32()), child, mask=pa.array([False, True]))
+    field = of_type("ARRAY<BLOB>")
+    assert read(written(hidden, field=field), field) == [[b"a", None], None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "error", "said"),
+    [
+        ("ARRAY<BLOB>", b"", CorruptedError, "too short"),
+        ("ARRAY<BLOB>", as_map([]), CorruptedError, "does not begin as an array"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:4] + b"\x02" + as_array([b"x"])[5:], UnsupportedError, "version 2"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:5] + b"\x02" + as_array([b"x"])[6:], CorruptedError, "another number"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:-4] + b"\x09\0\0\0", CorruptedError, "longer than the record"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:-5] + b"\x04" + b"\x01\0\0\0", CorruptedError, "do not fill"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:-5] + b"\x03" + b"\x01\0\0\0", CorruptedError, "impossible length"),
+        ("ARRAY<BLOB>", as_array([b"x"])[:-5] + b"\x82" + b"\x01\0\0\0", CorruptedError, "index of a record"),
+        ("MAP<STRING NOT NULL, BLOB>", as_array([]) + bytes(4), CorruptedError, "does not begin as a map"),
+        ("MAP<STRING NOT NULL, BLOB>", as_map([(b"a", b"x"), (b"a", b"y")]), CorruptedError, "repeats a key"),
+        ("MAP<STRING NOT NULL, BLOB>", as_map([(b"\xff", b"x")]), CorruptedError, "not UTF-8"),
+        ("MAP<INT NOT NULL, BLOB>", as_map([(b"abc", b"x")]), CorruptedError, "does not have 4 bytes"),
+        ("MAP<BOOLEAN NOT NULL, BLOB>", as_map([(b"\x02", b"x")]), CorruptedError, "neither 0 nor 1"),
+        ("MAP<DECIMAL(18, 0) NOT NULL, BLOB>", as_map([(b"ab", b"x")]), CorruptedError, "impossible length"),
+        (
+            "MAP<DECIMAL(3, 0) NOT NULL, BLOB>",
+            as_map([(b"\xff" * 7 + b"\x0f", b"x")]),
+            CorruptedError,
+            "too many digits",
+        ),
+        ("MAP<DOUBLE NOT NULL, BLOB>", as_map([(bytes(8), b"x")]), UnsupportedError, "keys of type DOUBLE"),
+    ],
+)
+def test_damaged_elements_are_detected(kind, payload, error, said):
+    with pytest.raises(error, match=said):
+        read(encoded([None, payload]), of_type(kind))
+
+
+def test_null_keys_are_refused():
+    keys, values = index([-1]), index([1])
+    payload = struct.pack("<iBi", 0x4D424342, 1, 1) + b"x" + keys + values + struct.pack("<ii", len(keys), len(values))
+    with pytest.raises(UnsupportedError, match="NULL as key"):
+        read(encoded([payload]), of_type("MAP<INT NOT NULL, BLOB>"))
+
+
+def test_equal_keys_are_not_written():
+    kind = pa.map_(pa.string(), pa.binary())
+    with pytest.raises(InvalidInputError, match="two equal keys"):
+        written(pa.array([[("a", b"x"), ("a", b"y")]], kind), field=of_type("MAP<STRING NOT NULL, BLOB>"))

@@ -30,6 +30,17 @@ def test_directive_declares_blob(tmp_path, comment, rest):
     assert list((tmp_path / "t").rglob("*.blob"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [
+        ("ARRAY<BINARY(3) NOT NULL> NOT NULL", "ARRAY<BLOB NOT NULL> NOT NULL"),
+        ("MAP<STRING NOT NULL, BYTES>", "MAP<STRING NOT NULL, BLOB>"),
+    ],
+)
+def test_directive_declares_arrays_and_maps_of_blobs(tmp_path, kind, stored):
+    assert str(Table.create(str(tmp_path / "t"), schema("__BLOB_FIELD", kind)).schema.field("b").type) == stored
+
+
 def test_directive_and_option_may_both_name_columns(tmp_path):
     table = Table.create(str(tmp_path / "t"), schema("__BLOB_FIELD", **{"blob-field": "b"}))
     assert table.schema.options["blob-field"] == "b"
@@ -39,6 +50,9 @@ def test_directive_and_option_may_both_name_columns(tmp_path):
     ("comment", "kind", "error", "message"),
     [
         ("__BLOB_FIELD", "INT", InvalidInputError, "not a column of type BLOB or BYTES"),
+        ("__BLOB_FIELD", "ARRAY<INT>", InvalidInputError, "nor an ARRAY or MAP of BLOB or BYTES"),
+        ("__BLOB_FIELD", "ARRAY<ARRAY<BYTES>>", InvalidInputError, "nor an ARRAY or MAP of BLOB or BYTES"),
+        ("__BLOB_FIELD", "MAP<DOUBLE NOT NULL, BYTES>", InvalidInputError, "keys of a map of blobs must be one of"),
         ("__BLOB_DESCRIPTOR_FIELD; x", "BYTES", UnsupportedError, "'__BLOB_DESCRIPTOR_FIELD' is not supported"),
         ("__BLOB_VIEW_FIELD", "BYTES", UnsupportedError, "'__BLOB_VIEW_FIELD' is not supported"),
         ("__VECTOR_FIELD;3", "ARRAY<FLOAT>", UnsupportedError, "there is no vector type"),

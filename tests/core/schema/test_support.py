@@ -140,9 +140,8 @@ def test_key_without_its_partition_column_needs_dynamic_buckets():
 @pytest.mark.parametrize(
     ("type_text", "path"),
     [
-        ("BLOB", "x"),
         ("VECTOR<FLOAT, 3>", "x"),
-        ("ARRAY<BLOB>", "x.element"),
+        ("ARRAY<ROW<b BLOB>>", "x.element.b"),
         ("MAP<STRING, ROW<a INT, g GEOMETRY>>", "x.value.g"),
     ],
 )
@@ -165,13 +164,17 @@ def test_variants_are_stored_in_parquet_files_only(type_text):
 def test_blobs_are_read_and_written_in_files_of_their_own_only():
     evolving = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     for options in ({**evolving, "blob-field": "x"}, evolving):
-        table = schema(options, keys=(), extra="BLOB")
-        check_readable(table)
-        check_writable(table)
+        for type_text in ("BLOB", "ARRAY<BLOB>", "MAP<INT NOT NULL, BLOB>"):
+            table = schema(options, keys=(), extra=type_text)
+            check_readable(table)
+            check_writable(table)
     for check in (check_readable, check_writable):
         assert "column x of type BLOB" in (refused(check, schema({"blob-field": "x"}, keys=(), extra="BLOB")) or "")
-        nested = schema(evolving, keys=(), extra="ARRAY<BLOB>")
-        assert "column x.element of type BLOB" in (refused(check, nested) or "")
+        keyed = refused(check, schema({"blob-field": "x"}, extra="ARRAY<BLOB>")) or ""
+        assert "column x of type ARRAY<BLOB> under a primary key" in keyed
+        assert ".managed.blob" in keyed
+        nested = schema(evolving, keys=(), extra="ARRAY<ARRAY<BLOB>>")
+        assert "column x.element.element of type BLOB" in (refused(check, nested) or "")
     others = schema({**evolving, "blob-field": "v"}, keys=(), extra="BLOB")
     assert "'blob-field' = 'v'" in (refused(check_writable, others) or "")
 

@@ -83,6 +83,11 @@ def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
         Table.create(str(tmp_path / "t"), Schema(schema, options={**BLOBS, **options}))
 
 
+def test_blobs_under_primary_key_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="'b' is BLOB, which a table with a primary key cannot have"):
+        Table.create(str(tmp_path / "t"), Schema(COLUMNS, primary_keys=["k"], options={"blob-field": "b"}))
+
+
 @pytest.mark.parametrize("binary", [pa.binary(), pa.large_binary(), pa.binary_view()])
 def test_blobs_of_any_arrow_type_are_in_separate_files(tmp_path, binary):
     table = made(tmp_path / "t", **{"file.suffix.include.compression": "true"})
@@ -96,6 +101,26 @@ def test_blobs_of_any_arrow_type_are_in_separate_files(tmp_path, binary):
     snapshot = table.snapshot()
     assert (snapshot.next_row_id, snapshot.total_record_count) == (3, 6)
     assert table.to_arrow(["k"], filter="s = 's1'").to_pylist() == [{"k": 1}]
+
+
+def test_arrays_and_maps_of_blobs_are_written_replaced_and_projected(tmp_path):
+    kinds = {"k": "INT", "a": "ARRAY<BLOB>", "m": "MAP<INT NOT NULL, BLOB>"}
+    fields = [DataField(i, name, parse_type(kind)) for i, (name, kind) in enumerate(kinds.items())]
+    options = {**BLOBS, "blob-field": "a,m", "blob.target-file-size": "60 b"}
+    table = Table.create(str(tmp_path / "t"), Schema(fields, options=options))
+    arrays, maps = [[b"x" * 30, None, b""], None, []], [None, [(1, b"y" * 30), (2, None)], []]
+    types = {f.name: f.type for f in table.to_arrow().schema}
+    data = pa.table({"k": pa.array([0, 1, 2], pa.int32()), "a": arrays, "m": pa.array(maps, types["m"])})
+    table.write(data)
+    assert table.to_arrow() == data.cast(table.to_arrow().schema)
+    assert [f[:3] for f in shown(table) if f[0] == ("a",)] == [(("a",), 0, 1), (("a",), 1, 2)]
+    assert all(f.value_stats_cols == () for f in files(table) if is_blob(f))
+    replaced(table, row=[1], a=pa.array([[b"new"]], types["a"]))
+    table.compact(full=True)
+    assert by_id(table, "a") == {0: arrays[0], 1: [b"new"], 2: []}
+    assert by_id(table, "m") == dict(enumerate(maps))
+    with pytest.raises(InvalidInputError, match=r"'m' cannot be renamed: its type is MAP<INT NOT NULL, BLOB>"):
+        table.alter([RenameColumn("m", "n")])
 
 
 def test_blob_files_roll_separately_and_end_together(tmp_path):
