@@ -43,6 +43,7 @@ from paimon_core.store.layout import index_directory, is_bucket_name, manifest_d
 _log = logging.getLogger(__name__)
 _DAY = timedelta(days=1) // timedelta(milliseconds=1)
 _TEMPORARY = re.compile(r"\..+\.tmp")
+_MANAGED_BLOBS = ".managed.blob"  # Java's blobs of keyed tables: only values in data files refer to them
 _DIRECTORIES, _PATHS = 64, 1000  # per task
 _OWN_FILES = {"snapshot": "snapshot-", "changelog": "changelog-"}
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
@@ -93,7 +94,8 @@ def remove_orphan_files(
     """Delete unreferenced files, and data directories that become empty; return the files.
 
     The search covers the directories of data, manifests, indexes and statistics, and unfinished files next to
-    snapshots, schemas, tags, consumers and buckets. Files outside the table's directory stay, because other tables may
+    snapshots, schemas, tags, consumers and buckets. Files of blobs that only the rows of a table with a primary key refer
+    to (``.managed.blob``, which Java writes) stay. Files outside the table's directory stay, because other tables may
     have files there. Memory: about 100 bytes for each old file and 10 bytes for each manifest entry.
 
     Args:
@@ -192,6 +194,7 @@ def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[p
     tables, counts = [_LISTED.empty_table()], []
     for number, entries in enumerate(parallel_map(store.io.list, directories, _threads(store)), first):
         old = [entry for entry in entries if not entry.is_directory and entry.modified_ms < limit]
+        old = [entry for entry in old if not entry.name.endswith(_MANAGED_BLOBS)]
         columns = [[number] * len(old), [entry.name for entry in old], [entry.size for entry in old]]
         tables.append(pa.table([pa.array(c, f.type) for c, f in zip(columns, _LISTED, strict=True)], schema=_LISTED))
         counts.append(len(entries))
