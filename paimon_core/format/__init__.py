@@ -15,6 +15,7 @@ from paimon_core.format.file_format import FileFormat
 from paimon_core.format.json_lines import JsonFormat
 from paimon_core.format.orc import OrcFormat
 from paimon_core.format.parquet import ParquetFormat
+from paimon_core.options.file import BLOB_AS_DESCRIPTOR
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 
@@ -36,7 +37,7 @@ def format_named(name: str, columns: Sequence[DataField], options: Options) -> F
     REQUIRES: the name is a key of `FORMATS` or `TEXT_FORMATS`, or `BLOB`.
     """
     if name == BLOB:
-        return BlobFormat(tuple(columns))
+        return BlobFormat(tuple(columns), options.value(BLOB_AS_DESCRIPTOR))
     return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name].of(columns, options)
 
 

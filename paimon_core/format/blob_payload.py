@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError, variable_numbers
+from paimon_core.format.blob_descriptor import descriptors, has_descriptor
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import AtomicType, DataType, MapType
 from paimon_core.types.map_entries import map_entries
@@ -33,6 +34,7 @@ class Payloads:
     """Encoded payloads: payload ``i`` is ``heads[i]``, then ``data[begins[i]:ends[i]]``, then ``tails[i]``.
 
     ``lengths``: bytes of each payload (int64), -1 for NULL. ``heads`` and ``tails`` are empty for a column of BLOB.
+    ``has_descriptor``: True if a blob begins as the descriptor of another blob.
     """
 
     data: memoryview
@@ -41,6 +43,7 @@ class Payloads:
     heads: Sequence[bytes]
     tails: Sequence[bytes]
     lengths: np.ndarray
+    has_descriptor: bool
 
 
 def encoded_payloads(values: pa.Array) -> Payloads:
@@ -54,21 +57,27 @@ def encoded_payloads(values: pa.Array) -> Payloads:
     offsets = _offsets(values).astype(np.int64)
     lengths = np.diff(offsets)
     lengths[_nulls(values)] = NULL
-    return Payloads(_data(values), offsets[:-1], offsets[1:], (), (), lengths)
+    found = has_descriptor(_data(values), offsets[:-1], lengths)
+    return Payloads(_data(values), offsets[:-1], offsets[1:], (), (), lengths, found)
 
 
-def decoded_payloads(payloads: Sequence[memoryview | None], t: DataType, path: str) -> pa.Array:
+def decoded_payloads(
+    payloads: Sequence[memoryview | None], t: DataType, path: str, starts: np.ndarray | None = None
+) -> pa.Array:
     """Return the values of payloads, `None` for NULL, as an Arrow array of a BLOB type.
 
     Args:
         payloads: the payloads of consecutive records.
         t: the type of the column: BLOB, or an ARRAY or MAP of it.
-        path: the file's name in messages.
+        path: the path of the file.
+        starts: the position of each payload in the file in bytes, to return descriptors; `None`: blobs are returned.
 
     Raises CorruptedError for a damaged payload, UnsupportedError for an unknown version or for more than 2 GiB.
     """
     if isinstance(t, AtomicType):
         lengths = np.array([NULL if p is None else len(p) for p in payloads], np.int64)
+        if starts is not None:
+            return descriptors(path, starts, lengths)
         return _binary([p for p in payloads if p is not None], lengths, pa.binary(), path)
     has_keys = isinstance(t, MapType)
     rows = np.array([i for i, p in enumerate(payloads) if p is not None], np.int64)
@@ -85,8 +94,12 @@ def decoded_payloads(payloads: Sequence[memoryview | None], t: DataType, path: s
         key_sizes = _sums(key_lengths, counts[rows])
     if (value_sizes + key_sizes != data_sizes).any():
         raise CorruptedError(f"{path} is damaged: the elements of {t} do not fill their record")
-    blobs = [part.data[size:] for part, size in zip(parts, key_sizes.tolist(), strict=True)]
-    items = _binary(blobs, value_lengths, pa.binary(), path)
+    if starts is None:
+        blobs = [part.data[size:] for part, size in zip(parts, key_sizes.tolist(), strict=True)]
+        items = _binary(blobs, value_lengths, pa.binary(), path)
+    else:
+        first_blobs = starts[rows] + _HEADER.size + key_sizes
+        items = descriptors(path, _element_starts(first_blobs, value_lengths, counts[rows]), value_lengths)
     offsets = pa.py_buffer(np.concatenate([[0], counts.cumsum()]).astype(np.int32))
     valid = np.zeros(len(payloads), bool)
     valid[rows] = True
@@ -169,7 +182,9 @@ def _payloads(
     items: pa.Array, begins: np.ndarray, ends: np.ndarray, heads: list[bytes], tails: list[bytes], nulls: np.ndarray
 ) -> Payloads:
     around = np.array([len(head) + len(tail) for head, tail in zip(heads, tails, strict=True)], np.int64)
-    return Payloads(_data(items), begins, ends, heads, tails, np.where(nulls, NULL, ends - begins + around))
+    offsets = _offsets(items).astype(np.int64)
+    found = has_descriptor(_data(items), offsets[:-1], np.diff(offsets))
+    return Payloads(_data(items), begins, ends, heads, tails, np.where(nulls, NULL, ends - begins + around), found)
 
 
 def _index(lengths: np.ndarray, offsets: np.ndarray) -> tuple[bytes, np.ndarray]:
@@ -279,6 +294,14 @@ def _sums(lengths: np.ndarray, counts: np.ndarray) -> np.ndarray:
     bounds = np.concatenate([[0], counts.cumsum()])
     sums: np.ndarray = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
+
+
+def _element_starts(first: np.ndarray, lengths: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the position of each element of all records. ``first``: the position of each record's first element."""
+    before = np.concatenate([[0], np.maximum(lengths, 0).cumsum()])
+    bounds = np.concatenate([[0], counts.cumsum()])
+    starts: np.ndarray = before[:-1] + np.repeat(first - before[bounds[:-1]], counts)
+    return starts
 
 
 def _binary(parts: Sequence[memoryview], lengths: np.ndarray, kind: pa.DataType, path: str) -> pa.Array:

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError, variable_numbers
+from paimon_core.format.blob_descriptor import descriptors
 from paimon_core.format.blob_payload import NULL, Payloads, decoded_payloads, encoded_payloads, zigzag
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import AtomicType, DataField
 
 BLOB: Final = "blob"
 _VERSION: Final = 1
@@ -43,19 +44,34 @@ class BlobFormat(FileFormat):
     title = "blob"
     writable = False
     columns: tuple[DataField, ...]
+    as_descriptors: bool = False
+    """True to read the descriptor of each blob instead of its bytes."""
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`. A batch has at least one blob."""
+        """See `FileFormat.read`. A batch has at least one blob. The descriptors of a BLOB column need only the index."""
         fields, path = request.fields, request.path
         lengths = _lengths(source, path)
         (column,) = self.columns
         if column.name not in {f.name for f in fields}:
             yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), request.batch_rows))
             return
+        if self.as_descriptors and isinstance(column.type, AtomicType):
+            sizes = np.maximum(lengths, 0)
+            values = descriptors(
+                path, sizes.cumsum() - sizes + len(_MAGIC), np.where(lengths < 0, NULL, lengths - _FRAME)
+            )
+            for first in range(0, len(lengths), request.batch_rows):
+                batch = pa.RecordBatch.from_arrays([values.slice(first, request.batch_rows)], [column.name])
+                yield conform_batch(batch, fields, path)
+            return
         first = offset = 0
         for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or _BATCH_BYTES):
+            starts = None
+            if self.as_descriptors:
+                sizes = np.maximum(lengths[first:end], 0)
+                starts = offset + sizes.cumsum() - sizes + len(_MAGIC)
             payloads, offset = _records(source, offset, lengths[first:end], path)
-            values = decoded_payloads(payloads, column.type, path)
+            values = decoded_payloads(payloads, column.type, path, starts)
             batch = pa.RecordBatch.from_arrays([values], [column.name])
             yield conform_batch(batch, fields, path)
             first = end
@@ -87,6 +103,12 @@ class BlobFileWriter(FormatWriter):
             if not len(values):
                 continue
             payloads = encoded_payloads(values)
+            if payloads.has_descriptor:
+                raise UnsupportedError(
+                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not write the blob "
+                    "that it describes: read the bytes without 'blob-as-descriptor', or store descriptors in a column "
+                    "of type BYTES"
+                )
             lengths = _record_lengths(payloads)
             for data in _framed(payloads, lengths):
                 self._sink.write(data)

@@ -213,8 +213,7 @@ BLOB_AS_DESCRIPTOR = Option(
     "blob-as-descriptor",
     boolean,
     False,
-    "blob columns are read as descriptors",
-    mark=refused("blobs are bytes here, not descriptors"),
+    "reads return the descriptor of each blob (file, position, length) instead of its bytes; writes are refused",
 )
 BLOB_EXTERNAL_STORAGE_FIELD = Option(
     "blob-external-storage-field",

@@ -254,7 +254,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
     # columns and rows outside of the data files
     Limit(_no_blobs, "only blobs, and arrays and maps of blobs, are stored in separate files", write=True),
-    Limit(_on("blob-as-descriptor"), "blobs are bytes here, not descriptors", read=True, write=True),
+    Limit(_on("blob-as-descriptor"), "descriptors are only read: writes take the bytes of blobs", write=True),
     Limit(
         _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),
         "the values of these columns are stored elsewhere",

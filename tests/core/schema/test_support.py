@@ -68,7 +68,7 @@ ON_ANY = [
     ({"row-tracking.enabled": "true"}, False, False),
     ({"data-evolution.enabled": "true"}, False, False),
     ({"blob-field": "v"}, False, True),
-    ({"blob-as-descriptor": "true"}, True, True),
+    ({"blob-as-descriptor": "true"}, False, True),
     ({"blob-descriptor-field": "v"}, True, True),
     ({"blob-external-storage-field": "v"}, True, True),
     ({"blob-view-field": "v"}, True, True),

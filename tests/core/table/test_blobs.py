@@ -1,6 +1,8 @@
 """Columns of blobs are in separate files, through writes, new values, compaction and schema changes."""
 
 import os
+import struct
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.commit.publisher import Publisher
-from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
 from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
@@ -88,6 +90,41 @@ def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
 def test_blobs_under_primary_key_are_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="'b' is BLOB, which a table with a primary key cannot have"):
         Table.create(str(tmp_path / "t"), Schema(COLUMNS, primary_keys=["k"], options={"blob-field": "b"}))
+
+
+def pointed_to(descriptor):
+    """The bytes that a descriptor describes, by its definition."""
+    version, magic, length = struct.unpack_from("<bqi", descriptor)
+    assert (version, magic) == (2, 0x424C4F4244455343)
+    start, size = struct.unpack_from("<qq", descriptor, 13 + length)
+    assert len(descriptor) == 29 + length
+    return Path(descriptor[13 : 13 + length].decode()).read_bytes()[start : start + size]
+
+
+def test_blobs_are_read_as_descriptors_and_descriptors_are_not_written(tmp_path):
+    kinds = {"k": "INT", "b": "BLOB", "a": "ARRAY<BLOB>", "m": "MAP<STRING NOT NULL, BLOB>"}
+    fields = [DataField(i, name, parse_type(kind)) for i, (name, kind) in enumerate(kinds.items())]
+    table = Table.create(str(tmp_path / "t"), Schema(fields, options={**BLOBS, "blob-field": "b,a,m"}))
+    types = {f.name: f.type for f in table.to_arrow().schema}
+    rows = {
+        "k": [0, 1, 2, 3],
+        "b": [b"x" * 40, None, b"", b"last"],
+        "a": [[b"1", None, b"23"], None, [], [b"4"]],
+        "m": [[("k", b"5"), ("long", b"678")], None, [("", None)], []],
+    }
+    table.write(pa.table([pa.array(values, types[name]) for name, values in rows.items()], names=list(rows)))
+    described = table.with_options({"blob-as-descriptor": "true"})
+    read = described.to_arrow().to_pylist()
+    blob = lambda d: None if d is None else pointed_to(d)  # noqa: E731
+    assert [blob(row["b"]) for row in read] == rows["b"]
+    assert [None if row["a"] is None else [blob(d) for d in row["a"]] for row in read] == rows["a"]
+    assert [None if row["m"] is None else [(k, blob(d)) for k, d in row["m"]] for row in read] == rows["m"]
+    with pytest.raises(UnsupportedError, match="'blob-as-descriptor' = 'true' is not supported yet"):
+        described.write(table.to_arrow())
+    for name in ("b", "a", "m"):
+        with pytest.raises(UnsupportedError, match=f"a blob of column '{name}' is a descriptor"):
+            table.write(table.to_arrow().set_column("kbam".index(name), name, described.to_arrow().column(name)))
+    assert table.to_arrow().num_rows == 4
 
 
 def test_managed_blobs_of_java_are_no_orphans(tmp_path):
