@@ -48,7 +48,7 @@ class BlobFormat(FileFormat):
     """True to read the descriptor of each blob instead of its bytes."""
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`. A batch has at least one blob. The descriptors of a BLOB column need only the index."""
+        """See `FileFormat.read`. A batch has at least one blob. Descriptors of a BLOB column need only the index."""
         fields, path = request.fields, request.path
         lengths = _lengths(source, path)
         (column,) = self.columns
@@ -105,8 +105,8 @@ class BlobFileWriter(FormatWriter):
             payloads = encoded_payloads(values)
             if payloads.has_descriptor:
                 raise UnsupportedError(
-                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not write the blob "
-                    "that it describes: read the bytes without 'blob-as-descriptor', or store descriptors in a column "
+                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not copy it "
+                    "from there: read the bytes without 'blob-as-descriptor', or store descriptors in a column "
                     "of type BYTES"
                 )
             lengths = _record_lengths(payloads)

@@ -94,9 +94,9 @@ def remove_orphan_files(
     """Delete unreferenced files, and data directories that become empty; return the files.
 
     The search covers the directories of data, manifests, indexes and statistics, and unfinished files next to
-    snapshots, schemas, tags, consumers and buckets. Files that only the blobs of a table with a primary key
-    refer to (``.managed.blob``, which Java writes) stay. Files outside the table's directory stay, because other tables may
-    have files there. Memory: about 100 bytes for each old file and 10 bytes for each manifest entry.
+    snapshots, schemas, tags, consumers and buckets. Files outside the table's directory stay, because other tables may
+    have files there. So do files named ``.managed.blob``: only rows of Java's tables with a primary key refer to them.
+    Memory: about 100 bytes for each old file and 10 bytes for each manifest entry.
 
     Args:
         store: the table to clean; all its branches are respected.

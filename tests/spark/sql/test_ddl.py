@@ -266,3 +266,16 @@ def test_second_installation_replaces_first(sql, tmp_path):
     sql.spark.conf.set("spark.sql.catalog.nowhere", "paimon.python.Catalog")
     with pytest.raises(Exception, match=r"nowhere is not installed in this driver: call paimon_spark.catalog"):
         sql("SELECT * FROM nowhere.d.t")
+
+
+def test_arrays_and_maps_of_blobs(sql):
+    sql(
+        "CREATE TABLE t (k INT, a ARRAY<BINARY> COMMENT '__BLOB_FIELD; pictures', m MAP<STRING, BINARY>) TBLPROPERTIES "
+        "('row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true', 'blob-field' = 'm')"
+    )
+    sql("INSERT INTO t VALUES (1, array(X'01', NULL, X''), map('x', X'02')), (2, NULL, map())")
+    assert sql("SELECT * FROM t ORDER BY k") == [(1, [b"\1", None, b""], {"x": b"\2"}), (2, None, {})]
+    sql("MERGE INTO t USING (SELECT 2 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = array(X'03')")
+    assert sql("SELECT a[0], m['x'] FROM t ORDER BY k") == [(b"\1", b"\2"), (b"\3", None)]
+    sql("ALTER TABLE t SET TBLPROPERTIES ('blob-as-descriptor' = 'true')")
+    assert sql("SELECT length(a[0]) > 29 FROM t") == [(True,), (True,)]
