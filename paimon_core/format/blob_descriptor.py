@@ -6,9 +6,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.errors import UnsupportedError
+
 _VERSION: Final = 2
 _MAGIC: Final = struct.pack("<q", 0x424C4F4244455343)
 _HEAD: Final = 1 + len(_MAGIC)
+_MAX_BYTES: Final = 2**31 - 1  # of all descriptors in one Arrow array
 _SHORTEST: Final = _HEAD + 4 + 16  # with an empty path
 
 
@@ -19,9 +22,16 @@ def descriptors(path: str, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
         path: the path of the file.
         starts: the position of each blob in bytes (int64).
         lengths: the bytes of each blob (int64), negative for NULL.
+
+    Raises UnsupportedError if the descriptors take more than 2 GiB.
     """
     name = path.encode()
     head = bytes([_VERSION]) + _MAGIC + struct.pack("<i", len(name)) + name
+    if len(starts) * (len(head) + 16) > _MAX_BYTES:
+        raise UnsupportedError(
+            f"the descriptors of {len(starts)} blobs in {path} take more than 2 GiB: read fewer rows at once with "
+            "'read.batch-size', or read the blobs without 'blob-as-descriptor'"
+        )
     rows = np.empty((len(starts), len(head) + 16), np.uint8)
     rows[:, : len(head)] = np.frombuffer(head, np.uint8)
     rows[:, len(head) :] = np.column_stack([starts, lengths]).astype("<i8").view(np.uint8).reshape(-1, 16)

@@ -26,7 +26,7 @@ _MAP_MAGIC: Final = 0x4D424342
 _MAX_BYTES: Final = 2**31 - 1  # of all blobs in one Arrow array
 _FIXED_KEYS: Final = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "BOOLEAN": 1, "DATE": 4, "TIME": 4}
 _VARIABLE_KEYS: Final = ("BINARY", "VARBINARY", "CHAR", "VARCHAR")
-_COMPACT_DIGITS: Final = 18  # decimals of at most so many digits have eight bytes
+_COMPACT_DIGITS: Final = 18  # the most digits of a decimal of eight bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ def decoded_payloads(
     parts = [_parts(p, has_keys, path) for p in payloads if p is not None]
     counts = np.zeros(len(payloads), np.int64)
     counts[rows] = [part.count for part in parts]
-    value_lengths = _decoded_lengths([part.value_index for part in parts], counts[rows], path)
-    value_sizes = _sums(value_lengths, counts[rows])
     data_sizes = np.array([len(part.data) for part in parts], np.int64)
+    value_lengths = _decoded_lengths([part.value_index for part in parts], counts[rows], data_sizes, path)
+    value_sizes = _sums(value_lengths, counts[rows])
     key_sizes = np.zeros(len(parts), np.int64)
     key_lengths = np.zeros(0, np.int64)
     if has_keys:
-        key_lengths = _decoded_lengths([part.key_index for part in parts], counts[rows], path)
+        key_lengths = _decoded_lengths([part.key_index for part in parts], counts[rows], data_sizes, path)
         key_sizes = _sums(key_lengths, counts[rows])
     if (value_sizes + key_sizes != data_sizes).any():
         raise CorruptedError(f"{path} is damaged: the elements of {t} do not fill their record")
@@ -218,7 +218,7 @@ def _encoded_keys(keys: pa.Array) -> tuple[bytes | memoryview, np.ndarray]:
 
 
 def _minimal(numbers: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """Return big-endian numbers of 16 bytes in two's complement in as few bytes as possible, and their bounds."""
+    """Return big-endian numbers of 16 bytes in two's complement without spare bytes, and their bounds."""
     negative = numbers[:, :1] >= 0x80
     fill = np.where(negative, 0xFF, 0).astype(np.uint8)
     same_sign = (numbers[:, 1:] >= 0x80) == negative
@@ -272,8 +272,15 @@ def _parts(payload: memoryview, has_keys: bool, path: str) -> _Parts:
 _I: Final = struct.Struct("<i")
 
 
-def _decoded_lengths(indexes: Sequence[memoryview], counts: np.ndarray, path: str) -> np.ndarray:
-    """Return the lengths of the elements of all records, -1 for NULL. ``counts``: the number of elements of each."""
+def _decoded_lengths(indexes: Sequence[memoryview], counts: np.ndarray, limits: np.ndarray, path: str) -> np.ndarray:
+    """Return the lengths of the elements of all records, -1 for NULL.
+
+    Args:
+        indexes: the index of each record.
+        counts: the number of elements of each record.
+        limits: the greatest length of an element of each record.
+        path: the path of the file.
+    """
     ends = np.cumsum([len(index) for index in indexes], dtype=np.int64)
     try:
         differences, found = variable_numbers(b"".join(indexes), np.concatenate([[0], ends])[:-1], ends)
@@ -284,7 +291,7 @@ def _decoded_lengths(indexes: Sequence[memoryview], counts: np.ndarray, path: st
     totals = np.concatenate([[0], differences.cumsum()])
     bounds = np.concatenate([[0], counts.cumsum()])
     lengths: np.ndarray = totals[1:] - np.repeat(totals[bounds[:-1]], counts)
-    if ((lengths < NULL) | (lengths > _MAX_BYTES)).any():
+    if ((lengths < NULL) | (lengths > np.repeat(limits, counts))).any():
         raise CorruptedError(f"{path} is damaged: an element of a record has an impossible length")
     return lengths
 

@@ -48,7 +48,7 @@ class BlobFormat(FileFormat):
     """True to read the descriptor of each blob instead of its bytes."""
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`. A batch has at least one blob. Descriptors of a BLOB column need only the index."""
+        """See `FileFormat.read`. A batch has at least one blob. Descriptors of a BLOB column read only the index."""
         fields, path = request.fields, request.path
         lengths = _lengths(source, path)
         (column,) = self.columns
@@ -57,19 +57,16 @@ class BlobFormat(FileFormat):
             return
         if self.as_descriptors and isinstance(column.type, AtomicType):
             sizes = np.maximum(lengths, 0)
-            values = descriptors(
-                path, sizes.cumsum() - sizes + len(_MAGIC), np.where(lengths < 0, NULL, lengths - _FRAME)
-            )
+            starts, values = sizes.cumsum() - sizes + len(_MAGIC), np.where(lengths < 0, NULL, lengths - _FRAME)
             for first in range(0, len(lengths), request.batch_rows):
-                batch = pa.RecordBatch.from_arrays([values.slice(first, request.batch_rows)], [column.name])
-                yield conform_batch(batch, fields, path)
+                part = slice(first, first + request.batch_rows)
+                found = descriptors(path, starts[part], values[part])
+                yield conform_batch(pa.RecordBatch.from_arrays([found], [column.name]), fields, path)
             return
         first = offset = 0
         for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or _BATCH_BYTES):
-            starts = None
-            if self.as_descriptors:
-                sizes = np.maximum(lengths[first:end], 0)
-                starts = offset + sizes.cumsum() - sizes + len(_MAGIC)
+            sizes = np.maximum(lengths[first:end], 0)
+            starts = offset + sizes.cumsum() - sizes + len(_MAGIC) if self.as_descriptors else None
             payloads, offset = _records(source, offset, lengths[first:end], path)
             values = decoded_payloads(payloads, column.type, path, starts)
             batch = pa.RecordBatch.from_arrays([values], [column.name])
@@ -105,9 +102,9 @@ class BlobFileWriter(FormatWriter):
             payloads = encoded_payloads(values)
             if payloads.has_descriptor:
                 raise UnsupportedError(
-                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not copy it "
-                    "from there: read the bytes without 'blob-as-descriptor', or store descriptors in a column "
-                    "of type BYTES"
+                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not copy the "
+                    "blob that it describes: read bytes without 'blob-as-descriptor', or store descriptors in a "
+                    "column of type BYTES"
                 )
             lengths = _record_lengths(payloads)
             for data in _framed(payloads, lengths):
