@@ -17,6 +17,7 @@ TASKS: dict[str, tuple[str, ...]] = {
         "path",
         "type",
         "blob-field",
+        "blob-as-descriptor",
         "row-tracking.*",
         "data-evolution.enabled",
         "add-column-before-partition",
