@@ -125,7 +125,7 @@ def test_whole_partitions_are_deleted_where_single_rows_cannot_be(tmp_path, name
     assert table.to_arrow().num_rows == 0
 
 
-def test_rows_added_meanwhile_are_dropped_with_their_partition(tmp_path, monkeypatch):
+def test_rows_added_at_the_same_time_are_dropped_with_their_partition(tmp_path, monkeypatch):
     schema = pa.schema([("p", pa.int32()), ("k", pa.int64())])
     for name, drop, rows in (
         ("plain", lambda table: delete_rows(table.store, bound_filter("p = 1", table.schema.fields)), 2),
