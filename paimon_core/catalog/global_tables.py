@@ -71,7 +71,7 @@ class Catalog(Protocol):
 def _tables(catalog: Catalog, request: Request) -> Iterator[tuple[Identifier, Table]]:
     """Yield the tables that match a filter on database and table. Tables dropped during the call are left out.
 
-    The names are those of the catalog: the directory of an external table, or of one in a REST catalog, has any name.
+    The names come from the catalog: the directory of an external table, or of one in a REST catalog, has any name.
     """
     databases, names = request.pinned("database_name"), request.pinned("table_name")
     for database in catalog.list_databases():

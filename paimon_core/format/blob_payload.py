@@ -223,8 +223,8 @@ def _minimal(numbers: np.ndarray) -> tuple[bytes, np.ndarray]:
     fill = np.where(negative, 0xFF, 0).astype(np.uint8)
     same_sign = (numbers[:, 1:] >= 0x80) == negative
     spare = np.logical_and.accumulate((numbers[:, :-1] == fill) & same_sign, axis=1)
-    kept = np.column_stack([~spare, np.ones(len(numbers), bool)])
-    return numbers[kept].tobytes(), np.concatenate([[0], kept.sum(axis=1).cumsum()])
+    stored = np.column_stack([~spare, np.ones(len(numbers), bool)])
+    return numbers[stored].tobytes(), np.concatenate([[0], stored.sum(axis=1).cumsum()])
 
 
 def _without_hidden_bytes(values: pa.Array) -> pa.Array:

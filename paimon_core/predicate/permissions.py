@@ -164,10 +164,10 @@ class Permissions:
         ``where``: the schema, for the message.
         """
         ids, names = {f.id: f for f in fields}, {f.name: f for f in fields}
-        gone = sorted(self.absent & names.keys())
-        if gone:
+        absent = sorted(self.absent & names.keys())
+        if absent:
             raise UnsupportedError(
-                f"{where} cannot be read: the catalog's server masks column {gone[0]!r}, which the newest schema does "
+                f"{where} cannot be read: the catalog's server masks column {absent[0]!r}, which the newest schema does "
                 "not have"
             )
         for rule in self.fields:

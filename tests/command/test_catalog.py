@@ -38,7 +38,7 @@ def test_options_choose_catalog(jdbc, tmp_path, monkeypatch):
 
 
 def test_options_of_variable_are_not_for_a_directory(jdbc, tmp_path, monkeypatch):
-    """The directory is a catalog of its own, whatever the variable says."""
+    """The directory is a catalog of its own; the variable has no effect on it."""
     file = tmp_path / "options.json"
     file.write_text(json.dumps({"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path / 'other.db'}"}))
     monkeypatch.setenv("PAIMON_CATALOG_OPTIONS", str(file))

@@ -98,7 +98,7 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def main() -> None:
-    """Write the tables of every version, or of those that are arguments; print what a version cannot do itself."""
+    """Write the tables of every version, or of the versions in the arguments; print what a version cannot do itself."""
     for version in sys.argv[1:] or VERSIONS:
         told = {}
         with tempfile.TemporaryDirectory() as warehouse:

@@ -68,14 +68,6 @@ def test_blobs_are_written_and_read_back(spark, path):
     assert sorted((r.k, r.b) for r in load(spark, path).select("b", "k").collect()) == [v[:2] for v in values[10:]]
 
 
-def test_arrays_and_maps_of_blobs_are_written_and_read_back(spark, path):
-    values = [(0, [b"x", None, b""], {"p": b"1", "q": None}), (1, None, {}), (2, [], None)]
-    frame = spark.createDataFrame(values, "k int, a array<binary>, m map<string, binary>")
-    save(frame, path, **{"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "a,m"})
-    assert [str(f.type) for f in Table.open(path).schema.fields[1:]] == ["ARRAY<BLOB>", "MAP<STRING, BLOB>"]
-    assert sorted((r.k, r.a, r.m) for r in load(spark, path).collect()) == values
-
-
 # ---- append, upsert, delete
 
 

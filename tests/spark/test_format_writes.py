@@ -183,3 +183,11 @@ def test_wrong_replace_where_is_refused(spark, warehouse):
     both = {"replaceWhere": "p = 1", "partitionOverwriteMode": "dynamic"}
     assert "mutually exclusive" in message(lambda: save(rows(spark, 0, 1), path, "overwrite", **both))
     assert ids(path) == [0, 1]
+
+
+def test_arrays_and_maps_of_blobs_are_written_and_read_back(spark, path):
+    values = [(0, [b"x", None, b""], {"p": b"1", "q": None}), (1, None, {}), (2, [], None)]
+    frame = spark.createDataFrame(values, "k int, a array<binary>, m map<string, binary>")
+    save(frame, path, **{"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "a,m"})
+    assert [str(f.type) for f in Table.open(path).schema.fields[1:]] == ["ARRAY<BLOB>", "MAP<STRING, BLOB>"]
+    assert sorted((r.k, r.a, r.m) for r in spark.read.format("paimon").load(path).collect()) == values

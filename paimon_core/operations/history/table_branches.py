@@ -292,7 +292,7 @@ class TableBranches:
             raise
 
     def _delete_if_dropped(self, directory: str) -> None:
-        """Delete the files of a new branch, and raise NotFoundError, if its table was dropped meanwhile.
+        """Delete the files of a new branch, and raise NotFoundError, if its table was dropped at the same time.
 
         The drop may have listed the files of the table before the branch had any.
         """

@@ -228,7 +228,7 @@ def test_maps_of_blobs_have_the_bytes_of_the_format(key):
 
 
 def test_hidden_elements_are_not_written():
-    """Arrow may keep bytes below a NULL: of a list and of an element."""
+    """A list or an element that is NULL may have bytes in Arrow."""
     child = pa.Array.from_buffers(
         pa.binary(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(struct.pack("<4i", 0, 1, 2, 3)), pa.py_buffer(b"abc")]
     )

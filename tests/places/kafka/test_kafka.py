@@ -1,6 +1,6 @@
 """Kafka to Paimon: after a kill of the broker, of an executor or of the driver, the tables equal what was produced.
 
-The queries are those of demo/kafka.py, on a standalone cluster of two workers. Change records are Debezium's: creates,
+The queries come from demo/kafka.py, and run on a standalone cluster of two workers. Change records are Debezium's: creates,
 updates, deletes with tombstones, snapshot reads, repetitions; some keys change their partition, so that their records
 come out of order; and the orders get a column halfway.
 """
@@ -72,7 +72,7 @@ class Source:
             self._send(key, None)
 
     def _send(self, key, value):
-        """Records of a key keep their order, except those of wandering keys, which are never deleted."""
+        """Records of a key keep their order, except for wandering keys, which are never deleted."""
         partition = self.drawn.randrange(PARTITIONS) if key < WANDERING else key % PARTITIONS
         if key >= WANDERING:
             self.sent[partition].append((key, value))

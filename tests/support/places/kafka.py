@@ -97,7 +97,7 @@ class Broker:
 
 
 class Producer:
-    """A process that sends records, and repeats those that the broker did not acknowledge without doubling them."""
+    """A process that sends records, and repeats records without an acknowledgement, without doubling them."""
 
     def __init__(self, address: str, log: Path) -> None:
         """Start it. ``address``: of the broker; ``log``: the file for its messages."""
