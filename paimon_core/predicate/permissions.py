@@ -167,8 +167,8 @@ class Permissions:
         absent = sorted(self.absent & names.keys())
         if absent:
             raise UnsupportedError(
-                f"{where} cannot be read: the catalog's server masks column {absent[0]!r}, which the newest schema does "
-                "not have"
+                f"{where} cannot be read: the catalog's server masks column {absent[0]!r}, which the newest schema "
+                "does not have"
             )
         for rule in self.fields:
             by_id, by_name = ids.get(rule.id), names.get(rule.name)

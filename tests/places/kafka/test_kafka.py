@@ -1,8 +1,8 @@
 """Kafka to Paimon: after a kill of the broker, of an executor or of the driver, the tables equal what was produced.
 
-The queries come from demo/kafka.py, and run on a standalone cluster of two workers. Change records are Debezium's: creates,
-updates, deletes with tombstones, snapshot reads, repetitions; some keys change their partition, so that their records
-come out of order; and the orders get a column halfway.
+The queries come from demo/kafka.py, and run on a standalone cluster of two workers. Change records are Debezium's:
+creates, updates, deletes with tombstones, snapshot reads, repetitions. Some keys change their partition, so that their
+records come out of order, and the orders get a column halfway.
 """
 
 import json
