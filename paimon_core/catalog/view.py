@@ -64,7 +64,11 @@ class View:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any], name: str) -> "View":
-        """Parse the JSON object of a view. ``name``: its name, for the error.
+        """Return the view that a JSON object describes.
+
+        Args:
+            stored: the object.
+            name: the name of the view, for the error.
 
         Raises CorruptedError if a part is missing.
         """
@@ -81,7 +85,10 @@ class View:
 
     @staticmethod
     def parse(text: str, name: str) -> "View":
-        """Parse the text that `to_json` gives. Raises as `from_json` does."""
+        """Return the view that a ``text`` of `to_json` describes.
+
+        ``name``: the name of the view, for the error. Raises CorruptedError if the text is damaged.
+        """
         try:
             stored = json.loads(text)
         except ValueError as error:
@@ -123,7 +130,14 @@ class CatalogFunction:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any], name: str) -> "CatalogFunction":
-        """Parse the JSON object of a function. Errors and ``name`` as for `View.from_json`."""
+        """Return the function that a JSON object describes.
+
+        Args:
+            stored: the object.
+            name: the name of the function, for the error.
+
+        Raises CorruptedError if a part is missing.
+        """
         try:
             return CatalogFunction(
                 parameters=tuple(map(field_from_json, stored.get("inputParams") or ())),

@@ -70,7 +70,7 @@ class CatalogViews(CatalogDatabases):
             raise self._no_view(name)
 
     def rename_view(self, source: str | Identifier, target: str | Identifier) -> None:
-        """Give a view another name, or move it to another database.
+        """Rename a view from ``source`` to ``target``, which may be in another database.
 
         Raises NotFoundError if the view or the new database does not exist, AlreadyExistsError if a table or a view has
         the new name.

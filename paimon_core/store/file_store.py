@@ -206,9 +206,14 @@ class FileStore:
     def for_query(self) -> "FileStore":
         """Return the table for a query, which does not read manifests that another query of its catalog has read.
 
-        Only for queries. A commit, or a deletion of files, must fail if a manifest is missing, and so reads it.
+        Only for queries. A commit, or an operation that deletes files, must fail if a manifest is missing, and so reads
+        it. Versions of the schema that this object has read are shared with the result.
         """
-        return self if self.remembered is not None else replace(self, remembered=self.of_all_queries)
+        if self.remembered is not None or self.of_all_queries is None:
+            return self
+        store = replace(self, remembered=self.of_all_queries)
+        object.__setattr__(store, "schemas", self.schemas)
+        return store
 
     def forgetting(self) -> "FileStore":
         """Return the table for a reader that must see what the storage has: it reads every file."""

@@ -8,6 +8,8 @@ import pytest
 from paimon_core import FileSystemCatalog, Schema
 from paimon_core.errors import InvalidInputError, OutOfRangeError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.schema.change import AddColumn
+from paimon_core.types.datatype import BIGINT
 
 SCHEMA = pa.schema([("k", pa.int64())])
 
@@ -96,3 +98,12 @@ def test_verification_reads_the_storage(tmp_path):
         path.unlink()
     assert rows(catalog) == [1]
     assert "missing-manifest" in [fault.kind for fault in catalog.table("d.t").verify().faults]
+
+
+def test_versions_of_schema_are_read_once_by_an_object(tmp_path, monkeypatch):
+    warehouse(tmp_path, 1).alter([AddColumn("v", BIGINT)])
+    table = FileSystemCatalog(str(tmp_path)).table("d.t")
+    paths, read = [], FileIO.read
+    monkeypatch.setattr(FileIO, "read", lambda io, path: paths.append(path) or read(io, path))
+    assert [table.to_arrow()["k"].to_pylist() for _ in range(3)] == 3 * [[1]]
+    assert sum(path.endswith("/schema-0") for path in paths) == 1
