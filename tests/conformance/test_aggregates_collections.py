@@ -132,7 +132,13 @@ class Twins:
         return found
 
 
-@pytest.mark.parametrize("kinds", [("+I",), ("+I", "+U", "+I", "-U", "-D")], ids=["adds", "retracts"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(("+I",), id="adds", marks=pytest.mark.more),
+        pytest.param(("+I", "+U", "+I", "-U", "-D"), id="retracts"),
+    ],
+)
 def test_aggregation_of_collections_agrees_with_java(judge, name, rng, kinds):
     twins = Twins(judge, name, rng, FUNCTIONS, **{"merge-engine": "aggregation"})
     for _ in range(4):

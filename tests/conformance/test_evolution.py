@@ -108,7 +108,7 @@ def some_rows(table, rng, keyed, count=15):
 @pytest.mark.parametrize(
     ("file_format", "keyed"),
     [
-        pytest.param(f, keyed, id=f"{f}-{kind}", marks=() if keyed == (f != "orc") else pytest.mark.slow)
+        pytest.param(f, keyed, id=f"{f}-{kind}", marks=pytest.mark.more if keyed == (f != "orc") else pytest.mark.slow)
         for f in FORMATS
         for kind, keyed in (("keys", True), ("append", False))
     ],

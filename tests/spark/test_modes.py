@@ -22,9 +22,9 @@ FILE_OF_FEW = HERE / "test_format.py"
     ("mode", "some"),
     [
         ("connect", FEW),
-        pytest.param("connect", f"not ({FEW})", marks=pytest.mark.more),
+        pytest.param("connect", f"not ({FEW} or compact or reuse)", marks=pytest.mark.more),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
-        pytest.param("cluster", "not append and not killed", marks=pytest.mark.more),
+        pytest.param("cluster", "compact or buckets or upsert or delete", marks=pytest.mark.more),
         pytest.param("standalone", "append or killed", marks=pytest.mark.slow),
         pytest.param("connect", "", marks=pytest.mark.slow),
         pytest.param("cluster", "", marks=pytest.mark.slow),

@@ -55,6 +55,7 @@ def exchanges(spark, statement):
     return plan.partition("== Initial Plan ==")[0].count("Exchange")
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_tables_bucketed_alike_are_joined_without_shuffle(tables):
     spark = tables("plain", "keyed").spark  # plain files for Spark's own scan, and files that Python merges

@@ -56,6 +56,7 @@ def check_same(sql, options, statements):
     assert results[0] == results[1]
 
 
+@pytest.mark.more
 def test_changes_of_masked_rows_equal_those_through_python(sql):
     check_same(sql, VECTORS, STATEMENTS[:2])
     assert MASKED in explained(sql, "DELETE FROM tTrue")

@@ -217,6 +217,7 @@ def test_scan_that_no_rule_changes_is_read_by_tasks(parts):
         getattr(methods, "extraOptimizations_$eq")(rules)
 
 
+@pytest.mark.more
 def test_reasons_against_masks(sql):
     sql(f"CREATE TABLE t (id INT, __Paimon_Masked_File INT) {PROPERTIES.format('')}")
     sql("CREATE TABLE o (id INT) " + PROPERTIES.format(", 'file.format' = 'orc'"))

@@ -43,6 +43,7 @@ def both(sql, query, matching=None):
     return rows
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_queries_for_few_values(sql):
     fill(sql)

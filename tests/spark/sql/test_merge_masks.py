@@ -369,6 +369,7 @@ def test_reasons_against_masks(sql, monkeypatch):
     assert f"{merged}merge engine partial-update combines rows\n" in plan(sql, "SELECT * FROM t")
 
 
+@pytest.mark.more
 def test_tasks_compute_masks_of_more_rows_than_the_driver_merges(sql, merges, monkeypatch):
     monkeypatch.setattr(mask_choice, "_START", 0.0)
     monkeypatch.setattr(mask_choice, "_TASK", 1.0)

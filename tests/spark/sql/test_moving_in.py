@@ -104,6 +104,7 @@ def spark_tables(sql):
     sql(f"DROP DATABASE spark_catalog.{name} CASCADE")
 
 
+@pytest.mark.more
 def test_tables_of_sparks_own_catalog(sql, spark_tables, tmp_path):
     full, database = spark_tables
     sql(f"CREATE TABLE {full}.t (id INT, v STRING, z TIMESTAMP, p STRING, `q` INT) USING parquet PARTITIONED BY (p, q)")

@@ -72,6 +72,7 @@ def test_options_of_data_frames(sql):
     assert rows(sql) == [(2, "a", 22), (4, None, 40), (9, "z", 91)]
 
 
+@pytest.mark.more
 def test_refusals(sql):
     made(sql)
     new = sql.spark.createDataFrame([(2, "a", 22)], "k int, g string, v bigint")
