@@ -225,3 +225,15 @@ def test_paths_after_schema_changes(layouts):
     sql("INSERT INTO t SELECT id, u, s, u FROM t WHERE id < 2")
     extracted(sql, "SELECT id, try_variant_get(w, '$.a', 'string') FROM t")  # older files lack the column
     both(sql, "SELECT id, try_variant_get(u, '$.a', 'int') FROM t")  # older files have another name for it
+
+
+@pytest.mark.more
+def test_runtime_filters_of_a_join_leave_variants_whole(sql, rows):
+    sql(f"CREATE TABLE parts (id INT, v VARIANT, p INT) PARTITIONED BY (p) {properties(SCHEMA)}")
+    rows.selectExpr("id", "v", "id % 3 AS p").coalesce(1).writeTo("parts").append()
+    query = """SELECT a.id, try_variant_get(a.v, '$.a', 'int') FROM parts a JOIN t ON a.p = t.id
+        WHERE variant_get(t.v, '$.b', 'string') = 'x'"""
+    assert "dynamicpruning" in plan(sql, query)
+    assert "variant paths" not in plan(sql, query)
+    assert len(outcome(sql, query)) == 4
+    both(sql, "SELECT id, try_variant_get(v, '$.a', 'int') FROM parts WHERE p = 1")
