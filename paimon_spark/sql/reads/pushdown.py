@@ -119,6 +119,8 @@ class _Translation:
             return self.of(args[0], exact=exact)
         if op in _CONSTANTS:
             return _CONSTANTS[op]
+        if tree.get("type") == "boolean" and tree.get("value") is not None:  # DELETE without WHERE: the literal true
+            return TRUE if tree["value"] == "true" else FALSE
         if "column" in tree:
             return Leaf("=", self._column(tree, "BOOLEAN").name, (True,))
         if op in _NULL_TESTS:

@@ -449,7 +449,9 @@ def test_delete_of_whole_partitions_reads_no_row(sql):
         kinds = [snapshot.commit_kind for snapshot in table.snapshots()[before:]]
         assert ("OVERWRITE" in kinds) == drops
         assert sql(f"SELECT p, count(*) FROM {name} GROUP BY p ORDER BY p") == [("p0", 6), ("p1", 2), ("p3", 6)]
+        assert "whole partitions are dropped unread" in sql(f"EXPLAIN DELETE FROM {name}")[0][0]
         assert sql(f"DELETE FROM {name}") == [(14,)]
+        assert (table.snapshot().commit_kind == "OVERWRITE") == (number < 2)  # merged rows are not counted unread
         assert sql(f"SELECT * FROM {name}") == []
 
 
