@@ -83,8 +83,7 @@ def test_filters_aggregates_and_readers_of_rows(typed):
 
 
 @pytest.mark.more
-@pytest.mark.versions
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [32, pytest.param(64, marks=pytest.mark.versions)])
 def test_files_of_several_splits_and_row_groups(sql, monkeypatch, bits):
     monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", 2500)
     sql(

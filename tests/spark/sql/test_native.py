@@ -84,7 +84,6 @@ def test_every_type_reads_same_values_natively(sql):
 
 
 @pytest.mark.more
-@pytest.mark.versions
 @pytest.mark.usefixtures("tasks_merge")
 def test_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     """Every type; and one row more than the driver takes."""
@@ -421,7 +420,6 @@ NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ntz": "TIMESTAMP(6)"}
 
 
 @pytest.mark.more
-@pytest.mark.versions
 def test_orc_files_read_same_values_natively_or_by_engine(sql):
     stored = {name: type_ for name, type_ in TYPES.items() if name != "ts"}
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in stored.items())

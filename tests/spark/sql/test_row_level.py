@@ -207,7 +207,6 @@ def changed(sql, table, native):
 
 
 @pytest.mark.more
-@pytest.mark.versions
 def test_spark_reads_target_as_engine_does(sql):
     """Every type, files of an older schema, and paths that a URI writes in another way."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
