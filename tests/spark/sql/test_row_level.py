@@ -223,9 +223,7 @@ def test_spark_reads_target_as_engine_does(sql):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize(
-    "options", [pytest.param("'primary-key' = 'id'", marks=pytest.mark.versions), "'bucket' = '-1'"]
-)
+@pytest.mark.parametrize("options", ["'primary-key' = 'id'", "'bucket' = '-1'"])
 def test_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
     """Every type; and one change more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
