@@ -85,6 +85,8 @@ READS = {
 
 @pytest.mark.parametrize("read", READS)
 def test_read_obeys(restricted, read):
+    if read == "pandas":
+        pytest.importorskip("pandas")
     assert sorted(READS[read](restricted), key=lambda row: row["k"]) == SHOWN
 
 
