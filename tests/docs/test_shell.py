@@ -39,6 +39,7 @@ def commands(name):
     return [block.code for block in fences(ROOT / "docs" / "guides" / name) if block.info == "sh" and not block.reason]
 
 
+@pytest.mark.slow
 def test_job_of_page_runs_on_cluster(tmp_path, standalone):
     (code,) = commands("cluster.md")
     for shown, used in (

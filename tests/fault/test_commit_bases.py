@@ -349,7 +349,7 @@ def roll_back_to(io: FileIO, target: int) -> bool:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("target", [2, 3, 4])
+@pytest.mark.parametrize("target", [2, *(pytest.param(target, marks=pytest.mark.slow) for target in (3, 4))])
 def test_two_rollbacks_leave_one_history(target):
     """A rollback that finds its target removed by an older one does not bring it back without its predecessors."""
     dry = FaultyIO(line())

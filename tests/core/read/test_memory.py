@@ -257,7 +257,7 @@ def test_highly_compressed_rows_stay_in_memory_bounds(tmp_path, format_):
     merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=2)
 
 
-@pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
+@pytest.mark.parametrize("engine", [pytest.param("deduplicate", marks=pytest.mark.slow), "aggregation"])
 @pytest.mark.more
 def test_hundred_runs_are_read_over_local_disk(tmp_path, engine):
     merge_bulky(tmp_path, "parquet", 100, compacted=False, engine=engine, times=1.5)

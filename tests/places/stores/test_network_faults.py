@@ -42,7 +42,9 @@ def test_commits_survive_fault_at_every_request(store, link, mode):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["drop", *(pytest.param(mode, marks=pytest.mark.slow) for mode in MODES if mode != "drop")]
+)
 @pytest.mark.parametrize("operation", [network.reads, network.compactions, network.expiries])
 def test_operations_survive_fault_at_every_request(store, link, mode, operation):
     assert operation(link, mode, step(store)) > 1

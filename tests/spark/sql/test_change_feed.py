@@ -200,7 +200,9 @@ def statement(rng, kind):
 
 @pytest.mark.more
 @pytest.mark.drawn
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["keyed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "keyed")]
+)
 def test_changes_lead_from_version_to_version(sql, kind, tmp_path):
     rng = random.Random(kind)
     partitions = "" if kind in KEYED_KINDS else "PARTITIONED BY (p)"
