@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from functools import partial
+from typing import ClassVar, Final, TypeVar
 
 from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.catalog_options import REST, check_catalog_options, manifest_cache
@@ -39,6 +40,7 @@ from paimon_core.store.file_store import now_millis
 from paimon_core.store.storage_options import check_storage_options
 from paimon_core.table import Table
 
+_Object = TypeVar("_Object", View, CatalogFunction)
 _DATA_TOKENS: Final = "data-token.enabled"
 
 
@@ -337,14 +339,9 @@ class RestCatalog(Catalog):
         if old is not None:
             self._drop_view(name)
         try:
-            self.api.create_view(name, view)
+            _create(partial(self.api.create_view, name), view, old)
         except AlreadyExistsError as error:
             raise taken from error
-        except Exception:
-            if old is not None:
-                with best_effort("creating a view again that could not be replaced", (OSError, PaimonError)):
-                    self.api.create_view(name, old)
-            raise
 
     def _drop_view(self, name: Identifier) -> bool:
         try:
@@ -386,14 +383,9 @@ class RestCatalog(Catalog):
         if old is not None:
             self._drop_function(name)
         try:
-            self.api.create_function(name, function)
+            _create(partial(self.api.create_function, name), function, old)
         except AlreadyExistsError as error:
             raise AlreadyExistsError(f"function {str(name)!r} exists already in {self.warehouse}") from error
-        except Exception:
-            if old is not None:
-                with best_effort("creating a function again that could not be replaced", (OSError, PaimonError)):
-                    self.api.create_function(name, old)
-            raise
 
     def _drop_function(self, name: Identifier) -> bool:
         try:
@@ -401,6 +393,22 @@ class RestCatalog(Catalog):
         except RestNotFoundError:
             return False
         return True
+
+
+def _create(create: Callable[[_Object], None], new: _Object, old: _Object | None) -> None:
+    """Create a view or function in place of ``old``, which is dropped; after an error, create ``old`` again.
+
+    ``old``: `None` for a new name. Raises AlreadyExistsError if another client has created one; that one stays.
+    """
+    try:
+        create(new)
+    except AlreadyExistsError:
+        raise
+    except BaseException:
+        if old is not None:
+            with best_effort("creating again what could not be replaced", (OSError, PaimonError)):
+                create(old)
+        raise
 
 
 def _plain_path(path: str) -> str:

@@ -29,7 +29,7 @@ _COLUMNS = f"{_CONTEXT}query-columns"
 _DEFAULT_MODE = "COMPENSATION"
 _COMMENT = "comment"
 _RESERVED = (_COMMENT, "owner", "provider", "table_type", "location", "external")
-"""Properties that Spark adds to those of TBLPROPERTIES."""
+"""Properties that Spark sets itself, besides TBLPROPERTIES."""
 _KIND = "table_type"
 _PLAIN_KINDS = (None, "VIEW")
 

@@ -46,9 +46,11 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * A variant of which a query uses only paths becomes a struct with a field for each path. Spark's Parquet reader fills it
  * from the typed columns of shredded variants. It decodes the other columns, too, but does not put whole variants
- * together, which takes longer. Variants that are not shredded are read faster as a whole. The scan may read rows that the query drops, or whose extraction the query
- * skips, so the scan must not raise errors of casts. So the scan extracts the value of a `variant_get` as a variant, and
- * the query casts the variant to its type. A `try_variant_get` is extracted with its type.
+ * together, which takes longer. Variants that are not shredded are read faster as a whole.
+ *
+ * The scan may read rows that the query drops, or whose extraction the query skips, so it must not raise errors of casts.
+ * It extracts the value of a `variant_get` as a variant, and the query casts the variant to its type. A
+ * `try_variant_get` is extracted with its type.
  */
 class PaimonVariantRule extends Rule {
   public TreeNode apply(TreeNode plan) {
