@@ -295,7 +295,7 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_
         sql(f"DELETE FROM {table} WHERE id = 6")
         sql(f"INSERT INTO {table} (id, `p.%+ä`, `k``1`, added) VALUES (3, 'p1', X'00', 5), (70, 'p0', X'00FF', 5)")
         sql(f"SET {NATIVE_READS} = {str(native).lower()}")
-        plan = sql(f"EXPLAIN DELETE FROM {table}")[0][0]
+        plan = sql(f"EXPLAIN DELETE FROM {table} WHERE id >= 0")[0][0]
         assert (" newer rows through Python" in plan) == (native and most_newer > 0), plan
         assert ("superseded rows masked" in plan) == (native and most_newer < 0), plan
         assert sql(f"UPDATE {table} SET i4 = coalesce(i4, 0) + 1, s = concat(s, '!') WHERE id < 8") == [(9,)]
@@ -330,7 +330,7 @@ def test_newer_rows_of_target_are_laid_over_its_base_run(sql, monkeypatch, most_
 )
 def test_explanation_names_reader_of_target(sql, columns, options, reason):
     sql(f"CREATE TABLE t ({columns}) TBLPROPERTIES ({options})")
-    assert "there are no rows" in sql("EXPLAIN DELETE FROM t")[0][0]
+    assert "there are no rows" in sql("EXPLAIN DELETE FROM t WHERE id >= 0")[0][0]
     for _ in range(3):
         sql("INSERT INTO t (id) VALUES (1), (2)")
     assert f"rows are read through Python: {reason}" in sql("EXPLAIN DELETE FROM t WHERE id = 1")[0][0]
