@@ -54,7 +54,12 @@ class FieldColumn:
 
 
 def decode_columns(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], kinds: Mapping[tuple[str, ...], str], head: int = 0
+    schema: Schema,
+    blocks: Sequence[tuple[int, bytes]],
+    kinds: Mapping[tuple[str, ...], str],
+    head: int = 0,
+    *,
+    in_steps: bool = True,
 ) -> tuple[bytes, dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]]:
     """Return the bytes of all blocks and, for each requested field, two arrays with an item for each record.
 
@@ -65,17 +70,20 @@ def decode_columns(
         head: the number of leading bytes that most records share with the first record of a block; 0: unknown. A
             search for these bytes guesses where records start, and all records are decoded at once. The guess is
             checked; a wrong guess costs time only.
+        in_steps: True: after a wrong guess, decode the records of all blocks side by side: slow for few blocks.
 
     The arrays are in record order and hold what `FieldColumn` says, as int64 or bool; positions refer to the returned
     bytes.
 
-    Raises NotVectorizableError.
+    Raises NotVectorizableError, also after a wrong guess without ``in_steps``.
     """
     counts = np.array([count for count, _ in blocks], np.int64)
     data = b"".join([*(content for _, content in blocks), _PAD])
     ends = np.cumsum([len(content) for _, content in blocks])
     starts = ends - [len(content) for _, content in blocks]
     at_once = _decode_at_once(schema, data, starts, counts, kinds, head) if head else None
+    if at_once is None and not in_steps:
+        raise NotVectorizableError("the starts of the records are unknown")
     return data, at_once or _decode_in_steps(schema, data, starts, ends, counts, kinds)
 
 

@@ -21,7 +21,8 @@ from paimon_core.manifest.vectorized_decode import EntryColumns, decode_entry_bl
 _BLOCKS_AT_ONCE: Final = 192  # fewer blocks are slower to decode, more blocks take more memory
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
 _MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
-_MIN_BLOCKS: Final = 16  # blocks of full size from which vectorised decoding is faster
+_MIN_ENTRIES: Final = 64  # entries from which decoding them at once is faster, if their starts can be guessed
+_MIN_BLOCKS: Final = 16  # blocks of full size from which decoding them side by side is faster
 
 T = TypeVar("T")
 Record = Mapping[str, Any]
@@ -108,7 +109,7 @@ def decode_column_batches(
         columns: EntryColumns | None = None
         if _are_many(batch):
             with suppress(NotVectorizableError, KeyError, TypeError, ValueError):
-                columns = decode_entry_columns(schema, batch, attributes, only)
+                columns = decode_entry_columns(schema, batch, attributes, only, in_steps=_in_steps(batch))
                 if without and not without.isdisjoint(columns.values("file_name")):
                     columns = None
         yield _entries(container, batch, path, schema, with_stats, only) if columns is None else columns
@@ -133,6 +134,11 @@ def _block_batches(
 
 def _are_many(blocks: Sequence[Block]) -> bool:
     """Return True if blocks have enough entries for the vectorised decoder."""
+    return sum(count for count, _ in blocks) >= _MIN_ENTRIES or _in_steps(blocks)
+
+
+def _in_steps(blocks: Sequence[Block]) -> bool:
+    """Return True if there are enough blocks for the vectorised decoder, should it not guess where entries start."""
     return sum(count for count, _ in blocks) >= _MIN_BLOCKS * max(count for count, _ in blocks)
 
 
@@ -165,7 +171,8 @@ def _entries(
 ) -> list[ManifestEntry]:
     if _are_many(blocks):
         try:
-            return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only)
+            steps = _in_steps(blocks)
+            return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only, in_steps=steps)
         except (NotVectorizableError, KeyError, TypeError, ValueError):
             pass  # decoding one by one finds the error, if there is one
     return _filtered(_one_by_one(container, blocks, path, ENTRY), with_stats, only)

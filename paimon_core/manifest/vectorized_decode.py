@@ -52,13 +52,18 @@ _data_files, _entries, _simple_stats = map(fast_list_constructor, (DataFileMeta,
 
 
 def decode_entry_blocks(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: EntryFilter | None = None
+    schema: Schema,
+    blocks: Sequence[tuple[int, bytes]],
+    *,
+    with_stats: bool,
+    only: EntryFilter | None = None,
+    in_steps: bool = True,
 ) -> list[ManifestEntry]:
-    """Return the entries of decompressed blocks. ``only``: a filter of entries. REQUIRES: no block is empty.
+    """Return the entries of decompressed blocks. The arguments are those of `decode_entry_columns`.
 
     Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that needs the slow decoder.
     """
-    columns = _decoded(schema, blocks, _FILE if with_stats else _WITHOUT_STATS, only)
+    columns = _decoded(schema, blocks, _FILE if with_stats else _WITHOUT_STATS, only, in_steps)
     with collection_paused():
         files = _data_files(*columns.file_fields(with_stats))
         kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
@@ -66,7 +71,12 @@ def decode_entry_blocks(
 
 
 def decode_entry_columns(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], attributes: Collection[str], only: EntryFilter | None = None
+    schema: Schema,
+    blocks: Sequence[tuple[int, bytes]],
+    attributes: Collection[str],
+    only: EntryFilter | None = None,
+    *,
+    in_steps: bool = True,
 ) -> "EntryColumns":
     """Return columns of the entries of decompressed blocks, without building the entries.
 
@@ -75,19 +85,24 @@ def decode_entry_columns(
         blocks: the blocks; none is empty.
         attributes: the attributes of `DataFileMeta` to decode, without ``key_stats``.
         only: a filter of entries; `None`: all entries.
+        in_steps: as for `avro_columns.decode_columns`.
 
     Raises as `decode_entry_blocks`, and NotVectorizableError if an entry deletes a file, if a file has an external
     path, or if files differ in their schema or in the columns of their statistics.
     """
-    columns = _decoded(schema, blocks, {*_LAYOUT, *(_FIELD_OF[name] for name in attributes)}, only)
+    columns = _decoded(schema, blocks, {*_LAYOUT, *(_FIELD_OF[name] for name in attributes)}, only, in_steps)
     columns.check_plain()
     return columns
 
 
 def _decoded(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], file_fields: Collection[str], only: EntryFilter | None
+    schema: Schema,
+    blocks: Sequence[tuple[int, bytes]],
+    file_fields: Collection[str],
+    only: EntryFilter | None,
+    in_steps: bool,
 ) -> "EntryColumns":
-    columns = EntryColumns(schema, blocks, file_fields)
+    columns = EntryColumns(schema, blocks, file_fields, in_steps)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
         raise NotVectorizableError("another version")
     if only is not None:
@@ -98,14 +113,16 @@ def _decoded(
 class EntryColumns:
     """The fields of all entries as columns of numbers or byte ranges, and their conversion to Python values."""
 
-    def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], file_fields: Collection[str]) -> None:
+    def __init__(
+        self, schema: Schema, blocks: Sequence[tuple[int, bytes]], file_fields: Collection[str], in_steps: bool
+    ) -> None:
         kinds: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
         for name in file_fields:
             if _FILE[name] == "stats":
                 kinds.update({("_FILE", name, part): how for part, how in _STATS.items()})
             else:
                 kinds["_FILE", name] = _FILE[name]
-        self._data, self._columns = decode_columns(schema, blocks, kinds, _HEAD)
+        self._data, self._columns = decode_columns(schema, blocks, kinds, _HEAD, in_steps=in_steps)
         self._schema = schema
 
     def __len__(self) -> int:

@@ -16,6 +16,8 @@ from tests.support.faulty_io import MemoryIO
 
 PARTITION = pa.schema([("p", pa.int32())])
 KEY = pa.schema([pa.field("k", pa.int64(), nullable=False)])
+DECODERS = ((0, 10**9), (0, 0), (10**9, 10**9))
+"""Values of ``_MIN_ENTRIES`` and ``_MIN_BLOCKS``: entries are decoded at once, or else side by side; or one by one."""
 
 
 def data_file(name="f", low=0, high=9, *, level=0, sequence=(0, 9), stats=EMPTY_STATS, **more):

@@ -19,7 +19,7 @@ from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, ENTRY, MANIFEST_S
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 from paimon_core.row.binary_row import serialize
 from tests.support.draws import draws
-from tests.support.manifests import entries, entry
+from tests.support.manifests import DECODERS, entries, entry
 
 
 def container(rows, per_block=2, schema=MANIFEST_SCHEMA, codec="zstandard"):
@@ -78,6 +78,7 @@ def test_blocks_without_requested_entries_are_not_decoded(monkeypatch):
     given_entries = [entry(f"data-{i}-0.parquet", p=i // 100, bucket=i % 100 // 50) for i in range(600)]
     data = container([ENTRY.to_record(e) for e in given_entries], 10)
     decoded, decoder = [], decode.BlockDecoder.decode
+    monkeypatch.setattr(decode, "_MIN_ENTRIES", 10**9)
     monkeypatch.setattr(decode.BlockDecoder, "decode", lambda *a: decoded.append(a[1]) or decoder(*a))
     at = given_entries[270].partition
     assert decode_entries(data, "m", only=BucketFilter.for_buckets([(at, 1)])) == given_entries[250:300]
@@ -173,16 +174,35 @@ def test_both_decoders_treat_changed_byte_equally(at, change):
     start = len(container([], codec="null"))
     at = start + at % (len(data) - start)
     data[at] ^= change
-    limit, outcomes = decode._MIN_BLOCKS, []
-    for lanes in (0, 10**9):
-        decode._MIN_BLOCKS = lanes
-        try:
-            outcomes.append(decode_entries(bytes(data), "m"))
-        except (CorruptedError, UnsupportedError) as refusal:
-            outcomes.append(str(refusal))
-        finally:
-            decode._MIN_BLOCKS = limit
-    assert outcomes[0] == outcomes[1]
+    outcomes = []
+    for limits in DECODERS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decode, "_MIN_ENTRIES", limits[0])
+            patch.setattr(decode, "_MIN_BLOCKS", limits[1])
+            try:
+                outcomes.append(decode_entries(bytes(data), "m"))
+            except (CorruptedError, UnsupportedError) as refusal:
+                outcomes.append(str(refusal))
+    assert outcomes == [outcomes[0]] * len(DECODERS)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 200])
+@pytest.mark.parametrize("with_stats", [False, True])
+def test_entries_of_few_blocks_are_decoded_at_once(monkeypatch, count, with_stats):
+    given_entries = [entry(f"data-{i}", high=i, p=i % 3) for i in range(count)]
+    data = container([ENTRY.to_record(e) for e in given_entries], 100)
+    expected = [e if with_stats else replace(e, file=e.file.without_stats()) for e in given_entries]
+    slowly, calls = decode._one_by_one, []
+    monkeypatch.setattr(decode, "_one_by_one", lambda *a: calls.append(1) or slowly(*a))
+    assert decode_entries(data, "m", with_stats=with_stats) == expected
+    assert bool(calls) is (count < 64)
+
+
+def test_few_blocks_are_not_decoded_side_by_side(monkeypatch):
+    given_entries = [entry("x" * (i % 9) + str(i), p=i % 2 or None) for i in range(100)]
+    given_entries[0] = replace(given_entries[0], kind=DELETE)
+    monkeypatch.setattr(avro_columns, "_decode_in_steps", None)
+    assert decode_entries(container([ENTRY.to_record(e) for e in given_entries], 50), "m") == given_entries
 
 
 @pytest.mark.parametrize(

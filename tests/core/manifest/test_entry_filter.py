@@ -19,7 +19,7 @@ from paimon_core.scan.entries import PartitionFilter
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.support.draws import draws
-from tests.support.manifests import PARTITION, entry
+from tests.support.manifests import DECODERS, PARTITION, entry
 
 
 def encoded(rows, per_block=4):
@@ -50,12 +50,11 @@ def test_partition_filter_in_decoder_equals_filter_of_all_entries(runs, text, pe
     data, only = encoded(rows, per_block), partition_filter(text)
     matching = only.matching({row.partition for row in rows})
     expected = [row for row in rows if row.partition in matching]
-    limit = decode._MIN_BLOCKS
-    try:
-        for decode._MIN_BLOCKS in (0, 10**9):
+    for limits in DECODERS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decode, "_MIN_ENTRIES", limits[0])
+            patch.setattr(decode, "_MIN_BLOCKS", limits[1])
             assert decode_entries(data, "m", only=partition_filter(text)) == expected
-    finally:
-        decode._MIN_BLOCKS = limit
 
 
 def test_pinned_partitions_skip_blocks(monkeypatch):

@@ -91,6 +91,7 @@ def test_columns_of_entries_return_rows_of_entries(written, monkeypatch, name, c
     table.store.io.write(table.store.snapshots.path(snapshot.id), snapshot.to_json())
     monkeypatch.setattr(decode, "_BLOCKS_AT_ONCE", 2)
     monkeypatch.setattr(decode, "_MIN_BLOCKS", 1)
+    monkeypatch.setattr(decode, "_MIN_ENTRIES", 0)
     rows = SystemTable.open(f"{table.path}${name}")
     filters = {"partitions": "partition = 'p=a'", "buckets": "bucket = 1 and partition = '{a}'"}
     filters = [filters.get(name, "bucket = 1 and level = 0")]
@@ -111,6 +112,7 @@ def test_advice_counts_same_files_from_columns(written, monkeypatch, name):
     monkeypatch.setattr(manifests, "_BLOCK_RECORDS", 4)
     monkeypatch.setattr(decode, "_BLOCKS_AT_ONCE", 2)
     monkeypatch.setattr(decode, "_MIN_BLOCKS", 1)
+    monkeypatch.setattr(decode, "_MIN_ENTRIES", 0)
     snapshot = _with_files(table, [*live_files, replace(live_files[0], bucket=POSTPONE_BUCKET)], CHANGES[name])
     expected = read_files(table.store, snapshot)
     monkeypatch.setattr(manifests, "MAX_ENTRIES", 0)
