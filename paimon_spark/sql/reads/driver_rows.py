@@ -19,6 +19,9 @@ MOST_ROWS = 20_000
 _MOST_BYTES = 1 << 20
 MOST_FILES = 64
 """The most rows (counted before a merge), bytes and files that the driver reads."""
+_MOST_SMALL_FILES = 256
+"""The most files of _MOST_BYTES and MOST_ROWS that the driver reads although Spark's own scan could: it opens more than
+MOST_FILES local files twice as slowly, and needs a job."""
 _MOST_KEYS = 100
 _MOST_BYTES_WITH_KEYS = 256 << 20
 """For lookups, the most keys and the most bytes of files, of which only a few row groups are decoded. Alternatively,
@@ -54,6 +57,27 @@ def small_read(
         return None
     few = number <= _MOST_KEYS or (number <= MOST_ROWS and number * size <= _MOST_BYTES * rows)
     return f"the rows of {number} keys in {files} files" if few else None
+
+
+def rows_of_small_files(reader: PaimonReader, plan: Plan, columns: StructType) -> Sequence[pa.RecordBatch] | None:
+    """Return the rows of many small local files; `None`: Spark's own scan reads them as fast, or reports an error.
+
+    Args:
+        reader: the reader of the plan.
+        plan: a plan without files that need a merge.
+        columns: the columns of the query.
+    """
+    types, files = columns.simpleString(), sum(len(split.files) for split in plan.splits)
+    if not MOST_FILES < files <= _MOST_SMALL_FILES or any(name in types for name in _NOT_FROM_ARROW):
+        return None
+    rows, size = sum(split.row_count for split in plan.splits), sum(split.size for split in plan.splits)
+    if rows > MOST_ROWS or size > _MOST_BYTES:
+        return None
+    try:
+        return list(reader.batches(reader.splits()))
+    except (PaimonError, OSError) as error:
+        _log.info("Spark's own scan reads: %s", hide_secrets(str(error)))
+        return None
 
 
 def matching_rows(reader: PaimonReader, plan: Plan) -> Sequence[pa.RecordBatch] | None:

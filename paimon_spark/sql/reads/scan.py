@@ -23,7 +23,7 @@ from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import Source, data_source_scan, tagged_scan
-from paimon_spark.sql.reads.strategy import Divided, Masked, MatchingRows, Native, Strategy, Tasks, choose, summary
+from paimon_spark.sql.reads.strategy import Divided, Masked, Native, ReadRows, Strategy, Tasks, choose, summary
 from paimon_spark.sql.session_options import ReadSettings
 from paimon_spark.types import spark_schema
 
@@ -58,7 +58,7 @@ class ScanHandler(ScanEndpoint):
     def to_java(self) -> Any:
         """Return the scan as ``Tagged.java``, with its source if it costs little and no runtime filter changes it."""
         description, source = self.description(), None
-        if isinstance(self.strategy, Native | MatchingRows) and not self._filter_columns():
+        if isinstance(self.strategy, Native | ReadRows) and not self._filter_columns():
             source = self._source(self.strategy, self.planned)
         return tagged_scan(self.jvm, self, description, source)
 
@@ -72,7 +72,7 @@ class ScanHandler(ScanEndpoint):
                 "text": self.text,
                 "divided": isinstance(self.strategy, Divided),
                 "masked": isinstance(self.strategy, Masked),
-                "local": isinstance(self.strategy, MatchingRows),
+                "local": isinstance(self.strategy, ReadRows),
                 "shredded": isinstance(self.strategy, Native) and self._has_shredded_variants(),
                 "bucketing": self._bucketing(),
             }

@@ -14,7 +14,7 @@ from paimon_core import Plan
 from paimon_core.engine import reads_branches
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.driver_rows import matching_rows, small_read, stream_of_batches
+from paimon_spark.sql.reads.driver_rows import matching_rows, rows_of_small_files, small_read, stream_of_batches
 from paimon_spark.sql.reads.expired_reads import native_read
 from paimon_spark.sql.reads.mask_choice import merge_choice
 from paimon_spark.sql.reads.masks import FileMask, MergeMask, masked_text, masks_of, unsuitable_masks, unsuitable_merge
@@ -94,18 +94,20 @@ class DriverRows:
 
 
 @dataclass(frozen=True)
-class MatchingRows:
-    """The driver has read the rows that match a filter for a few values, and sends them to one task."""
+class ReadRows:
+    """The driver has read the rows while it planned the scan, and sends them to one task."""
 
     batches: Sequence[pa.RecordBatch]
     files: int
     """The number of files of the scan."""
+    kind: str = "matching rows"
+    """The rows in words: those that match a filter for a few values, or all of them."""
 
     @property
     def description(self) -> str:
         """The strategy in words, for plans and EXPLAIN."""
         rows = sum(batch.num_rows for batch in self.batches)
-        return f"in the driver: {rows} matching rows of {self.files} files"
+        return f"in the driver: {rows} {self.kind} of {self.files} files"
 
     def source(self, planned: PlannedScan, jvm: Jvm) -> Source:
         """Return the rows. Runtime filters of a join do not select from them, because Spark joins them anyway."""
@@ -180,7 +182,7 @@ class Divided:
         return Tasks(self.reason).source(planned, jvm)
 
 
-Strategy: TypeAlias = Native | DriverRows | MatchingRows | Tasks | Masked | Divided
+Strategy: TypeAlias = Native | DriverRows | ReadRows | Tasks | Masked | Divided
 Offer: TypeAlias = Callable[[PlannedScan, Jvm, ReadSettings, str], Strategy | str]
 """A function from a scan and the reason why it is not native to a strategy.
 
@@ -203,7 +205,7 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
         return Tasks(reason)
     files = native_files(jvm, planned.scan.store, planned.request.columns, lambda: planned.plan)
     if isinstance(files, NativeFiles):
-        rows = _matching_rows(planned, files)
+        rows = _matching_rows(planned, files) or _rows_of_small_files(planned, files)
         if rows is not None:
             return rows
         if planned.selects is None:
@@ -217,10 +219,18 @@ def choose(planned: PlannedScan, jvm: Jvm, settings: ReadSettings) -> Strategy:
     return Tasks(result) if isinstance(result, str) else result
 
 
-def _matching_rows(planned: PlannedScan, files: NativeFiles) -> MatchingRows | None:
+def _matching_rows(planned: PlannedScan, files: NativeFiles) -> ReadRows | None:
     """Return the rows of a filter for a few values; `None`: Spark's own scan of the files is faster."""
     batches = None if planned.scan.predicate is None else matching_rows(planned.reader_of_plan(), planned.plan)
-    return None if batches is None else MatchingRows(batches, len(files.sizes))
+    return None if batches is None else ReadRows(batches, len(files.sizes))
+
+
+def _rows_of_small_files(planned: PlannedScan, files: NativeFiles) -> ReadRows | None:
+    """Return the rows of many small local files; `None`: Spark's own scan of the files is as fast."""
+    if not files.is_local or planned.bucketing is not None:
+        return None
+    batches = rows_of_small_files(planned.reader_of_plan(), planned.plan, planned.request.columns)
+    return None if batches is None else ReadRows(batches, len(files.sizes), "rows")
 
 
 def summary(strategy: Strategy) -> str:
@@ -281,7 +291,7 @@ def _masked(planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str)
 
 def _matching_or_masked(
     planned: PlannedScan, jvm: Jvm, settings: ReadSettings, reason: str
-) -> MatchingRows | Masked | Native | str:
+) -> ReadRows | Masked | Native | str:
     masked = _masked(planned, jvm, settings, reason)
     if isinstance(masked, Masked):
         return _matching_rows(planned, masked.native.files) or masked

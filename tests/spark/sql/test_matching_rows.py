@@ -1,5 +1,7 @@
 """Filters for a few values: the driver reads the matching rows, and a query returns the rows of the general path."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -137,3 +139,39 @@ def test_missing_file_is_an_error_of_spark(sql):
         pa.fs.LocalFileSystem().delete_file(path)
     with pytest.raises(Exception, match=r"does not exist|missing"):
         sql("SELECT s FROM t WHERE id = 7")
+
+
+@pytest.mark.parametrize("options", ["'bucket' = '-1'", "'bucket' = '1', 'bucket-key' = 'id'"])
+def test_rows_of_many_small_files(sql, monkeypatch, options):
+    monkeypatch.setattr(driver_rows, "MOST_FILES", 2)
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    sql(f"CREATE TABLE t (id BIGINT, p STRING, {columns}) PARTITIONED BY (p) TBLPROPERTIES ({options})")
+    insert = f"INSERT INTO t VALUES ({{}}, 'é', {', '.join(value for _, value in TYPES.values())}{{}})"
+    sql(insert.format(1, ""))
+    sql(f"INSERT INTO t VALUES (2, NULL{', NULL' * len(TYPES)})")
+    sql("ALTER TABLE t ADD COLUMN added INT")
+    sql(insert.format(3, ", 5"))
+    queries = ["SELECT * FROM t", "SELECT added, count(*) FROM t GROUP BY added", "SELECT id FROM t WHERE f8 = 0.0D"]
+    queries += ["SELECT a.id FROM t a JOIN t b ON a.p = b.p AND a.id <= b.id", "SELECT id FROM t VERSION AS OF 2"]
+    assert "in the driver: 3 rows of 3 files" in sql(f"EXPLAIN {queries[0]}")[0][0]
+    found = [sorted(map(repr, sql(query))) for query in queries]
+    monkeypatch.setattr(driver_rows, "MOST_FILES", 3)
+    assert "native: 3 of 3" in sql(f"EXPLAIN {queries[0]}")[0][0]
+    assert [sorted(map(repr, sql(query))) for query in queries] == found
+    sql(f"SET {NATIVE_READS} = false")
+    try:
+        assert [sorted(map(repr, sql(query))) for query in queries] == found
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+
+
+def test_damaged_small_file_is_named(sql, monkeypatch):
+    monkeypatch.setattr(driver_rows, "MOST_FILES", 1)
+    sql("CREATE TABLE t (id BIGINT)")
+    for i in range(3):
+        sql(f"INSERT INTO t VALUES ({i})")
+    assert "3 rows of 3 files" in sql("EXPLAIN SELECT * FROM t")[0][0]
+    damaged = Path(sql("SELECT file_path FROM `t$files`")[0][0])
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(Exception, match=damaged.name):
+        sql("SELECT * FROM t")
