@@ -1,0 +1,62 @@
+"""``python -m tests.random_sql --programs 100 --seed 7``: run random programs in one session, and shrink what fails."""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import paimon_spark
+from tests.random_sql.draw import draw
+from tests.random_sql.play import Counts
+from tests.random_sql.session import run_program
+from tests.random_sql.shrink import script, shrink
+from tests.spark.conftest import SETTINGS
+
+
+def main() -> int:
+    """Run programs and print what differs. Return 1 if a program failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.random_sql", description=__doc__)
+    parser.add_argument("--programs", type=int, default=100, help="the number of programs")
+    parser.add_argument("--seed", default="0", help="the programs of one seed are the same in every run")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--statements", type=int, default=8, help="statements of each program")
+    parser.add_argument("--queries", type=int, default=1, help="queries after each statement")
+    parser.add_argument("--failures", type=int, default=5, help="stop after so many programs that fail")
+    parser.add_argument("--scripts", type=Path, help="a directory for the scripts of programs that fail")
+    parser.add_argument("--no-shrink", action="store_true", help="print programs that fail as they are")
+    arguments = parser.parse_args()
+    spark = _session()
+    counts, failed, begin = Counts(), 0, time.monotonic()
+    for number in range(arguments.first, arguments.first + arguments.programs):
+        program = draw(f"{arguments.seed} {number}", arguments.statements, arguments.queries)
+        failure = run_program(spark, program, counts)
+        if failure is None:
+            continue
+        failed += 1
+        if not arguments.no_shrink:
+            program, failure = shrink(program, failure, lambda one: run_program(spark, one, Counts()))
+        text = script(program, failure)
+        print(f"program {program.seed}: {failure.kind}\n{text}", flush=True)
+        if arguments.scripts:
+            arguments.scripts.mkdir(parents=True, exist_ok=True)
+            (arguments.scripts / f"{program.seed.replace(' ', '-')}.py").write_text(text)
+        if failed == arguments.failures:
+            break
+    print(f"{counts} in {time.monotonic() - begin:.0f} s, {failed} failed")
+    return 1 if failed else 0
+
+
+def _session() -> SparkSession:
+    builder = SparkSession.builder.master("local[2,3]")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    paimon_spark.catalog(spark, "pm", warehouse=tempfile.mkdtemp(prefix="random-sql-"), default=True)
+    return spark
+
+
+if __name__ == "__main__":
+    sys.exit(main())

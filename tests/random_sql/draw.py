@@ -1,0 +1,424 @@
+"""Draw random programs from a seed. Rows and results are not known here, only columns."""
+
+import copy
+import random
+import re
+
+from tests.random_sql.program import Program, Step, TableDefinition, qualified
+from tests.random_sql.queries import Queries
+from tests.support.sql_tables import FAR, STRUCT, VALUES, Column, RandomTable, text
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": ["false"],
+    "spark.sql.caseSensitive": ["true"],
+    "spark.sql.session.timeZone": ["America/New_York", "Asia/Kolkata", "Pacific/Apia", "Europe/Berlin"],
+    "spark.sql.adaptive.enabled": ["false"],
+    "spark.sql.codegen.wholeStage": ["false"],
+    "spark.sql.codegen.factoryMode": ["NO_CODEGEN"],
+    "spark.sql.parquet.enableVectorizedReader": ["false"],
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": ["false"],
+    "spark.sql.orc.enableVectorizedReader": ["false"],
+    "spark.sql.parquet.filterPushdown": ["false"],
+    "spark.sql.parquet.datetimeRebaseModeInRead": ["LEGACY"],
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ["LEGACY"],
+    "spark.sql.parquet.int96RebaseModeInRead": ["LEGACY"],
+    "spark.sql.parquet.int96RebaseModeInWrite": ["LEGACY"],
+    "spark.sql.parquet.outputTimestampType": ["INT96", "TIMESTAMP_MILLIS"],
+    "spark.sql.parquet.fieldId.read.enabled": ["true"],
+    "spark.sql.parquet.aggregatePushdown": ["true"],
+    "spark.sql.legacy.timeParserPolicy": ["LEGACY"],
+    "spark.sql.storeAssignmentPolicy": ["STRICT"],
+    "spark.sql.timestampType": ["TIMESTAMP_NTZ"],
+    "spark.sql.files.maxPartitionBytes": ["512"],
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": ["false"],
+    "spark.sql.readSideCharPadding": ["false"],
+    "spark.sql.cbo.enabled": ["true"],
+    "spark.sql.autoBroadcastJoinThreshold": ["-1"],
+    "spark.sql.sources.v2.bucketing.enabled": ["true"],
+    "spark.sql.legacy.castComplexTypesToString.enabled": ["true"],
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": ["false"],
+    "spark.paimon.read.mask-memory": ["1b"],
+    "spark.paimon.read.native": ["false"],
+    "spark.paimon.write.native": ["false"],
+    "spark.paimon.read.mask-rows": ["0"],
+}
+"""Settings of a session that a program changes, with the values other than the default."""
+APPEND = [
+    {"bucket": "-1"},
+    {"deletion-vectors.enabled": "true"},
+    {"bucket": "2", "bucket-key": "id"},
+    {"row-tracking.enabled": "true"},
+    {"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
+]
+KEYED = [{"bucket": "1"}, {"bucket": "2"}, {"bucket": "2", "deletion-vectors.enabled": "true"}, {"bucket": "-1"}]
+ENGINES = ["", "", "", "deduplicate", "deduplicate", "deduplicate", "first-row", "partial-update", "aggregation"]
+ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(18, 4)", "STRING", "DATE")
+"""Types of columns for MIN, MAX and sequences."""
+NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+UPPER = re.compile(r"`c(\d+)`")
+TWICE = re.compile(r"CAST\(CAST\(((?:[^()]|\([^()]*\))*) AS (\w+(?:\([0-9, ]+\))?)\) AS \2\)")
+"""A cast to a type in a cast to the same type."""
+LIMITS = {
+    "paimon_spark.sql.writes.few_rows.MOST_CHANGES": [-1, 2],
+    "paimon_spark.frame_write.FEW_ROWS": [-1],
+    "paimon_core.scan.base_run.LEAST_BASE": [0],
+    "paimon_core.scan.base_run.MOST_NEWER_ROWS": [-1],
+}
+"""Limits inside the connector, above or below which other code reads or writes the rows."""
+TYPO = 0.04
+"""The share of new values of a type or size that Spark refuses."""
+
+
+class Draft(RandomTable):
+    """The columns that a table has at one step of a program."""
+
+    definition: TableDefinition
+    updatable: bool
+    deletable: bool
+
+    def copy_of_columns(self) -> list[Column]:
+        return copy.deepcopy(self.columns)
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        return [(one.name, one.type) for one in self.columns]
+
+    @property
+    def is_keyed(self) -> bool:
+        return bool(self.definition.keys)
+
+    def cell(self, column: Column) -> str:
+        """Return the text of a value of a new row; keys are never NULL."""
+        value = self.value(column)
+        while value is None and column.name in self.definition.keys:
+            value = self.value(column)
+        return TWICE.sub(r"CAST(\1 AS \2)", text(column, value))
+
+    def cells(self, ids: list[int]) -> list[list[str]]:
+        return [[str(i) if one.name == "id" else self.cell(one) for one in self.columns] for i in ids]
+
+
+def moved(old: Column, new: Column, path: str) -> str:
+    """Return the expression for a column after ALTER TABLE, from the column before it."""
+    if new.kind == STRUCT:
+        before = {one.key: one for one in old.fields}
+        fields = (
+            f"'{one.name}', "
+            + (
+                moved(before[one.key], one, f"{path}.`{before[one.key].name}`")
+                if one.key in before
+                else f"CAST(NULL AS {one.type})"
+            )
+            for one in new.fields
+        )
+        return f"CASE WHEN {path} IS NULL THEN NULL ELSE named_struct({', '.join(fields)}) END"
+    return path if old.kind == new.kind else f"CAST({path} AS {new.kind})"
+
+
+def projection(old: list[Column], new: list[Column]) -> list[tuple[str, str, str]]:
+    """Return name, type and expression of each new column, from a table with the old columns."""
+    before = {one.key: one for one in old}
+    return [
+        (
+            one.name,
+            one.type,
+            moved(before[one.key], one, f"`{before[one.key].name}`")
+            if one.key in before
+            else f"CAST(NULL AS {one.type})",
+        )
+        for one in new
+    ]
+
+
+class Drawing:
+    """The state of the drawing of one program."""
+
+    def __init__(self, seed: str) -> None:
+        self.seed, self.rng, self.ids = seed, random.Random(seed), 0
+        self.settings = {name: self.rng.choice(v) for name, v in SETTINGS.items() if self.rng.random() < 0.12}
+        self.limits = {name: self.rng.choice(v) for name, v in LIMITS.items() if self.rng.random() < 0.4}
+        self.far = self.rng.random() < 0.15
+        self.drafts: dict[str, Draft] = {}
+        self.steps: list[Step] = []
+        self.tags: dict[tuple[str, str], list[Column]] = {}
+        for number in range(self.rng.choice([1, 2, 2])):
+            self._table(f"t{number}")
+        self.queries = Queries(self.rng, self.drafts, self.tags)
+
+    def _table(self, name: str) -> None:
+        rng = self.rng
+        file_format = "parquet" if self.far else rng.choice(["parquet"] * 6 + ["orc", "avro"])
+        # ORC cannot store drawn moments before 1970 with microseconds, nor blanks at the end of a CHAR.
+        kinds = [kind for kind in VALUES if file_format == "parquet" or not kind.startswith(("TIMESTAMP", "CHAR"))]
+        if self.far:
+            kinds += [kind for kind in kinds if kind in FAR] * 4
+        draft = Draft(rng, kinds, far=self.far)
+        engine = rng.choice(ENGINES)
+        options = dict(rng.choice(KEYED[:2] if engine not in ("", "deduplicate") else KEYED if engine else APPEND))
+        partitions = [one.name for one in draft.partition_columns]
+        functions, sequence, keys = {}, "", []
+        if engine:
+            keys = ["id", *partitions]
+            rng.shuffle(keys)
+            if partitions and options["bucket"] == "-1" and rng.random() < 0.5:
+                keys = ["id"]
+        if engine == "aggregation":
+            functions = {one.name: self._function(one) for one in draft.free}
+        if engine == "deduplicate" and rng.random() < 0.25:
+            ordered = [one for one in draft.free if one.kind in ORDERED]
+            sequence = ordered[0].name if ordered and options.get("bucket") != "-1" else ""
+        for one in draft.free:
+            if one.name == sequence or one.name in functions:
+                one.name = "q" + one.name[1:]  # keeps its name, so that options keep naming it
+        functions = {"q" + column[1:]: function for column, function in functions.items()}
+        sequence = sequence and "q" + sequence[1:]
+        if file_format != "parquet":
+            options["file.format"] = file_format
+        if not engine or (engine != "first-row" and "deletion-vectors.enabled" not in options):
+            options |= rng.choice([{}, {"write-only": "true"}, {"num-sorted-run.compaction-trigger": "2"}])
+        if rng.random() < 0.15:
+            options["file-index.bloom-filter.columns"] = "id"
+        if rng.random() < 0.1:
+            options["metadata.stats-mode"] = rng.choice(["none", "counts", "full"])
+        draft.definition = TableDefinition(name, draft.types, partitions, keys, engine, functions, sequence, options)
+        evolving = "data-evolution.enabled" in options
+        draft.updatable = not sequence and engine in ("", "deduplicate")
+        draft.deletable = draft.updatable and (not evolving or "deletion-vectors.enabled" in options)
+        self.drafts[name] = draft
+
+    def _function(self, column: Column) -> str:
+        names = ["last_non_null_value", "last_value", "first_value", "first_non_null_value"]
+        return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
+
+    def program(self, statements: int, queries: int) -> Program:
+        """Return a program of so many statements, with queries after each."""
+        for name in self.drafts:
+            self._insert(self.drafts[name], "into")
+        for _ in range(statements):
+            draft = self.rng.choice(list(self.drafts.values()))
+            kinds = ["insert"] * 4 + ["alter"] * 2 + ["call", "tag"]
+            kinds += ["update", "update", "merge", "merge"] if draft.updatable else []
+            kinds += ["delete", "delete"] if draft.deletable else []
+            kinds += ["rollback"] if any(name == draft.definition.name for name, _ in self.tags) else []
+            getattr(self, f"_{self.rng.choice(kinds)}")(draft)
+            self.steps += [Step("query", "", self._spelled(self.queries.draw())) for _ in range(queries)]
+        tables = [draft.definition for draft in self.drafts.values()]
+        return Program(self.seed, self.settings, self.limits, tables, self.steps, self.far)
+
+    def _add(self, kind: str, draft: Draft, **parts: object) -> None:
+        self.steps.append(Step(kind, draft.definition.name, self._spelled(parts)))
+
+    def _spelled(self, parts: dict[str, object]) -> dict[str, object]:
+        """Return parts whose columns are in other case, if the session ignores case."""
+        if self.settings.get("spark.sql.caseSensitive") or self.rng.random() < 0.8:
+            return parts
+        return {k: UPPER.sub(r"`C\1`", v) if k in ("where", "text") else v for k, v in parts.items()}
+
+    def _ids(self, draft: Draft) -> list[int]:
+        count = self.rng.randrange(1, 9)
+        if draft.is_keyed and self.ids and self.rng.random() < 0.7:
+            return self.rng.sample(range(self.ids + 3), min(count, self.ids))
+        if self.rng.random() < 0.05:
+            return []
+        self.ids += count
+        return list(range(self.ids - count, self.ids))
+
+    def _insert(self, draft: Draft, form: str | None = None) -> None:
+        rng, table = self.rng, draft.definition
+        forms = ["into", "into", "values", "columns", "by name", "select", "overwrite"]
+        forms += ["dynamic", "static", "static"] if table.partitions else []
+        forms += ["replace"] if table.engine in ("", "deduplicate") and not table.sequence else []
+        form = form or rng.choice(forms)
+        columns, ids = draft.types, self._ids(draft)
+        if form == "values" and not ids:
+            form = "into"
+        parts: dict[str, object] = {"form": form, "columns": columns}
+        if form == "select" or (form in ("overwrite", "replace") and rng.random() < 0.4):
+            parts["query"] = self._selected(draft)
+            parts["form"] = "into" if form == "select" else form
+        else:
+            rows = draft.cells(ids)
+            self._typo(draft, rows)
+            parts["rows"] = rows
+        if form in ("columns", "by name"):
+            chosen = [i for i, one in enumerate(draft.columns) if one.name in ("id", *table.keys) or rng.random() < 0.7]
+            rng.shuffle(chosen)
+            parts |= {"columns": [columns[i] for i in chosen], "rows": [[row[i] for i in chosen] for row in rows]}
+        if form == "static":
+            names = table.partitions[: rng.randrange(1, len(table.partitions) + 1)]
+            kinds = {one.name: one for one in draft.columns}
+            fixed = {n: draft.cell(kinds[n]) for n in names}
+            fixed = {n: v for n, v in fixed.items() if "NULL" not in v}
+            fixed = fixed or {names[0]: self._not_null(draft, kinds[names[0]])}
+            rest = [i for i, one in enumerate(draft.columns) if one.name not in fixed]
+            literals = {n: re.sub(r"^CAST\((.*) AS \w+\)$", r"\1", v) for n, v in fixed.items()}
+            parts |= {"columns": [columns[i] for i in rest], "rows": [[row[i] for i in rest] for row in rows]}
+            parts["partition"] = literals
+        if form == "replace":
+            parts["where"] = draft.condition()
+        if not (form == "static" and not parts["rows"]):
+            self._add("insert", draft, **parts)
+
+    def _not_null(self, draft: Draft, column: Column) -> str:
+        while "NULL" in (cell := draft.cell(column)):
+            pass
+        return cell
+
+    def _typo(self, draft: Draft, rows: list[list[str]]) -> None:
+        if rows and self.rng.random() < TYPO * 3:
+            at = self.rng.randrange(len(draft.columns))
+            self.rng.choice(rows)[at] = self.rng.choice(["'x'", "12345678901L", "1.25BD", "X'00'", "repeat('y', 9)"])
+
+    def _selected(self, draft: Draft) -> str:
+        """Return a query whose columns are those of the table."""
+        rng = self.rng
+        other = rng.choice(list(self.drafts.values()))
+        name = other.definition.name
+        shift = rng.choice(["", " + 100", " + 1", " % 3"])
+        values = [self._from(draft, other, one) for one in draft.columns if one.name != "id"]
+        values.insert([one.name for one in draft.columns].index("id"), f"a.`id`{shift} AS `id`")
+        where = qualified(other.condition(), "a")
+        return f"SELECT {', '.join(values)} FROM {{{name}}} a WHERE {where}"
+
+    def _from(self, draft: Draft, other: Draft, column: Column) -> str:
+        same = [one.name for one in other.columns if one.type == column.type and one.name != "id"]
+        if draft is other and self.rng.random() < 0.7:
+            same = [column.name]
+        nullable = column.name not in draft.definition.keys
+        if same and (nullable or self.rng.random() < 0.5) and self.rng.random() < 0.8:
+            return f"a.`{self.rng.choice(same)}` AS `{column.name}`"
+        return f"{draft.cell(column)} AS `{column.name}`"
+
+    def _where(self, draft: Draft) -> str:
+        if self.rng.random() < 0.3:
+            return self.queries.subquery(draft, "t")
+        return qualified(draft.condition(), "t")
+
+    def _delete(self, draft: Draft) -> None:
+        self._add("delete", draft, where=self._where(draft))
+
+    def _update(self, draft: Draft) -> None:
+        values, structs = self._new_values(draft, None)
+        if values:
+            self._add("update", draft, where=self._where(draft), values=values, structs=structs)
+
+    def _new_values(self, draft: Draft, aliased: str | None) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Draw new values by paths, and the fields of the structs in part changed. `aliased`: the source, or None."""
+        rng = self.rng
+        fixed = draft.is_keyed or "data-evolution.enabled" in draft.definition.options
+        targets = [*draft.free, *([] if fixed else draft.partition_columns)]
+        values: dict[str, str] = {}
+        structs: dict[str, list[str]] = {}
+        for column in rng.sample(targets, min(len(targets), rng.randrange(1, 4))):
+            path = f"`{column.name}`"
+            if column.kind == STRUCT and rng.random() < 0.6:
+                one = rng.choice(column.fields)
+                structs[path] = [field.name for field in column.fields]
+                values[f"{path}.`{one.name}`"] = self._new_value(draft, one, f"{path}.`{one.name}`", aliased)
+            else:
+                values[path] = self._new_value(draft, column, path, aliased)
+        return values, structs
+
+    def _new_value(self, draft: Draft, column: Column, path: str, aliased: str | None) -> str:
+        rng, kind = self.rng, column.kind
+        options = [text(column, draft.value(column))] * 2 + ["NULL"]
+        others = [other for other, one in draft.leaves() if one.kind == kind and one.name != "id"]
+        if others and kind != STRUCT:
+            options += [f"t.{rng.choice(others)}"]
+        if kind in NUMBERS:
+            options += [f"t.{path} + 1", f"CAST(t.`id` AS {kind})", f"-t.{path}", "7"]
+        if kind in ("STRING", "VARCHAR(5)"):
+            options += [f"concat(t.{path}, '!')", f"upper(t.{path})", "CAST(t.`id` AS STRING)"]
+        if kind == "DATE":
+            options += [f"date_add(t.{path}, 1)"]
+        if aliased:
+            options += [f"{aliased}.{path}"] * 3
+        if rng.random() < TYPO:
+            options = ["'x'", "12345678901L", "repeat('y', 9)", "1.25BD"]
+        return rng.choice(options)
+
+    def _merge(self, draft: Draft) -> None:
+        rng, table = self.rng, draft.definition
+        if rng.random() < 0.3:
+            query = self._selected(draft)
+        else:
+            names = ", ".join(f"`{one.name}`" for one in draft.columns)
+            ids = [rng.randrange(max(1, self.ids + 3)) for _ in range(rng.randrange(1, 8))]
+            ids = list(dict.fromkeys(ids)) if rng.random() < 0.8 else ids
+            rows = ", ".join(f"({', '.join(row)})" for row in draft.cells(ids))
+            query = f"SELECT * FROM VALUES {rows} AS v({names})"
+        keys = table.keys or ["id", *(table.partitions if rng.random() < 0.3 else [])]
+        on = " AND ".join(f"t.`{n}` {rng.choice(['=', '=', '<=>'])} s.`{n}`" for n in keys)
+        if rng.random() < 0.2 and not table.keys:
+            on += f" AND {qualified(draft.condition(2), rng.choice('st'))}"
+        clauses, structs = [], {}
+        for when in ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"):
+            many = rng.choice([0, 1, 1, 2])
+            for at in range(many):
+                side = {"MATCHED": rng.choice("st"), "NOT MATCHED": "s", "NOT MATCHED BY SOURCE": "t"}[when]
+                condition = qualified(draft.condition(1), side) if at < many - 1 or rng.random() < 0.5 else ""
+                clause = self._clause(draft, when)
+                structs |= clause.pop("structs", {})
+                if clause["values"] or clause["action"] == "delete":
+                    clauses.append({"when": when, "condition": condition, **clause})
+        # Only the last clause of each kind may lack a condition.
+        last = {clause["when"]: at for at, clause in enumerate(clauses)}
+        for at, clause in enumerate(clauses):
+            if at != last[clause["when"]] and not clause["condition"]:
+                clause["condition"] = "1 = 1"
+        if clauses:
+            self._add("merge", draft, query=query, on=on, clauses=clauses, structs=structs)
+
+    def _clause(self, draft: Draft, when: str) -> dict[str, object]:
+        rng = self.rng
+        if when == "NOT MATCHED":
+            keys = ("id", *draft.definition.keys)
+            chosen = [one for one in draft.columns if one.name in keys or rng.random() < 0.8]
+            own = [one for one in chosen if one.name not in keys and rng.random() < 0.1]
+            values = {one.name: draft.cell(one) if one in own else f"s.`{one.name}`" for one in chosen}
+            return {"action": "insert", "values": values}
+        if draft.deletable and rng.random() < 0.35:
+            return {"action": "delete", "values": {}}
+        values, structs = self._new_values(draft, "s" if when == "MATCHED" else None)
+        return {"action": "update", "values": values, "structs": structs}
+
+    def _alter(self, draft: Draft) -> None:
+        old = draft.copy_of_columns()
+        clauses = draft.evolve()
+        if clauses:
+            self._add("alter", draft, clauses=clauses, columns=projection(old, draft.columns))
+
+    def _call(self, draft: Draft) -> None:
+        mark = f"{{{draft.definition.name}}}"
+        texts = [f"CALL sys.compact(table => '{mark}')"] * 3
+        texts += [f"CALL sys.expire_snapshots(table => '{mark}', retain_max => 1, retain_min => 1)"]
+        self._add("call", draft, text=self.rng.choice(texts))
+
+    def _tag(self, draft: Draft) -> None:
+        """Tag the table after a commit, so that the tag has the newest columns."""
+        name = f"v{len(self.steps)}"
+        ids = [self.ids]
+        self.ids += 1
+        self._add("insert", draft, form="into", columns=draft.types, rows=draft.cells(ids))
+        self._add("tag", draft, name=name)
+        self.tags[draft.definition.name, name] = draft.copy_of_columns()
+
+    def _rollback(self, draft: Draft) -> None:
+        name = draft.definition.name
+        tag = self.rng.choice([tag for table, tag in self.tags if table == name])
+        self._add("rollback", draft, name=tag, columns=projection(self.tags[name, tag], draft.columns))
+        for later in [key for key in self.tags if key[0] == name and int(key[1][1:]) > int(tag[1:])]:
+            del self.tags[later]
+
+
+def draw(seed: str, statements: int = 8, queries: int = 1) -> Program:
+    """Draw a program.
+
+    Args:
+        seed: equal seeds draw equal programs.
+        statements: the number of statements after the first INSERT into each table.
+        queries: the number of queries after each statement.
+    """
+    return Drawing(seed).program(statements, queries)

@@ -1,0 +1,231 @@
+"""Run a program on tables and on their model, and compare errors and rows."""
+
+import importlib
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from paimon_core import Table
+from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
+from tests.random_sql.model import SparkModel, Undefined, model_of
+from tests.random_sql.program import MARK, Program, Step, on_tables
+
+ROWS, UNEXPECTED, MISSING = "other rows", "an error", "no error"
+_DRIVER = "paimon_spark.sql.reads.driver_rows"
+_NO_DRIVER = {f"{_DRIVER}.MOST_ROWS": -1, f"{_DRIVER}._MOST_KEYS": 0}
+_DIVIDED = {"paimon_spark.sql.reads.native.LEAST_BYTES": 1}
+WAYS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
+    "as it is": ({}, {}),
+    "through Python": ({NATIVE_READS: "false"}, {}),
+    "masked": ({}, _NO_DRIVER),
+    "masked by tasks": ({MASK_ROWS: "1"}, _NO_DRIVER),
+    "without masks": ({MASK_ROWS: "0", MASK_MEMORY: "1b"}, _NO_DRIVER),
+    "divided": ({MASK_ROWS: "0", MASK_MEMORY: "1b"}, _NO_DRIVER | _DIVIDED),
+    "matching rows in the driver": ({}, {f"{_DRIVER}.LEAST_MATCH_BYTES": 1}),
+    "by path": ({}, {}),
+    "by path through Python": ({NATIVE_READS: "false"}, {}),
+}
+"""Ways to read a table: the settings and limits that choose each."""
+OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+REFUSED = (r"REPLACE WHERE",)
+"""Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
+
+
+@dataclass
+class Failure:
+    """A difference between the tables and their model.
+
+    Attributes:
+        kind: `ROWS`, `UNEXPECTED` or `MISSING`.
+        at: the index of the step.
+        statement: its text.
+        detail: the rows or the error.
+    """
+
+    kind: str
+    at: int
+    statement: str
+    detail: str
+
+
+@dataclass
+class Counts:
+    """The work of programs that ran."""
+
+    programs: int = 0
+    statements: int = 0
+    queries: int = 0
+    comparisons: int = 0
+    errors: int = 0
+    refused: int = 0
+    undefined: int = 0
+
+
+@contextmanager
+def set_up(spark: SparkSession, settings: dict[str, str], limits: dict[str, int]) -> Iterator[None]:
+    """Change settings of a session and constants of modules for a while."""
+    with ExitStack() as stack:
+        for name, value in limits.items():
+            module, _, constant = name.rpartition(".")
+            stack.enter_context(patch.object(importlib.import_module(module), constant, value))
+        for name, value in settings.items():
+            before = spark.conf.get(name, None)
+            spark.conf.set(name, value)
+            if before is None:
+                stack.callback(spark.conf.unset, name)
+            else:
+                stack.callback(spark.conf.set, name, before)
+        yield
+
+
+class Player:
+    """One program in one database."""
+
+    def __init__(self, spark: SparkSession, program: Program, counts: Counts) -> None:
+        self.spark, self.program, self.counts = spark, program, counts
+        self.paths: dict[str, str] = {}
+        self.model = SparkModel(spark)
+
+    def run(self) -> Failure | None:
+        """Run the program in the current database, and return the first difference."""
+        self.counts.programs += 1
+        with set_up(self.spark, self.program.settings, self.program.limits):
+            self.model = model_of(self.spark, self.program)
+            try:
+                for table in self.program.tables:
+                    self.spark.sql(on_tables(table.statement()))
+                    self.paths[table.name] = self._path(table.name)
+                for at, step in enumerate(self.program.steps):
+                    failure = self._query(at, step) if step.kind == "query" else self._change(at, step)
+                    if failure is not None:
+                        return failure
+            finally:
+                self.model.drop()
+        return None
+
+    def _path(self, name: str) -> str:
+        rows = self.spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+        return next(row[1] for row in rows if row[0] == "Location").removeprefix("file:")
+
+    def _change(self, at: int, step: Step) -> Failure | None:
+        """Run a statement on the model and on the table, and compare the rows of the table."""
+        self.counts.statements += 1
+        text = on_tables(step.statement())
+        before = self.model.saved()
+        expected = None
+        try:
+            settings = {OVERWRITE_MODE: "dynamic"} if step.parts.get("form") == "dynamic" else {}
+            self.model.run(step)
+        except Undefined:
+            self.model.restore(before)
+            self.counts.undefined += 1
+            return None
+        except Exception as error:
+            self.model.restore(before)
+            expected = error
+        try:
+            with set_up(self.spark, settings, {}):
+                self.spark.sql(text).collect()
+        except Exception as error:
+            if expected is None and is_refusal(error):
+                self.model.restore(before)
+                self.counts.refused += 1
+                return self._stored(at, step)
+            if expected is None:
+                return Failure(UNEXPECTED, at, text, described(error))
+            self.counts.errors += 1
+        else:
+            if expected is not None:
+                return Failure(MISSING, at, text, f"the model: {described(expected)}")
+        return self._stored(at, step)
+
+    def _stored(self, at: int, step: Step) -> Failure | None:
+        """Compare the rows of the changed table, read as a query reads them or by the engine."""
+        text = f"SELECT * FROM {{{step.table}}}"
+        rng = random.Random(f"{self.program.seed} {at}")
+        failure = self._compare(at, text, [rng.choice(list(WAYS))], zeros=False)
+        if failure is not None or rng.random() < 0.5:
+            return failure
+        self.counts.comparisons += 1
+        frame = self.model.rows[step.table].frame
+        table = Table(self.paths[step.table]).to_arrow()
+        found = self.spark.createDataFrame(table, schema=frame.schema)
+        found.createOrReplaceTempView("stored")
+        one, other = self._rows("SELECT * FROM stored"), self._rows(self.model.text(text))
+        return None if one == other else Failure(ROWS, at, f"to_arrow of {step.table}", difference(one, other))
+
+    def _query(self, at: int, step: Step) -> Failure | None:
+        text = step.parts["text"]
+        self.counts.queries += 1
+        rng = random.Random(f"{self.program.seed} {text}")
+        ways = [way for way in WAYS if "by path" not in way or "@" not in text]
+        return self._compare(at, text, rng.sample(ways, 3), zeros=step.parts["zeros"])
+
+    def _compare(self, at: int, text: str, ways: list[str], *, zeros: bool) -> Failure | None:
+        expected, error = self._answer(self.model.text(text), zeros)
+        for way in ways:
+            self.counts.comparisons += 1
+            settings, limits = WAYS[way]
+            with set_up(self.spark, settings, limits):
+                own = self._by_path(text) if way.startswith("by path") else on_tables(text)
+                found, own_error = self._answer(own, zeros)
+            said = f"{own}\n-- read {way}"
+            if error is None and own_error is not None:
+                return Failure(UNEXPECTED, at, said, described(own_error))
+            if error is not None and own_error is None:
+                return Failure(MISSING, at, said, f"the model: {described(error)}")
+            if error is not None and own_error is not None and condition(error) != condition(own_error):
+                return Failure(UNEXPECTED, at, said, f"{described(own_error)}\nthe model: {described(error)}")
+            if error is None and found != expected:
+                return Failure(ROWS, at, said, difference(found or [], expected or []))
+        self.counts.errors += error is not None
+        return None
+
+    def _by_path(self, text: str) -> str:
+        for name, path in self.paths.items():
+            if f"{{{name}}}" in text:
+                self.spark.read.format("paimon").load(path).createOrReplaceTempView(f"f_{name}")
+        return MARK.sub(r"f_\1", text)
+
+    def _answer(self, text: str, zeros: bool) -> tuple[list[str] | None, Exception | None]:
+        try:
+            return self._rows(text, zeros=zeros), None
+        except Exception as error:
+            return None, error
+
+    def _rows(self, text: str, *, zeros: bool = False) -> list[str]:
+        """Return the rows of a query as texts, in a fixed order. `zeros`: zeros of both signs are one."""
+        if self.program.far:  # Python has no such dates and timestamps
+            text = f"SELECT CAST(struct(*) AS STRING) FROM ({text})"
+        rows = sorted(repr(tuple(row)) for row in self.spark.sql(text).collect())
+        return [row.replace("-0.0", "0.0") for row in rows] if zeros else rows
+
+
+def condition(error: Exception) -> str:
+    """Return the name of an error of Spark, or the class of another error."""
+    ask = getattr(error, "getCondition", None)
+    return (ask() if ask else None) or type(error).__name__
+
+
+def described(error: Exception) -> str:
+    return f"{type(error).__name__} {condition(error)}: {str(error)[:1500]}"
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return True if a statement is refused for a documented reason."""
+    return any(text in str(error) for text in REFUSED)
+
+
+def difference(found: list[str], expected: list[str]) -> str:
+    """Return the rows that differ, as text."""
+    missing, extra = list(expected), []
+    for row in found:
+        if row in missing:
+            missing.remove(row)
+        else:
+            extra.append(row)
+    return "\n".join([*(f"missing  {row}" for row in missing), *(f"too many {row}" for row in extra)])

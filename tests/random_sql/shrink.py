@@ -1,0 +1,153 @@
+"""Make a program that fails smaller, and print it as a script."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tests.random_sql.play import OVERWRITE_MODE, Failure
+from tests.random_sql.program import Program, Step, on_tables
+
+Run = Callable[[Program], Failure | None]
+
+
+def shrink(program: Program, failure: Failure, run: Run, most_runs: int = 120) -> tuple[Program, Failure]:
+    """Return a smaller program with a failure of the same kind, and the failure.
+
+    Args:
+        program: the program.
+        failure: its failure.
+        run: runs a program.
+        most_runs: the most runs to spend.
+    """
+    best = replace(program, steps=program.steps[: failure.at + 1]), failure
+    left = most_runs
+    changed = True
+    while changed:
+        changed = False
+        for smaller in _smaller(best[0]):
+            if left == 0:
+                return best
+            left -= 1
+            found = run(smaller)
+            if found is not None and found.kind == failure.kind:
+                best, changed = (replace(smaller, steps=smaller.steps[: found.at + 1]), found), True
+                break
+    return best
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    """Yield programs with fewer steps, settings, tables, columns or rows: the largest reductions first."""
+    steps = program.steps
+    size = len(steps) // 2
+    while size:
+        for start in range(0, len(steps) - 1, size):
+            yield replace(program, steps=[*steps[:start], *steps[min(start + size, len(steps) - 1) :]])
+        size //= 2
+    if program.settings:
+        yield replace(program, settings={})
+    if program.limits:
+        yield replace(program, limits={})
+    for name in program.settings:
+        yield replace(program, settings={k: v for k, v in program.settings.items() if k != name})
+    for name in program.limits:
+        yield replace(program, limits={k: v for k, v in program.limits.items() if k != name})
+    for table in program.tables:
+        if len(program.tables) > 1:
+            yield replace(program, tables=[one for one in program.tables if one is not table])
+        for option in table.options:
+            options = {k: v for k, v in table.options.items() if k != option}
+            yield _with_table(program, table.name, options=options)
+        for column, _ in table.columns:
+            if column != "id":
+                yield _without_column(program, table.name, column)
+    for at, step in enumerate(steps):
+        rows = step.parts.get("rows", [])
+        for row in range(len(rows) if len(rows) > 1 else 0):
+            yield _with_parts(program, at, rows=[*rows[:row], *rows[row + 1 :]])
+        for clause in range(len(step.parts.get("clauses", "")) if step.kind == "merge" else 0):
+            clauses = step.parts["clauses"]
+            yield _with_parts(program, at, clauses=[*clauses[:clause], *clauses[clause + 1 :]])
+
+
+def _with_parts(program: Program, at: int, **parts: object) -> Program:
+    step = program.steps[at]
+    new = replace(step, parts=step.parts | parts)
+    return replace(program, steps=[*program.steps[:at], new, *program.steps[at + 1 :]])
+
+
+def _with_table(program: Program, name: str, **values: object) -> Program:
+    return replace(program, tables=[replace(one, **values) if one.name == name else one for one in program.tables])
+
+
+def _without_column(program: Program, name: str, column: str) -> Program:
+    """Remove a column from CREATE TABLE and from the rows of every INSERT."""
+    table = next(one for one in program.tables if one.name == name)
+    changed = _with_table(
+        program,
+        name,
+        columns=[one for one in table.columns if one[0] != column],
+        partitions=[one for one in table.partitions if one != column],
+        keys=[one for one in table.keys if one != column],
+        functions={k: v for k, v in table.functions.items() if k != column},
+    )
+    return replace(
+        changed, steps=[_step_without(step, column) if step.table == name else step for step in changed.steps]
+    )
+
+
+def _step_without(step: Step, column: str) -> Step:
+    parts = dict(step.parts)
+    if step.kind == "insert" and "rows" in parts:
+        kept = [at for at, one in enumerate(parts["columns"]) if one[0] != column]
+        parts["columns"] = [parts["columns"][at] for at in kept]
+        parts["rows"] = [[row[at] for at in kept] for row in parts["rows"]]
+    elif step.kind in ("alter", "rollback"):
+        parts["columns"] = [one for one in parts["columns"] if one[0] != column]
+    return replace(step, parts=parts)
+
+
+SCRIPT = '''"""{title}"""
+import importlib
+import tempfile
+
+from pyspark.sql import SparkSession
+
+import paimon_spark
+
+spark = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+paimon_spark.catalog(spark, "pm", warehouse=tempfile.mkdtemp(), default=True)
+spark.sql("CREATE DATABASE d")
+spark.sql("USE d")
+
+
+def run(text):
+    try:
+        return spark.sql(text)
+    except Exception as error:
+        print(text, "\\n", str(error)[:500])
+
+
+{lines}
+'''
+
+
+def script(program: Program, failure: Failure) -> str:
+    """Return a script that runs the statements of a program on new tables, and prints the last result."""
+    lines = [
+        f"setattr(importlib.import_module({name.rpartition('.')[0]!r}), {name.rpartition('.')[2]!r}, {value})"
+        for name, value in program.limits.items()
+    ]
+    lines += [f"spark.conf.set({name!r}, {value!r})" for name, value in program.settings.items()]
+    texts = [table.statement() for table in program.tables]
+    lines += [f"run({on_tables(text)!r})" for text in texts]
+    for step in program.steps[: failure.at + 1]:
+        dynamic = step.parts.get("form") == "dynamic"
+        lines += [f"spark.conf.set({OVERWRITE_MODE!r}, 'dynamic')"] * dynamic
+        if step.kind != "query":
+            lines.append(f"run({on_tables(step.statement())!r})")
+        lines += [f"spark.conf.unset({OVERWRITE_MODE!r})"] * dynamic
+    statement = failure.statement
+    if "-- read" in statement:
+        text, _, way = statement.partition("\n-- ")
+        lines += [f"# {way}", f"run({text!r}).show(100, False)"]
+    found = "\n".join(f"# {line}" for line in failure.detail.splitlines())
+    return SCRIPT.format(title=f"Program {program.seed}: {failure.kind}", lines="\n".join(lines)) + found + "\n"
