@@ -4,6 +4,8 @@ import copy
 import random
 import re
 
+import pyspark
+
 from tests.random_sql.program import Program, Step, TableDefinition, qualified
 from tests.random_sql.queries import Queries
 from tests.support.sql_tables import FAR, STRUCT, VALUES, Column, RandomTable, text
@@ -57,6 +59,7 @@ ENGINES = ["", "", "", "deduplicate", "deduplicate", "deduplicate", "first-row",
 ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(18, 4)", "STRING", "DATE")
 """Types of columns for MIN, MAX and sequences."""
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+LITERAL = re.compile(r"^CAST\((.*) AS \w+\)$")
 UPPER = re.compile(r"`c(\d+)`")
 TWICE = re.compile(r"CAST\(CAST\(((?:[^()]|\([^()]*\))*) AS (\w+(?:\([0-9, ]+\))?)\) AS \2\)")
 """A cast to a type in a cast to the same type."""
@@ -67,6 +70,19 @@ LIMITS = {
     "paimon_core.scan.base_run.MOST_NEWER_ROWS": [-1],
 }
 """Limits inside the connector, above or below which other code reads or writes the rows."""
+PROPERTIES = [
+    ("write-only", "true"),
+    ("write-only", "false"),
+    ("metadata.stats-mode", "none"),
+    ("metadata.stats-mode", "full"),
+    ("target-file-size", "1 kb"),
+    ("num-sorted-run.compaction-trigger", "3"),
+    ("file.compression", "none"),
+    ("file-index.bitmap.columns", "id"),
+    ("file-index.bloom-filter.columns", "id"),
+]
+"""Properties of tables that change files, but no rows."""
+HAS_REPLACE_USING = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 TYPO = 0.04
 """The share of new values of a type or size that Spark refuses."""
 
@@ -98,6 +114,11 @@ class Draft(RandomTable):
 
     def cells(self, ids: list[int]) -> list[list[str]]:
         return [[str(i) if one.name == "id" else self.cell(one) for one in self.columns] for i in ids]
+
+
+def literal(cell: str) -> str:
+    """Return the literal in a value, for PARTITION (...)."""
+    return LITERAL.sub(r"\1", cell)
 
 
 def moved(old: Column, new: Column, path: str) -> str:
@@ -193,7 +214,7 @@ class Drawing:
         return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
 
     def program(self, statements: int, queries: int) -> Program:
-        """Return a program of so many statements, with queries after each."""
+        """Return a program. The arguments are those of `draw`."""
         for name in self.drafts:
             self._insert(self.drafts[name], "into")
         for _ in range(statements):
@@ -201,6 +222,7 @@ class Drawing:
             kinds = ["insert"] * 4 + ["alter"] * 2 + ["call", "tag"]
             kinds += ["update", "update", "merge", "merge"] if draft.updatable else []
             kinds += ["delete", "delete"] if draft.deletable else []
+            kinds += ["drop"] if draft.partition_columns or self.rng.random() < 0.1 else []
             kinds += ["rollback"] if any(name == draft.definition.name for name, _ in self.tags) else []
             getattr(self, f"_{self.rng.choice(kinds)}")(draft)
             self.steps += [Step("query", "", self._spelled(self.queries.draw())) for _ in range(queries)]
@@ -229,18 +251,25 @@ class Drawing:
         rng, table = self.rng, draft.definition
         forms = ["into", "into", "values", "columns", "by name", "select", "overwrite"]
         forms += ["dynamic", "static", "static"] if table.partitions else []
-        forms += ["replace"] if table.engine in ("", "deduplicate") and not table.sequence else []
+        forms += ["path", "path"] + ["path overwrite"] * (not table.sequence)
+        replaces = draft.updatable and "data-evolution.enabled" not in table.options
+        forms += ["replace"] * replaces + ["using"] * (
+            replaces and HAS_REPLACE_USING and table.options.get("bucket") != "-2"
+        )
         form = form or rng.choice(forms)
         columns, ids = draft.types, self._ids(draft)
         if form == "values" and not ids:
             form = "into"
         parts: dict[str, object] = {"form": form, "columns": columns}
-        if form == "select" or (form in ("overwrite", "replace") and rng.random() < 0.4):
+        if form in ("into", "path") and rng.random() < 0.15:
+            parts["query"] = self._many(draft)
+        elif form == "select" or (form in ("overwrite", "replace") and rng.random() < 0.4):
             parts["query"] = self._selected(draft)
             parts["form"] = "into" if form == "select" else form
         else:
             rows = draft.cells(ids)
-            self._typo(draft, rows)
+            if not form.startswith("path"):
+                self._typo(draft, rows)
             parts["rows"] = rows
         if form in ("columns", "by name"):
             chosen = [i for i, one in enumerate(draft.columns) if one.name in ("id", *table.keys) or rng.random() < 0.7]
@@ -253,13 +282,41 @@ class Drawing:
             fixed = {n: v for n, v in fixed.items() if "NULL" not in v}
             fixed = fixed or {names[0]: self._not_null(draft, kinds[names[0]])}
             rest = [i for i, one in enumerate(draft.columns) if one.name not in fixed]
-            literals = {n: re.sub(r"^CAST\((.*) AS \w+\)$", r"\1", v) for n, v in fixed.items()}
+            literals = {n: literal(v) for n, v in fixed.items()}
             parts |= {"columns": [columns[i] for i in rest], "rows": [[row[i] for i in rest] for row in rows]}
             parts["partition"] = literals
+        if form == "using":
+            names = [path for path, one in draft.leaves() if one.kind in ORDERED and "." not in path]
+            parts["using"] = [name.strip("`") for name in rng.sample(names, min(len(names), rng.randrange(1, 3)))]
         if form == "replace":
-            parts["where"] = draft.condition()
+            parts["where"] = self._replaced(draft, ids)
         if not (form == "static" and not parts["rows"]):
             self._add("insert", draft, **parts)
+
+    def _replaced(self, draft: Draft, ids: list[int]) -> str:
+        """Return a condition of REPLACE WHERE, which the new rows mostly match."""
+        if not ids or self.rng.random() < 0.3:
+            return draft.condition()
+        some = ", ".join(map(str, [*ids, 3, 4]))
+        low, high = min(ids), max(ids)
+        conditions = [
+            f"`id` IN ({some})",
+            f"`id` BETWEEN {low} AND {high}",
+            f"`id` >= {low} OR `id` = 2",
+            f"NOT `id` > {high}",
+        ]
+        return self.rng.choice(conditions)
+
+    def _many(self, draft: Draft) -> str:
+        """Return a query for hundreds of rows, so that files have several pages and batches."""
+        rng, first = self.rng, self.ids
+        self.ids += rng.choice([300, 1500])
+        values = []
+        for one in draft.columns:
+            cells = [draft.cell(one) for _ in range(rng.choice([1, 3, 7]))]
+            chosen = f"element_at(array({', '.join(cells)}), CAST(id % {len(cells)} AS INT) + 1)"
+            values.append(f"{'CAST(id AS INT)' if one.name == 'id' else chosen} AS `{one.name}`")
+        return f"SELECT {', '.join(values)} FROM range({first}, {self.ids})"
 
     def _not_null(self, draft: Draft, column: Column) -> str:
         while "NULL" in (cell := draft.cell(column)):
@@ -272,7 +329,7 @@ class Drawing:
             self.rng.choice(rows)[at] = self.rng.choice(["'x'", "12345678901L", "1.25BD", "X'00'", "repeat('y', 9)"])
 
     def _selected(self, draft: Draft) -> str:
-        """Return a query whose columns are those of the table."""
+        """Return a query for the columns of the table."""
         rng = self.rng
         other = rng.choice(list(self.drafts.values()))
         name = other.definition.name
@@ -378,9 +435,14 @@ class Drawing:
             chosen = [one for one in draft.columns if one.name in keys or rng.random() < 0.8]
             own = [one for one in chosen if one.name not in keys and rng.random() < 0.1]
             values = {one.name: draft.cell(one) if one in own else f"s.`{one.name}`" for one in chosen}
+            if rng.random() < 0.4:
+                return {"action": "insert", "values": {n: f"s.`{n}`" for n, _ in draft.types}, "star": True}
             return {"action": "insert", "values": values}
         if draft.deletable and rng.random() < 0.35:
             return {"action": "delete", "values": {}}
+        fixed = "data-evolution.enabled" in draft.definition.options
+        if when == "MATCHED" and not fixed and rng.random() < 0.25:
+            return {"action": "update", "values": {f"`{n}`": f"s.`{n}`" for n, _ in draft.types}, "star": True}
         values, structs = self._new_values(draft, "s" if when == "MATCHED" else None)
         return {"action": "update", "values": values, "structs": structs}
 
@@ -394,7 +456,34 @@ class Drawing:
         mark = f"{{{draft.definition.name}}}"
         texts = [f"CALL sys.compact(table => '{mark}')"] * 3
         texts += [f"CALL sys.expire_snapshots(table => '{mark}', retain_max => 1, retain_min => 1)"]
+        texts += [f"CALL sys.compact(table => '{mark}', compact_strategy => 'minor')"]
+        texts += [
+            f"CALL sys.compact_manifest(table => '{mark}')",
+            f"ANALYZE TABLE {mark} COMPUTE STATISTICS FOR ALL COLUMNS",
+        ]
+        texts += [f"ALTER TABLE {mark} SET TBLPROPERTIES ('{k}' = '{v}')" for k, v in self.rng.sample(PROPERTIES, 3)]
+        if not draft.is_keyed:
+            texts += [f"CALL sys.compact(table => '{mark}', order_strategy => 'order', order_by => 'id')"]
+        if draft.definition.options.get("bucket") in ("1", "2"):
+            texts += [f"CALL sys.rescale(table => '{mark}', bucket_num => {self.rng.randrange(1, 5)})"]
+        if not any(kind.startswith(("TIMESTAMP", "CHAR")) for kind in draft.kinds):
+            kind = self.rng.choice(["orc", "avro", "parquet"])
+            texts += [f"ALTER TABLE {mark} SET TBLPROPERTIES ('file.format' = '{kind}')"]
         self._add("call", draft, text=self.rng.choice(texts))
+
+    def _drop(self, draft: Draft) -> None:
+        """Drop whole partitions, or all rows."""
+        rng, mark = self.rng, f"{{{draft.definition.name}}}"
+        columns = draft.partition_columns
+        if not columns or rng.random() < 0.15:
+            self._add("drop", draft, text=f"TRUNCATE TABLE {mark}", where="true")
+            return
+        chosen = columns[: rng.randrange(1, len(columns) + 1)]
+        values = {one.name: self._not_null(draft, one) for one in chosen}
+        where = " AND ".join(f"t.`{n}` = {value}" for n, value in values.items())
+        literals = ", ".join(f"{n} = {literal(value)}" for n, value in values.items())
+        dropped = f"ALTER TABLE {mark} DROP IF EXISTS PARTITION ({literals})"
+        self._add("drop", draft, text=rng.choice([dropped, f"DELETE FROM {mark} t WHERE {where}"]), where=where)
 
     def _tag(self, draft: Draft) -> None:
         """Tag the table after a commit, so that the tag has the newest columns."""

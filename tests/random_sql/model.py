@@ -107,16 +107,22 @@ class SparkModel:
             extra = "".join(f", CAST({value} AS {types[n]}) AS `{n}`" for n, value in parts["partition"].items())
             query = f"SELECT *{extra} FROM ({query})"
         names = [n for n, _ in parts["columns"]] if form in ("columns", "values") else None
-        new = self.stored(name, query, by_name=form in ("by name", "static"), names=names).coalesce(1).localCheckpoint()
+        new = (
+            self.stored(name, query, by_name=form in ("by name", "static", "path", "path overwrite"), names=names)
+            .coalesce(1)
+            .localCheckpoint()
+        )
         self._check_keys(name, new)
         old, keys = self.spark.table(f"r_{name}").drop("__rid"), self.tables[name].partitions
-        if form == "overwrite":
+        if form in ("overwrite", "path overwrite"):
             old = old.limit(0)
         elif form == "dynamic":
             old = self._without(old, new, keys)
         elif form == "static":
             same = " AND ".join(f"`{n}` <=> CAST({value} AS {types[n]})" for n, value in parts["partition"].items())
             old = old.where(f"NOT ({same})")
+        elif form == "using":
+            old = self._without(old, new.dropna(subset=parts["using"]), parts["using"])
         elif form == "replace":
             if new.where(f"NOT coalesce({parts['where']}, false)").count():
                 raise Refused("a new row does not match the condition of REPLACE WHERE")
@@ -187,6 +193,8 @@ class SparkModel:
     def _delete(self, name: str, parts: dict[str, Any]) -> None:
         found = self.spark.sql(self.text(f"SELECT t.__rid FROM r_{name} t WHERE {parts['where']}"))
         self._replace(name, found, None)
+
+    _drop = _delete
 
     def _replace(self, name: str, found: DataFrame, new: DataFrame | None) -> None:
         """Remove the rows with these numbers, and add rows."""

@@ -129,7 +129,7 @@ class Player:
             expected = error
         try:
             with set_up(self.spark, settings, {}):
-                self.spark.sql(text).collect()
+                self._run(step, text)
         except Exception as error:
             if expected is None and is_refusal(error):
                 self.model.restore(before)
@@ -143,6 +143,13 @@ class Player:
                 return Failure(MISSING, at, text, f"the model: {described(expected)}")
         return self._stored(at, step)
 
+    def _run(self, step: Step, text: str) -> None:
+        mode = {"path": "append", "path overwrite": "overwrite"}.get(step.parts.get("form", ""))
+        if mode is None:
+            self.spark.sql(text).collect()
+        else:
+            self.spark.sql(text).write.format("paimon").mode(mode).save(self.paths[step.table])
+
     def _stored(self, at: int, step: Step) -> Failure | None:
         """Compare the rows of the changed table, read as a query reads them or by the engine."""
         text = f"SELECT * FROM {{{step.table}}}"
@@ -152,7 +159,7 @@ class Player:
             return failure
         self.counts.comparisons += 1
         frame = self.model.rows[step.table].frame
-        table = Table(self.paths[step.table]).to_arrow()
+        table = Table.open(self.paths[step.table]).to_arrow()
         found = self.spark.createDataFrame(table, schema=frame.schema)
         found.createOrReplaceTempView("stored")
         one, other = self._rows("SELECT * FROM stored"), self._rows(self.model.text(text))

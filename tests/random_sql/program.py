@@ -52,7 +52,7 @@ class Step:
     """A statement or a query.
 
     Attributes:
-        kind: insert, delete, update, merge, alter, call, tag, rollback or query.
+        kind: insert, delete, update, merge, drop, alter, call, tag, rollback or query.
         table: the name of the table that it changes.
         parts: the texts from which the statement and its model are made, by kind.
     """
@@ -111,6 +111,8 @@ def _rows(parts: dict[str, Any]) -> str:
 
 def _insert(table: str, parts: dict[str, Any]) -> str:
     form, query = parts["form"], source(parts)
+    if form in ("path", "path overwrite"):
+        return query
     if form == "values":
         query = f"VALUES {_rows(parts)}"
     names = f" ({', '.join(f'`{name}`' for name, _ in parts['columns'])})" if form in ("columns", "values") else ""
@@ -119,6 +121,8 @@ def _insert(table: str, parts: dict[str, Any]) -> str:
     if form == "static":
         partition = ", ".join(f"{name} = {value}" for name, value in parts["partition"].items())
         return f"INSERT OVERWRITE {{{table}}} PARTITION ({partition}) {query}"
+    if form == "using":
+        return f"INSERT INTO {{{table}}} REPLACE USING ({', '.join(parts['using'])}) {query}"
     if form == "replace":
         return f"INSERT INTO {{{table}}} REPLACE WHERE {parts['where']} {query}"
     return f"INSERT INTO {{{table}}}{names}{' BY NAME' * (form == 'by name')} {query}"
@@ -128,7 +132,9 @@ def _merge(table: str, parts: dict[str, Any]) -> str:
     clauses = []
     for clause in parts["clauses"]:
         when = f"WHEN {clause['when']}" + (f" AND {clause['condition']}" if clause["condition"] else "")
-        if clause["action"] == "insert":
+        if clause.get("star"):
+            action = "INSERT *" if clause["action"] == "insert" else "UPDATE SET *"
+        elif clause["action"] == "insert":
             names = ", ".join(f"`{name}`" for name in clause["values"])
             action = f"INSERT ({names}) VALUES ({', '.join(clause['values'].values())})"
         elif clause["action"] == "update":
@@ -152,6 +158,7 @@ _STATEMENTS = {
     "alter": lambda table, parts: f"ALTER TABLE {{{table}}} {parts['clauses']}",
     "tag": lambda table, parts: f"ALTER TABLE {{{table}}} CREATE TAG {parts['name']}",
     "rollback": lambda table, parts: f"CALL sys.rollback(table => '{{{table}}}', version => '{parts['name']}')",
+    "drop": lambda _, parts: parts["text"],
     "call": lambda _, parts: parts["text"],
     "query": lambda _, parts: parts["text"],
 }

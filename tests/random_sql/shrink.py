@@ -1,11 +1,13 @@
 """Make a program that fails smaller, and print it as a script."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.random_sql.play import OVERWRITE_MODE, Failure
 from tests.random_sql.program import Program, Step, on_tables
 
+RANGE = re.compile(r"range\((\d+), (\d+)\)")
 Run = Callable[[Program], Failure | None]
 
 
@@ -63,6 +65,13 @@ def _smaller(program: Program) -> Iterator[Program]:
         rows = step.parts.get("rows", [])
         for row in range(len(rows) if len(rows) > 1 else 0):
             yield _with_parts(program, at, rows=[*rows[:row], *rows[row + 1 :]])
+        found = RANGE.search(step.parts.get("query", ""))
+        if found and int(found[2]) - int(found[1]) > 1:
+            low, high = int(found[1]), int(found[2])
+            middle = (low + high) // 2
+            for start, end in ((low, middle), (middle, high), (low, high - 1), (low + 1, high)):
+                query = RANGE.sub(f"range({start}, {end})", step.parts["query"])
+                yield _with_parts(program, at, query=query)
         for clause in range(len(step.parts.get("clauses", "")) if step.kind == "merge" else 0):
             clauses = step.parts["clauses"]
             yield _with_parts(program, at, clauses=[*clauses[:clause], *clauses[clause + 1 :]])
@@ -113,8 +122,9 @@ from pyspark.sql import SparkSession
 
 import paimon_spark
 
+warehouse = tempfile.mkdtemp()
 spark = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
-paimon_spark.catalog(spark, "pm", warehouse=tempfile.mkdtemp(), default=True)
+paimon_spark.catalog(spark, "pm", warehouse=warehouse, default=True)
 spark.sql("CREATE DATABASE d")
 spark.sql("USE d")
 
@@ -142,8 +152,11 @@ def script(program: Program, failure: Failure) -> str:
     for step in program.steps[: failure.at + 1]:
         dynamic = step.parts.get("form") == "dynamic"
         lines += [f"spark.conf.set({OVERWRITE_MODE!r}, 'dynamic')"] * dynamic
-        if step.kind != "query":
-            lines.append(f"run({on_tables(step.statement())!r})")
+        mode = {"path": "append", "path overwrite": "overwrite"}.get(step.parts.get("form", ""))
+        text = f"run({on_tables(step.statement())!r})"
+        if mode is not None:
+            text += f".write.format('paimon').mode({mode!r}).save(f'{{warehouse}}/d.db/{step.table}')"
+        lines += [text] * (step.kind != "query")
         lines += [f"spark.conf.unset({OVERWRITE_MODE!r})"] * dynamic
     statement = failure.statement
     if "-- read" in statement:
