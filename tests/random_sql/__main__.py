@@ -1,6 +1,7 @@
 """``python -m tests.random_sql --programs 100 --seed 7``: run random programs in one session, and shrink what fails."""
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from tests.random_sql.draw import draw
 from tests.random_sql.play import Counts
 from tests.random_sql.session import run_program
 from tests.random_sql.shrink import script, shrink
-from tests.spark.conftest import SETTINGS
+from tests.spark.conftest import ROOT, SETTINGS
 
 
 def main() -> int:
@@ -26,18 +27,19 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=1, help="queries after each statement")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many programs that fail")
     parser.add_argument("--scripts", type=Path, help="a directory for the scripts of programs that fail")
-    parser.add_argument("--no-shrink", action="store_true", help="print programs that fail as they are")
+    parser.add_argument("--runs", type=int, default=120, help="the most runs to make a program smaller")
     arguments = parser.parse_args()
     spark = _session()
     counts, failed, begin = Counts(), 0, time.monotonic()
     for number in range(arguments.first, arguments.first + arguments.programs):
         program = draw(f"{arguments.seed} {number}", arguments.statements, arguments.queries)
         failure = run_program(spark, program, counts)
+        if number % 10 == 9:
+            print(f"{counts} in {time.monotonic() - begin:.0f} s", flush=True)
         if failure is None:
             continue
         failed += 1
-        if not arguments.no_shrink:
-            program, failure = shrink(program, failure, lambda one: run_program(spark, one, Counts()))
+        program, failure = shrink(program, failure, lambda one: run_program(spark, one, Counts()), arguments.runs)
         text = script(program, failure)
         print(f"program {program.seed}: {failure.kind}\n{text}", flush=True)
         if arguments.scripts:
@@ -50,6 +52,8 @@ def main() -> int:
 
 
 def _session() -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     builder = SparkSession.builder.master("local[2,3]")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)

@@ -70,13 +70,14 @@ LIMITS = {
     "paimon_core.scan.base_run.MOST_NEWER_ROWS": [-1],
 }
 """Limits inside the connector, above or below which other code reads or writes the rows."""
+COMPACTION_TRIGGER = "num-sorted-run.compaction-trigger"
 PROPERTIES = [
     ("write-only", "true"),
     ("write-only", "false"),
     ("metadata.stats-mode", "none"),
     ("metadata.stats-mode", "full"),
     ("target-file-size", "1 kb"),
-    ("num-sorted-run.compaction-trigger", "3"),
+    (COMPACTION_TRIGGER, "3"),
     ("file.compression", "none"),
     ("file-index.bitmap.columns", "id"),
     ("file-index.bloom-filter.columns", "id"),
@@ -104,6 +105,13 @@ class Draft(RandomTable):
     @property
     def is_keyed(self) -> bool:
         return bool(self.definition.keys)
+
+    @property
+    def properties(self) -> list[tuple[str, str]]:
+        """Properties that the table may get later. Some tables show rows only after the compaction of a write."""
+        table = self.definition
+        compacts = table.engine == "first-row" or (table.keys and "deletion-vectors.enabled" in table.options)
+        return [one for one in PROPERTIES if not (compacts and one[0] in ("write-only", COMPACTION_TRIGGER))]
 
     def cell(self, column: Column) -> str:
         """Return the text of a value of a new row; keys are never NULL."""
@@ -198,7 +206,7 @@ class Drawing:
         if file_format != "parquet":
             options["file.format"] = file_format
         if not engine or (engine != "first-row" and "deletion-vectors.enabled" not in options):
-            options |= rng.choice([{}, {"write-only": "true"}, {"num-sorted-run.compaction-trigger": "2"}])
+            options |= rng.choice([{}, {"write-only": "true"}, {COMPACTION_TRIGGER: "2"}])
         if rng.random() < 0.15:
             options["file-index.bloom-filter.columns"] = "id"
         if rng.random() < 0.1:
@@ -440,7 +448,8 @@ class Drawing:
             return {"action": "insert", "values": values}
         if draft.deletable and rng.random() < 0.35:
             return {"action": "delete", "values": {}}
-        fixed = "data-evolution.enabled" in draft.definition.options
+        table = draft.definition
+        fixed = "data-evolution.enabled" in table.options or (table.keys and not {*table.partitions} <= {*table.keys})
         if when == "MATCHED" and not fixed and rng.random() < 0.25:
             return {"action": "update", "values": {f"`{n}`": f"s.`{n}`" for n, _ in draft.types}, "star": True}
         values, structs = self._new_values(draft, "s" if when == "MATCHED" else None)
@@ -461,7 +470,9 @@ class Drawing:
             f"CALL sys.compact_manifest(table => '{mark}')",
             f"ANALYZE TABLE {mark} COMPUTE STATISTICS FOR ALL COLUMNS",
         ]
-        texts += [f"ALTER TABLE {mark} SET TBLPROPERTIES ('{k}' = '{v}')" for k, v in self.rng.sample(PROPERTIES, 3)]
+        texts += [
+            f"ALTER TABLE {mark} SET TBLPROPERTIES ('{k}' = '{v}')" for k, v in self.rng.sample(draft.properties, 3)
+        ]
         if not draft.is_keyed:
             texts += [f"CALL sys.compact(table => '{mark}', order_strategy => 'order', order_by => 'id')"]
         if draft.definition.options.get("bucket") in ("1", "2"):
