@@ -222,7 +222,7 @@ class Drawing:
         return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
 
     def program(self, statements: int, queries: int) -> Program:
-        """Return a program. The arguments are those of `draw`."""
+        """Return a program. The arguments have the meaning that `draw` describes."""
         for name in self.drafts:
             self._insert(self.drafts[name], "into")
         for _ in range(statements):
