@@ -157,20 +157,27 @@ class Player:
         failure = self._compare(at, text, [rng.choice(list(WAYS))], zeros=False)
         if failure is not None or rng.random() < 0.5:
             return failure
+        return self._by_engine(at, step.table, None, text)
+
+    def _by_engine(self, at: int, name: str, own_filter: str | None, text: str) -> Failure | None:
+        """Compare the rows that the engine reads without Spark with those of a query on the model."""
         self.counts.comparisons += 1
-        frame = self.model.rows[step.table].frame
-        table = Table.open(self.paths[step.table]).to_arrow()
-        found = self.spark.createDataFrame(table, schema=frame.schema)
+        table = Table.open(self.paths[name]).to_arrow(filter=own_filter)
+        found = self.spark.createDataFrame(table, schema=self.model.rows[name].frame.schema)
         found.createOrReplaceTempView("stored")
         one, other = self._rows("SELECT * FROM stored"), self._rows(self.model.text(text))
-        return None if one == other else Failure(ROWS, at, f"to_arrow of {step.table}", difference(one, other))
+        said = f"Table.open({name}).to_arrow(filter={own_filter!r})"
+        return None if one == other else Failure(ROWS, at, said, difference(one, other))
 
     def _query(self, at: int, step: Step) -> Failure | None:
         text = step.parts["text"]
         self.counts.queries += 1
         rng = random.Random(f"{self.program.seed} {text}")
         ways = [way for way in WAYS if "by path" not in way or "@" not in text]
-        return self._compare(at, text, rng.sample(ways, 3), zeros=step.parts["zeros"])
+        failure = self._compare(at, text, rng.sample(ways, 3), zeros=step.parts["zeros"])
+        if failure is not None or "filter" not in step.parts:
+            return failure
+        return self._by_engine(at, step.parts["table"], step.parts["filter"], text)
 
     def _compare(self, at: int, text: str, ways: list[str], *, zeros: bool) -> Failure | None:
         expected, error = self._answer(self.model.text(text), zeros)

@@ -1,10 +1,11 @@
 """Draw random queries on the tables of a program."""
 
 import random
+import re
 from typing import Any
 
 from tests.random_sql.program import qualified
-from tests.support.sql_tables import Column
+from tests.support.sql_tables import IN_PARTITIONS, VALUES, Column
 
 ORDERS = ["ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST"]
 COMPARED = ("BOOLEAN", "STRING", "INT", "BIGINT", "DATE")
@@ -34,6 +35,26 @@ WHOLE = {
 }
 
 
+FILTERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(18, 4)")
+FILTERED += ("DECIMAL(38, 10)", "STRING", "VARCHAR(5)", "CHAR(3)", "BINARY", "DATE", "TIMESTAMP_NTZ")
+"""Types whose literals filters of the engine have, apart from their notation."""
+IN_FILTERS = [
+    (re.compile(r"(-?\d+)[YSL]?"), r"\1"),
+    (re.compile(r"(-?\d+(?:\.\d+)?)BD"), r"\1"),
+    (re.compile(r"(-?\d+\.\d+)[fD]"), r"\1e0"),
+    (re.compile(r"(?:float|double)\('(.*)'\)"), r"DOUBLE '\1'"),
+    (re.compile(r"(DATE|X)('.*')"), r"\1\2"),
+    (re.compile(r"TIMESTAMP_NTZ('.*')"), r"TIMESTAMP \1"),
+    (re.compile(r"('[^\\]*')"), r"\1"),
+]
+"""Literals of Spark and of filters of the engine."""
+
+
+def in_filter(literal: str) -> str | None:
+    """Return a literal of Spark as a literal in a filter of the engine, or None."""
+    return next((found.expand(new) for old, new in IN_FILTERS if (found := old.fullmatch(literal))), None)
+
+
 class Queries:
     """Draws queries on tables whose columns change."""
 
@@ -52,8 +73,44 @@ class Queries:
             + ["sorted", "grouped", "rollup", "window", "joined", "outer", "subqueries"]
         )
         kinds += ["sets", "distinct", "counted", "exploded", "extremes", "case"]
+        if self.rng.random() < 0.12:
+            return self._filter(draft)
         text, zeros = getattr(self, f"_{self.rng.choice(kinds)}")(draft)
         return {"text": text, "zeros": zeros}
+
+    def _filter(self, draft: Any) -> dict[str, Any]:
+        """Return a query whose condition is a filter of the engine, too."""
+        found = self._test(draft, 2)
+        if found is None:
+            return {"text": f"SELECT * FROM {self._name(draft)}", "zeros": False}
+        condition, own = found
+        text = f"SELECT * FROM {self._name(draft)} WHERE {condition}"
+        return {"text": text, "zeros": False, "filter": own, "table": draft.definition.name}
+
+    def _test(self, draft: Any, depth: int) -> tuple[str, str] | None:
+        """Return a condition of Spark and the same condition as a filter of the engine, or None."""
+        rng = self.rng
+        if depth and rng.random() < 0.5:
+            both = self._test(draft, depth - 1), self._test(draft, depth - 1)
+            if both[0] is None or both[1] is None:
+                return both[0] or both[1]
+            word, negated = rng.choice(["AND", "OR"]), rng.choice(["", "", "NOT "])
+            one, other = (f"{negated}({x} {word} {y})" for x, y in zip(*both, strict=True))
+            return one, other
+        leaves = [(path, one) for path, one in draft.leaves() if one.kind in FILTERED and "[" not in path]
+        path, column = rng.choice(leaves)
+        domain = IN_PARTITIONS if column.name.startswith("p") else VALUES
+        values = [
+            (f"CAST({v} AS {column.kind})", own) for v in domain[column.kind] if (own := in_filter(v)) is not None
+        ]
+        (x, own_x), (y, own_y) = rng.choice(values), rng.choice(values)
+        if column.name == "id":
+            x = own_x = str(rng.randrange(30))
+        equal = [("{} = {}", 1), ("{} <> {}", 1), ("{} IN ({}, {})", 2), ("{} NOT IN ({}, {})", 2), ("{} <=> {}", 1)]
+        order = [("{} < {}", 1), ("{} >= {}", 1), ("{} BETWEEN {} AND {}", 2)]
+        null = [("{} IS NULL", 0), ("{} IS NOT NULL", 0), ("{} IN ({}, NULL)", 1), ("{} <=> NULL", 0)]
+        form, count = rng.choice(equal + null + (order if column.kind != "CHAR(3)" else []))
+        return form.format(path, *(x, y)[:count]), form.format(path, *(own_x, own_y)[:count])
 
     def _leaf(self, draft: Any) -> tuple[str, Column]:
         return self.rng.choice(draft.leaves())
