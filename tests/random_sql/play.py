@@ -88,6 +88,7 @@ class Player:
     def __init__(self, spark: SparkSession, program: Program, counts: Counts) -> None:
         self.spark, self.program, self.counts = spark, program, counts
         self.paths: dict[str, str] = {}
+        self.row_ids: dict[str, dict[int, int]] = {}
         self.model = SparkModel(spark)
 
     def run(self) -> Failure | None:
@@ -155,9 +156,31 @@ class Player:
         text = f"SELECT * FROM {{{step.table}}}"
         rng = random.Random(f"{self.program.seed} {at}")
         failure = self._compare(at, text, [rng.choice(list(WAYS))], zeros=False)
+        failure = failure or self._row_ids(at, step)
         if failure is not None or rng.random() < 0.5:
             return failure
         return self._by_engine(at, step.table, None, text)
+
+    def _row_ids(self, at: int, step: Step) -> Failure | None:
+        """Compare the row ids of a table with row tracking with those before the statement.
+
+        Ids are unique. UPDATE, maintenance and changes of columns keep the id of each row, and DELETE of each row that
+        stays. `id` is a column that no statement changes.
+        """
+        table = self.model.tables[step.table]
+        if table.options.get("row-tracking.enabled") != "true":
+            return None
+        query = f"SELECT `id`, _ROW_ID FROM {step.table}"
+        rows = self.spark.sql(query).collect()
+        after = {row[1]: row[0] for row in rows}
+        before = self.row_ids.get(step.table, {})
+        self.row_ids[step.table] = after
+        kept = {"update": before == after, "call": before == after, "alter": before == after}
+        kept |= {"delete": after.items() <= before.items(), "drop": after.items() <= before.items()}
+        if None in after or len(after) < len(rows) or not kept.get(step.kind, True):
+            detail = f"ids by _ROW_ID before: {before}\nafter: {[tuple(row) for row in rows]}"
+            return Failure(ROWS, at, f"{query}\n-- after {step.statement()[:300]}", detail)
+        return None
 
     def _by_engine(self, at: int, name: str, own_filter: str | None, text: str) -> Failure | None:
         """Compare the rows that the engine reads without Spark with those of a query on the model."""
