@@ -39,6 +39,23 @@ SETTINGS = {
     "spark.sql.sources.v2.bucketing.enabled": ["true"],
     "spark.sql.legacy.castComplexTypesToString.enabled": ["true"],
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": ["false"],
+    "spark.sql.parquet.recordLevelFilter.enabled": ["true"],
+    "spark.sql.parquet.columnarReaderBatchSize": ["7"],
+    "spark.sql.columnVector.offheap.enabled": ["true"],
+    "spark.sql.parquet.int96TimestampConversion": ["true"],
+    "spark.sql.parquet.binaryAsString": ["true"],
+    "spark.sql.parquet.inferTimestampNTZ.enabled": ["false"],
+    "spark.sql.parquet.pushdown.inFilterThreshold": ["0"],
+    "spark.sql.orc.filterPushdown": ["false"],
+    "spark.sql.orc.columnarReaderBatchSize": ["7"],
+    "spark.sql.sources.partitionColumnTypeInference.enabled": ["false"],
+    "spark.sql.preserveCharVarcharTypeInfo": ["true"],
+    "spark.sql.charAsVarchar": ["true"],
+    "spark.sql.execution.arrow.maxRecordsPerBatch": ["3"],
+    "spark.sql.execution.arrow.useLargeVarTypes": ["true"],
+    "spark.sql.decimalOperations.allowPrecisionLoss": ["false"],
+    "spark.sql.optimizer.inSetConversionThreshold": ["0"],
+    "spark.sql.shuffle.partitions": ["1"],
     "spark.paimon.read.mask-memory": ["1b"],
     "spark.paimon.read.native": ["false"],
     "spark.paimon.write.native": ["false"],
@@ -166,7 +183,7 @@ class Drawing:
 
     def __init__(self, seed: str) -> None:
         self.seed, self.rng, self.ids = seed, random.Random(seed), 0
-        self.settings = {name: self.rng.choice(v) for name, v in SETTINGS.items() if self.rng.random() < 0.12}
+        self.settings = {name: self.rng.choice(v) for name, v in SETTINGS.items() if self.rng.random() < 0.08}
         self.limits = {name: self.rng.choice(v) for name, v in LIMITS.items() if self.rng.random() < 0.4}
         self.far = self.rng.random() < 0.15
         self.drafts: dict[str, Draft] = {}
