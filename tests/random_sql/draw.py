@@ -49,7 +49,6 @@ SETTINGS = {
     "spark.sql.orc.filterPushdown": ["false"],
     "spark.sql.orc.columnarReaderBatchSize": ["7"],
     "spark.sql.sources.partitionColumnTypeInference.enabled": ["false"],
-    "spark.sql.preserveCharVarcharTypeInfo": ["true"],
     "spark.sql.charAsVarchar": ["true"],
     "spark.sql.execution.arrow.maxRecordsPerBatch": ["3"],
     "spark.sql.execution.arrow.useLargeVarTypes": ["true"],

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core import Table
@@ -31,6 +32,8 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
 }
 """Ways to read a table: the settings and limits that choose each."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+NO_CONSTRAINTS = {"spark.sql.constraintPropagation.enabled": "false"}
+"""Checkpoints keep the constraints of their plan, some of which name columns that the plan does not have."""
 REFUSED = (r"REPLACE WHERE",)
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
 
@@ -95,7 +98,8 @@ class Player:
         """Run the program in the current database, and return the first difference."""
         self.counts.programs += 1
         with set_up(self.spark, self.program.settings, self.program.limits):
-            self.model = model_of(self.spark, self.program)
+            with set_up(self.spark, NO_CONSTRAINTS, {}):
+                self.model = model_of(self.spark, self.program)
             try:
                 for table in self.program.tables:
                     self.spark.sql(on_tables(table.statement()))
@@ -120,7 +124,8 @@ class Player:
         expected = None
         try:
             settings = {OVERWRITE_MODE: "dynamic"} if step.parts.get("form") == "dynamic" else {}
-            self.model.run(step)
+            with set_up(self.spark, NO_CONSTRAINTS, {}):
+                self.model.run(step)
         except Undefined:
             self.model.restore(before)
             self.counts.undefined += 1
@@ -128,6 +133,8 @@ class Player:
         except Exception as error:
             self.model.restore(before)
             expected = error
+            if isinstance(error, Py4JJavaError):  # an error of Spark without a name: the model itself failed
+                raise
         try:
             with set_up(self.spark, settings, {}):
                 self._run(step, text)
@@ -184,11 +191,16 @@ class Player:
 
     def _by_engine(self, at: int, name: str, own_filter: str | None, text: str) -> Failure | None:
         """Compare the rows that the engine reads without Spark with those of a query on the model."""
+        schema = self.model.rows[name].frame.schema
+        if "char(" in schema.simpleString():  # PySpark creates no such rows from Arrow data
+            return None
         self.counts.comparisons += 1
         table = Table.open(self.paths[name]).to_arrow(filter=own_filter)
-        found = self.spark.createDataFrame(table, schema=self.model.rows[name].frame.schema)
-        found.createOrReplaceTempView("stored")
-        one, other = self._rows("SELECT * FROM stored"), self._rows(self.model.text(text))
+        one: list[str] = []
+        if table.num_rows:  # PySpark creates no DataFrame of an empty table with nested timestamps
+            self.spark.createDataFrame(table.combine_chunks(), schema=schema).createOrReplaceTempView("stored")
+            one = self._rows("SELECT * FROM stored")
+        other = self._rows(self.model.text(text))
         said = f"Table.open({name}).to_arrow(filter={own_filter!r})"
         return None if one == other else Failure(ROWS, at, said, difference(one, other))
 
