@@ -1,6 +1,7 @@
 """``python -m tests.random_sql --programs 100 --seed 7``: run random programs in one session, and shrink what fails."""
 
 import argparse
+import logging
 import os
 import sys
 import tempfile
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--scripts", type=Path, help="a directory for the scripts of programs that fail")
     parser.add_argument("--runs", type=int, default=120, help="the most runs to make a program smaller")
     arguments = parser.parse_args()
+    logging.disable()  # PySpark and the connector log the errors that programs expect
     spark = _session()
     counts, failed, begin = Counts(), 0, time.monotonic()
     for number in range(arguments.first, arguments.first + arguments.programs):
