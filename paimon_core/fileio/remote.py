@@ -30,6 +30,9 @@ WHOLE_FILE = 8 << 20
 READ_AHEAD = 4 << 20
 """The size in bytes of the window through which a larger file is read."""
 
+_DELETIONS = 3
+"""Attempts to delete everything in a directory, to which others may still write."""
+
 _MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 PutIfAbsent: TypeAlias = Callable[[Any, str, bytes], bool]
 """A function that creates an object with a key and content; it returns False if the key is taken."""
@@ -145,10 +148,22 @@ class RemoteStorage:
             self._fs.rm_file(self._key(path))
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, if it exists."""
-        with storage_errors(path), suppress(FileNotFoundError):
-            self._fs.invalidate_cache(self._key(path))
-            self._fs.rm(self._key(path), recursive=True)
+        """Remove a directory with everything in it, if it exists.
+
+        Clients hide failures of single objects: s3fs ignores the errors of a batch, and adlfs ends without an error if
+        any of the objects is missing. So a listing checks the result. Raises OSError if files are left.
+        """
+        left: list[FileStatus] = []
+        for _ in range(_DELETIONS):
+            with storage_errors(path), suppress(FileNotFoundError):
+                self._fs.invalidate_cache(self._key(path))
+                self._fs.rm(self._key(path), recursive=True)
+            left = self.list(path)
+            if not left:
+                return
+        names = ", ".join(sorted(status.name for status in left)[:3])
+        text = f"the directory still has entries after {_DELETIONS} deletions, such as {names}; delete it again"
+        raise OSError(errno.EIO, text, hide_secrets(path))
 
     def delete_empty_directory(self, path: str) -> bool:
         """Return False: most stores have no directories, and on other stores an empty directory is harmless."""
@@ -171,7 +186,8 @@ class RemoteStorage:
             for key in keys:  # object by object: fsspec's mv would copy prefixes as if they were objects
                 self._fs.cp_file(key, new + key[len(old) :])
             for key in keys:
-                self._fs.rm_file(key)
+                with suppress(FileNotFoundError):  # a repeated request after a lost answer
+                    self._fs.rm_file(key)
 
     def why_no_commit(self) -> str | None:
         """Return the reason given to this storage."""
@@ -190,8 +206,9 @@ class RemoteStorage:
         probe = self._key(join(path.rpartition("/")[0], f".probe.{uuid4()}.tmp"))
         try:
             try:
-                put = self._put_if_absent
-                honoured = put(self._fs, probe, b"1") and not put(self._fs, probe, b"2")
+                put = self._put_if_absent  # a client that repeats the first put finds its own file
+                first = put(self._fs, probe, b"1") or self._fs.cat_file(probe) == b"1"
+                honoured = first and not put(self._fs, probe, b"2")
             except OSError as error:
                 if error.errno == errno.ENOSYS:
                     raise UnsupportedError(_no_condition(path)) from error
