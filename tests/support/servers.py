@@ -1,5 +1,6 @@
 """Servers of stores and catalogs as ordinary processes: free ports, start, and stop by process id.
 
+A server ends when the process that started it ends, even if that process is killed.
 What a server needs is built or downloaded once, at a pinned version, into `cache`. Tests that need one have
 the marker ``places``.
 """
@@ -13,6 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _STOP_SECONDS = 10.0
+_WATCH = 'read -r line; kill -s KILL -- "-$1"'
+"""A script that waits for the end of its input, and kills a group of processes. The kernel's signal at the death of a
+parent would not do: a server that changes its user, as databases do, loses this signal.
+"""
 
 
 def cache() -> Path:
@@ -63,6 +68,13 @@ def server(
             env={**os.environ, **(environment or {})},
             start_new_session=True,
         )
+    watch = subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH, "sh", str(process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         end = time.monotonic() + seconds
         while not ready():
@@ -77,3 +89,5 @@ def server(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        watch.kill()
+        watch.communicate()
