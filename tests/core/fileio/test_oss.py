@@ -115,3 +115,14 @@ def test_unreachable_store_is_os_error_without_secrets(monkeypatch):
         io.exists("oss://bucket/t/f")
     assert "sesame" not in repr(caught.value) + str(caught.value.__cause__) + repr(io)
     assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_part_of_a_body_is_not_taken_for_the_file(options, monkeypatch):
+    io = FileIO.of("oss://bucket/t", options)
+    io.write("oss://bucket/cut/f", b"0123456789")
+    read, cuts = oss_client.models.GetObjectResult.read, [True]
+    monkeypatch.setattr(
+        oss_client.models.GetObjectResult, "read", lambda self: read(self)[:4] if cuts and cuts.pop() else read(self)
+    )
+    assert io.read("oss://bucket/cut/f") == b"0123456789"
+    assert not cuts

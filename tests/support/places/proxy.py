@@ -1,6 +1,7 @@
 """A proxy between a client and an HTTP server that fails one request in the ways networks and stores fail.
 
-The modes: ``drop`` loses the answer of a request that the server ran. ``reset`` ends the connection before the request
+The modes: ``drop`` loses the answer of a request that the server ran. ``cut`` ends the connection in the middle of the
+answer's body, and loses an answer without a body. ``reset`` ends the connection before the request
 reaches the server. ``delay`` holds the answer back. ``503`` answers in the server's place. ``412`` replaces the answer
 of a request that the server ran.
 """
@@ -14,8 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-Mode = Literal["drop", "reset", "delay", "503", "412"]
-MODES: tuple[Mode, ...] = ("drop", "reset", "delay", "503", "412")
+Mode = Literal["drop", "cut", "reset", "delay", "503", "412"]
+MODES: tuple[Mode, ...] = ("drop", "cut", "reset", "delay", "503", "412")
 DELAY_SECONDS = 0.3
 
 
@@ -113,9 +114,12 @@ class FaultyProxy:
             time.sleep(DELAY_SECONDS)
         if target is not None:
             target.sendall(head)
+        body = _Body()
         if not line.startswith("HEAD ") and not head.startswith((b"HTTP/1.1 204", b"HTTP/1.1 304")):
-            _forward_body(head, answers, target)
-        if mode == "drop":
+            _forward_body(head, answers, body if mode == "cut" else target)
+        if mode == "cut" and len(body.data) > 1:
+            client.sendall(head + body.data[: len(body.data) // 2])
+        if mode in ("drop", "cut"):
             return False
         if mode == "412":
             client.sendall(_answer("412 Precondition Failed", line))
@@ -155,7 +159,18 @@ class _Stream:
         return found + end
 
 
-def _forward_body(head: bytes, source: _Stream, target: socket.socket | None) -> None:
+class _Body:
+    """A body that is collected."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def sendall(self, data: bytes) -> None:
+        """Append bytes."""
+        self.data += data
+
+
+def _forward_body(head: bytes, source: _Stream, target: socket.socket | _Body | None) -> None:
     """Pass the body that a head announces on to ``target``; `None`: drop the body."""
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if b":" in line)
     if fields.get(b"transfer-encoding", b"").strip() == b"chunked":
