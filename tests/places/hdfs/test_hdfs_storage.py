@@ -1,14 +1,11 @@
-"""The engine on HDFS: files, tables, races of processes, kills, and a network that loses or delays answers."""
+"""The engine on HDFS: files, tables, races of processes, kills, and name nodes that do not answer."""
 
-import contextlib
 import itertools
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pyarrow as pa
@@ -202,79 +199,6 @@ def test_killed_writers_leave_whole_commits(root):
         assert found in (list(range(acknowledged + 1)), list(range(acknowledged + 2)))
     table.write(pa.table({"n": [0], "by": [4]}))
     assert Table.open(table.path).to_arrow().num_rows == table.to_arrow().num_rows
-
-
-class Proxy:
-    """A connection to the name node whose next request named ``marker`` suffers a fault."""
-
-    def __init__(self, port):
-        self.target, self.marker, self.fault, self.suffered = port, b"", "", 0
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def arm(self, marker, fault):
-        self.marker, self.fault = marker, fault
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client = self.server.accept()[0]
-                upstream = socket.create_connection(("127.0.0.1", self.target))
-                state = {"lost": False}
-                threading.Thread(target=self._requests, args=(client, upstream, state), daemon=True).start()
-                threading.Thread(target=self._answers, args=(client, upstream, state), daemon=True).start()
-
-    def _requests(self, client, upstream, state):
-        with contextlib.suppress(OSError):
-            while data := client.recv(1 << 16):
-                if self.marker and self.marker in data:
-                    self.marker, self.suffered = b"", self.suffered + 1
-                    if self.fault == "request lost":
-                        break
-                    state["lost"] = self.fault == "answer lost"
-                    time.sleep(2 if self.fault == "delay" else 0)
-                upstream.sendall(data)
-        close(client, upstream)
-
-    def _answers(self, client, upstream, state):
-        with contextlib.suppress(OSError):
-            while data := upstream.recv(1 << 16):
-                if state["lost"]:
-                    time.sleep(0.3)  # the name node has done its work
-                    break
-                client.sendall(data)
-        close(client, upstream)
-
-
-def close(*sockets):
-    for each in sockets:
-        with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.mark.parametrize("fault", ["request lost", "answer lost", "delay"])
-def test_commits_over_a_bad_network(cluster, root, fault):
-    """Each request of the name node's protocol fails once; then every acknowledged commit is there, once."""
-    proxy = Proxy(int(cluster[0].rpartition(":")[2]))
-    FileSystemCatalog(root).create_database("d")
-    direct = FileSystemCatalog(root).create_table("d.t", LOG)
-    far = Table.open(direct.path.replace(cluster[0], f"hdfs://localhost:{proxy.port}"))
-    outcomes = []
-    for n, request in enumerate(
-        [b"create", b"addBlock", b"complete", b"rename2", b"getFileInfo", b"getListing", b"delete"]
-    ):
-        proxy.arm(request, fault)
-        try:
-            far.write(pa.table({"n": [n], "by": [0]}))
-            outcomes.append(n)
-        except (OSError, PaimonError):
-            far = Table.open(far.path)
-    found = sorted(row["n"] for row in direct.to_arrow().to_pylist())
-    assert len(set(found)) == len(found)
-    assert set(outcomes) <= set(found)
-    assert proxy.suffered >= 4
-    print(f"{fault}: {proxy.suffered} requests suffered, {len(outcomes)} of 7 commits acknowledged, {len(found)} found")
 
 
 def test_name_node_that_hangs(cluster, root):

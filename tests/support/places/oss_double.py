@@ -29,6 +29,7 @@ class OssServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], bytes] = {}
         self.headers: dict[tuple[str, str], dict[str, str]] = {}
+        self.times: dict[tuple[str, str], float] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -71,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._refuse(409, "FileAlreadyExists")
             elif key:
                 self._store(bucket, key, body)
-        date = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+        date = _date(time.time())
         name = "CopyPartResult" if "partNumber" in query else "CopyObjectResult"
         copied = f"{_XML}<{name}><ETag>{escape(etag)}</ETag><LastModified>{date}</LastModified></{name}>"
         return self._answer(200, copied.encode() if source else b"", {"ETag": etag})
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = self.server.objects.get((bucket, key))
         if body is None:
             return self._refuse(404, "NoSuchKey")
-        headers = {"ETag": '"1"', "Last-Modified": formatdate(usegmt=True)}
+        headers = {"ETag": '"1"', "Last-Modified": formatdate(self.server.times[bucket, key], usegmt=True)}
         span = self.headers.get("Range")
         if span is None or self.command == "HEAD":
             return self._answer(200, body, headers)
@@ -132,6 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _store(self, bucket: str, key: str, body: bytes) -> None:
         self.server.objects[bucket, key] = body
+        self.server.times[bucket, key] = time.time()
         self.server.headers[bucket, key] = {name.lower(): value for name, value in self.headers.items()}
 
     def _list(self, bucket: str, query: dict[str, str]) -> None:
@@ -139,6 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         after = query.get("continuation-token", "")
         with self.server.lock:
             stored = [(k, len(body)) for (b, k), body in self.server.objects.items() if b == bucket]
+            times = {k: when for (b, k), when in self.server.times.items() if b == bucket}
         entries: dict[str, int | None] = {}
         for key, size in stored:
             if key.startswith(prefix):
@@ -148,9 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
                     entries[name] = length
         page = sorted(entries)[:most]
         truncated = len(entries) > most
-        date = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
         keys = "".join(
-            f"<Contents><Key>{quote(name)}</Key><LastModified>{date}</LastModified><ETag>&quot;1&quot;</ETag>"
+            f"<Contents><Key>{quote(name)}</Key><LastModified>{_date(times[name])}</LastModified><ETag>&quot;1&quot;</ETag>"
             f"<Type>Normal</Type><Size>{entries[name]}</Size><StorageClass>Standard</StorageClass></Contents>"
             for name in page
             if entries[name] is not None
@@ -185,6 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: int, code: str) -> None:
         self._answer(status, f"{_XML}<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds))
 
 
 @contextmanager

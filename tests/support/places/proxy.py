@@ -65,7 +65,7 @@ class FaultyProxy:
         """Serve one connection, request after request."""
         server = socket.create_connection(("127.0.0.1", self._target))
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        requests, answers = _Stream(client), _Stream(server)
+        requests, answers = Stream(client), Stream(server)
         try:
             while True:
                 head = requests.head()
@@ -104,7 +104,7 @@ class FaultyProxy:
             return self._mode
 
     @staticmethod
-    def _pass_answer(line: str, mode: Mode | None, answers: "_Stream", client: socket.socket) -> bool:
+    def _pass_answer(line: str, mode: Mode | None, answers: "Stream", client: socket.socket) -> bool:
         """Pass the answer to a request on; return False if the connection ends."""
         head = answers.head()
         if not head:
@@ -126,7 +126,7 @@ class FaultyProxy:
         return b"connection: close" not in head.lower()
 
 
-class _Stream:
+class Stream:
     """The bytes of a connection, read by heads and by lengths."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -170,14 +170,14 @@ class _Body:
         self.data += data
 
 
-def _forward_body(head: bytes, source: _Stream, target: socket.socket | _Body | None) -> None:
+def _forward_body(head: bytes, source: Stream, target: socket.socket | _Body | None) -> None:
     """Pass the body that a head announces on to ``target``; `None`: drop the body."""
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if b":" in line)
     if fields.get(b"transfer-encoding", b"").strip() == b"chunked":
         while True:
             line = source.line()
             size = int(line.split(b";")[0] or b"0", 16) if line else 0
-            data = line + (source.line() if size == 0 else _exactly(source, size + 2))
+            data = line + (source.line() if size == 0 else exactly(source, size + 2))
             if target is not None:
                 target.sendall(data)
             if size == 0:
@@ -190,7 +190,8 @@ def _forward_body(head: bytes, source: _Stream, target: socket.socket | _Body | 
             target.sendall(data)
 
 
-def _exactly(source: _Stream, size: int) -> bytes:
+def exactly(source: Stream, size: int) -> bytes:
+    """Return ``size`` bytes. Raises OSError if the connection ended."""
     found = b""
     while len(found) < size:
         found += source.some(size - len(found))
