@@ -1,6 +1,7 @@
 """The files around the code say things that exist: compose file, Spark settings, README, docs, Makefile."""
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from paimon_command.commands.serving import serve
+from paimon_core.catalog.catalog_options import check_catalog_options
+from paimon_core.catalog.jdbc.urls import database_address
+from paimon_core.engine import is_catalog_option
 from tests.support.markdown import PAGES, compiled, named, python_blocks
 
 if sys.version_info >= (3, 11):
@@ -26,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 def test_compose_file_describes_cluster_readme_promises():
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = compose["services"]
-    assert set(services) == {"master", "worker-1", "worker-2", "serve", "minio", "bucket", "notebook"}
+    assert set(services) == {"master", "worker-1", "worker-2", "serve", "minio", "bucket", "postgres", "notebook"}
     for name, service in services.items():
         assert "image" in service, name
         assert set(service.get("depends_on", [])) <= set(services), name
@@ -41,6 +45,21 @@ def test_compose_file_describes_cluster_readme_promises():
     assert {word for word in arguments if word.startswith("--")} <= options
 
 
+def test_catalog_of_compose_file_is_in_its_database():
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = compose["services"]
+    options = json.loads(compose["configs"]["catalog"]["content"])
+    assert all(map(is_catalog_option, options))
+    check_catalog_options(options, "jdbc")
+    address, given = database_address(options["uri"], options).parts, services["postgres"]["environment"]
+    assert address["host"] == "postgres"
+    named = (address["username"], address["password"], address["database"])
+    assert named == (given["POSTGRES_USER"], given["POSTGRES_PASSWORD"], given["POSTGRES_DB"])
+    assert services["serve"]["configs"] == [{"source": "catalog", "target": "/catalog.json"}]
+    assert "--storage-file /catalog.json" in services["serve"]["command"]
+    assert services["serve"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
+
+
 def requirements(lines):
     """Requirements as pip understands them, without what stands around the words."""
     return {str(Requirement(line)) for line in lines}
@@ -51,7 +70,7 @@ def test_compose_file_installs_dependencies_of_project():
     extras = project["optional-dependencies"]
     of_the_wheel = [line for line in project["dependencies"] if Requirement(line).name != "pyspark"]
     installed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-install"]
-    assert requirements(installed["PACKAGES"].split()) == requirements([*of_the_wheel, *extras["s3"]])
+    assert requirements(installed["PACKAGES"].split()) == requirements([*of_the_wheel, *extras["s3"], *extras["jdbc"]])
     assert requirements(installed["CONNECT_PACKAGES"].split()) == requirements(extras["connect"])
 
 
