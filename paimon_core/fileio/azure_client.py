@@ -18,8 +18,12 @@ from fsspec.asyn import sync_wrapper
 CONNECT_SECONDS: Final = 10
 READ_SECONDS: Final = 60
 """Seconds to wait for a connection, and for the next bytes of an answer."""
-_RETRIES: Final = {"initial_backoff": 0.3, "increment_base": 2, "retry_total": 5, "random_jitter_range": 0.2}
-"""Five repetitions, after about 0.3, 2, 4, 8 and 16 seconds."""
+_REPETITIONS = 5
+_RETRIES: Final = {
+    **{"initial_backoff": 0.3, "increment_base": 2, "random_jitter_range": 0.2},
+    **{f"retry_{kind}": _REPETITIONS for kind in ("total", "connect", "read", "status")},
+}
+"""Five repetitions whatever fails, after about 0.3, 2, 4, 8 and 16 seconds. The client's default is 3 of each kind."""
 _PATH = re.compile(r"(?:[A-Za-z]+://)?/*(?P<container>[^/@]*)(?:@(?P<host>[^/]*))?(?P<rest>/.*)?")
 
 

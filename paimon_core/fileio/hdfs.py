@@ -66,8 +66,9 @@ class HdfsStorage:
         try:
             self._rename(temporary, path, overwrite=True)
         except OSError:
-            if self._discard(temporary):
-                raise  # not renamed, and never will be
+            # If the hidden file is there, the rename never happens. If both are missing, the directory was removed.
+            if self._discard(temporary) or not self.exists(path):
+                raise
 
     def copy_within(self, source: str, target: str, may_link: bool) -> bool:
         """Return False: HDFS does not copy files."""

@@ -121,3 +121,8 @@ def test_path_of_another_account_is_refused(path, options, message, monkeypatch)
     with pytest.raises(InvalidInputError, match=message) as caught:
         FileIO.of(path, options).check_can_commit()
     assert "c2VzYW1l" not in str(caught.value)
+
+
+def test_every_kind_of_failure_is_retried_five_times():
+    policy = azure_client.ExponentialRetry(**azure_client._RETRIES)
+    assert {getattr(policy, f"{kind}_retries") for kind in ("total", "connect", "read", "status")} == {5}

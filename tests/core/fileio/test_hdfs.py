@@ -54,8 +54,12 @@ class Client:
         fault, self.cluster.rename_fault = self.cluster.rename_fault, None
         if fault == "lost before":
             raise OSError("RPC listener disconnected")
+        if fault == "dropped":
+            self.cluster.files.clear()
         if new in self.cluster.files and not overwrite:
             raise FileExistsError(f"rename destination {new} already exists{STACK}")
+        if old not in self.cluster.files:
+            raise FileNotFoundError(f"rename source {old} is not found.{STACK}")
         self.cluster.files[new] = self.cluster.files.pop(old)
         if fault == "lost after":
             raise OSError("RPC listener disconnected")
@@ -147,6 +151,12 @@ def test_rename_that_did_not_happen_never_happens(cluster):
         with pytest.raises(OSError, match="disconnected"):
             create(f"{ROOT}/t/snapshot-1", b"mine")
         assert cluster.files == {}  # without its source, a late rename fails
+
+
+def test_write_into_a_directory_that_is_dropped_meanwhile_fails(cluster):
+    cluster.rename_fault = "dropped"
+    with pytest.raises(FileNotFoundError, match="is not found"):
+        FileIO.of(ROOT).write(f"{ROOT}/t/LATEST", b"1")
 
 
 def test_dropped_directory_is_not_created_again(cluster):
