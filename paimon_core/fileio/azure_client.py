@@ -1,7 +1,8 @@
 """The file system of Azure: adlfs with short and bounded retries. Only `azure.AZURE` imports this module, on first use.
 
 Differences from adlfs: the account of a path wins over options and is never mixed with another account's connection
-string; ``wasb`` paths; listings of one directory ask for that directory only; a copy is complete when it returns.
+string; ``wasb`` paths; listings of one directory ask for that directory only; a copy is complete when it returns; no
+deletion hides an error.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ _RETRIES: Final = {
     **{f"retry_{kind}": _REPETITIONS for kind in ("total", "connect", "read", "status")},
 }
 """Five repetitions whatever fails, after about 0.3, 2, 4, 8 and 16 seconds. The client's default is 3 of each kind."""
+_DELETED_AT_ONCE = 64  # blobs of a directory
 _PATH = re.compile(r"(?:[A-Za-z]+://)?/*(?P<container>[^/@]*)(?:@(?P<host>[^/]*))?(?P<rest>/.*)?")
 
 
@@ -119,6 +121,30 @@ class AzureFileSystem(AzureBlobFileSystem):  # type: ignore[misc]
             entries = {found["name"]: found} if found["type"] == "file" else {}
         return list(entries.values()) if detail else list(entries)
 
+    async def _rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
+        """Delete a blob, or with ``recursive`` everything below a directory, a few at a time; a missing blob is fine.
+
+        adlfs starts all deletions at once, and hides every error if any of the blobs is missing.
+        """
+        if not recursive or not isinstance(path, str):
+            await super()._rm(path, recursive=recursive, maxdepth=maxdepth, **options)
+            return
+        container, key, _ = self.split_path(path)
+        key = key.strip("/")
+        directories = [key] if key else []
+        async with self.service_client.get_container_client(container) as client:
+            names: list[str] = []
+            async for found in client.list_blobs(name_starts_with=f"{key}/" if key else None, include=["metadata"]):
+                (directories if _is_directory(found) else names).append(found.name)
+                if len(names) == _DELETED_AT_ONCE:
+                    await _delete(client, names)
+                    names = []
+            await _delete(client, names)
+            for name in sorted(directories, key=len, reverse=True):  # a directory must be empty
+                await _delete(client, [name])
+
+    rm = sync_wrapper(_rm)  # adlfs's own would call adlfs's `_rm`
+
     async def _cp_file(self, path1: str, path2: str, **options: Any) -> None:
         """Copy a blob within the account, and wait until the copy is complete."""
         (container1, blob1, _), (container2, blob2, _) = self.split_path(path1), self.split_path(path2)
@@ -135,6 +161,14 @@ class AzureFileSystem(AzureBlobFileSystem):  # type: ignore[misc]
             raise OSError(f"the copy of {path1} to {path2} ended with {status}")
 
     cp_file = sync_wrapper(_cp_file)  # adlfs's own would call adlfs's `_cp_file`
+
+
+async def _delete(client: Any, names: list[str]) -> None:
+    """Delete blobs of a container. Raises the first error that does not mean a missing blob, after all have ended."""
+    results = await asyncio.gather(*(client.delete_blob(name) for name in names), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, ResourceNotFoundError):
+            raise result
 
 
 _CREDENTIALS = frozenset(("account_key", "sas_token", "client_id", "client_secret", "tenant_id"))

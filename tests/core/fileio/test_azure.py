@@ -1,5 +1,8 @@
 """Azure: options of Hadoop and Paimon as arguments of adlfs, for one account or for all, and accounts of paths."""
 
+import asyncio
+from types import SimpleNamespace
+
 import pytest
 
 from paimon_core.errors import InvalidInputError
@@ -7,6 +10,8 @@ from paimon_core.fileio.azure import azure_arguments
 from paimon_core.fileio.fileio import FileIO
 
 azure_client = pytest.importorskip("paimon_core.fileio.azure_client", reason="the extra azure is not installed")
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError  # noqa: E402 - after the check
+
 PLAIN = {"use_listings_cache": False}
 HADOOP = "org.apache.hadoop.fs.azurebfs.oauth2."
 CONNECTION = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=c2VzYW1l;BlobEndpoint=http://127.0.0.1:9/a;"
@@ -126,3 +131,58 @@ def test_path_of_another_account_is_refused(path, options, message, monkeypatch)
 def test_every_kind_of_failure_is_retried_five_times():
     policy = azure_client.ExponentialRetry(**azure_client._RETRIES)
     assert {getattr(policy, f"{kind}_retries") for kind in ("total", "connect", "read", "status")} == {5}
+
+
+class Container:
+    """Blobs of a container in memory; directories as in a hierarchical namespace."""
+
+    def __init__(self, names, directories, refused=()):
+        self.names, self.directories, self.refused = set(names), set(directories), refused
+        self.running = self.most = 0
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *error):
+        pass
+
+    async def list_blobs(self, name_starts_with, include):
+        for name in sorted(self.names | self.directories):
+            if name.startswith(name_starts_with or ""):
+                yield SimpleNamespace(
+                    name=name, metadata={"hdi_isfolder": "true"} if name in self.directories else None
+                )
+
+    async def delete_blob(self, name):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        if name in self.refused:
+            raise HttpResponseError("busy")
+        if name not in self.names | self.directories:
+            raise ResourceNotFoundError(name)
+        assert not any(other.startswith(f"{name}/") for other in self.names | self.directories), "not empty"
+        self.names.discard(name)
+        self.directories.discard(name)
+
+
+def client_of(container):
+    found = azure_client.AzureFileSystem(connection_string=CONNECTION, skip_instance_cache=True)
+    found.service_client = SimpleNamespace(get_container_client=lambda name: container, close=container.__aexit__)
+    return found
+
+
+def test_directory_is_deleted_a_few_blobs_at_a_time():
+    files = {f"t/d/f{number}" for number in range(200)}
+    container = Container({*files, "t2/f"}, {"t", "t/d", "t/d/e"})
+    client_of(container).rm("box/t", recursive=True)
+    assert (container.names, container.directories) == ({"t2/f"}, set())
+    assert container.most == azure_client._DELETED_AT_ONCE
+    client_of(container).rm("box/missing", recursive=True)
+
+
+def test_refused_deletion_is_not_hidden_by_a_missing_blob():
+    container = Container({"t/f", "t/g"}, set(), refused=("t/g",))
+    with pytest.raises(HttpResponseError, match="busy"):  # and the directory has no blob of its own
+        client_of(container).rm("box/t", recursive=True)
