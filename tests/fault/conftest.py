@@ -8,7 +8,7 @@ import os
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pytest
@@ -24,11 +24,12 @@ _SERVERS = ExitStack()
 @cache
 def _opened() -> tuple[FileIO, str]:
     """Start the server of the store; return its FileIO and a directory on it."""
-    from tests.support.places.hdfs import hdfs_server  # noqa: PLC0415 - the clients of stores are slow to import
+    from tests.support.places.hdfs import QUICK, hdfs_server  # noqa: PLC0415 - the clients of stores are slow to import
     from tests.support.places.stores import BY_NAME  # noqa: PLC0415
 
     if STORE == "hdfs":
-        root = f"{_SERVERS.enter_context(hdfs_server(Path(mkdtemp(prefix='hdfs-'))))[0]}/{uuid4().hex[:12]}"
+        directory = Path(_SERVERS.enter_context(TemporaryDirectory(prefix="hdfs-")))
+        root = f"{_SERVERS.enter_context(hdfs_server(directory, QUICK))[0]}/{uuid4().hex[:12]}"
         return FileIO.of(root), root
     store = BY_NAME[STORE]
     root = f"{store.root}/{uuid4().hex[:12]}"

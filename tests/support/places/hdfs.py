@@ -5,7 +5,7 @@ The jars (88 MB) come from Maven once, into `servers.cache`. The process needs 1
 
 import hashlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,14 +52,22 @@ def _run(*command: str, directory: Path) -> None:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
 
 
+QUICK = {"dfs.namenode.file.close.num-committed-allowed": "1"}
+"""Settings with which a file is closed at once. A client else asks again after 0.5 s until the blocks are known."""
+
+
 @contextmanager
-def hdfs_server(directory: Path) -> Iterator[tuple[str, int]]:
-    """Start HDFS with its data in a directory; yield its URL ``hdfs://localhost:port`` and its process id."""
+def hdfs_server(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
+    """Start HDFS with its data in a directory; yield its URL ``hdfs://localhost:port`` and its process id.
+
+    ``settings``: further settings of ``hdfs-site.xml``.
+    """
     port = free_port()
     log = directory / "hdfs.log"
     command = [
         *("java", "-Xmx400m", "-XX:TieredStopAtLevel=1", "--add-opens", "java.base/java.lang=ALL-UNNAMED"),
         *("-cp", class_path(), "Hdfs", str(directory / "data"), str(port)),
+        *(f"{name}={value}" for name, value in (settings or {}).items()),
     ]
     with server(command, log, lambda: b"READY" in log.read_bytes()) as process:
         yield f"hdfs://localhost:{port}", process.pid

@@ -3,13 +3,17 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** A name node and a data node in one process. Arguments: directory of the data, port of the name node. */
+/** A name node and a data node in one process. Arguments: directory of the data, port of the name node, settings. */
 public class Hdfs {
     public static void main(String[] arguments) throws Exception {
         Configuration settings = new HdfsConfiguration();
         settings.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(arguments[0]).getAbsolutePath());
         settings.setInt("dfs.replication", 1);
         settings.set("dfs.namenode.http-address", "127.0.0.1:0");
+        for (int i = 2; i < arguments.length; i++) {
+            String[] setting = arguments[i].split("=", 2);
+            settings.set(setting[0], setting[1]);
+        }
         MiniDFSCluster cluster =
                 new MiniDFSCluster.Builder(settings)
                         .nameNodePort(Integer.parseInt(arguments[1]))
