@@ -1,10 +1,11 @@
 """Servers of the tests do not survive the tests."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
+
+import psutil
 
 TESTS = """
 import sys, time
@@ -20,11 +21,9 @@ with server(["sh", "-c", "sleep 600 & echo $!; wait"], log := Path(sys.argv[1]),
 def runs(pid):
     """Return True if a process exists and has not ended."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
-    return state not in ("", "Z")
 
 
 def test_server_ends_if_its_tests_are_killed(tmp_path):
