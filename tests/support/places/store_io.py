@@ -26,7 +26,9 @@ class StoreIO(MemoryIO):
     def __init__(self, files: MutableMapping[str, bytes] | None = None, *, atomic_renames: bool = True) -> None:
         self._store, self._parent = type(self).place()
         self._base = f"{self._parent}/{uuid4().hex[:12]}"
-        super().__init__(files, atomic_renames=atomic_renames and self._store.renames_atomically)
+        super().__init__(
+            dict(files.items()) if files else {}, atomic_renames=atomic_renames and self._store.renames_atomically
+        )
 
     @property  # type: ignore[override]
     def files(self) -> MutableMapping[str, bytes]:
@@ -35,13 +37,13 @@ class StoreIO(MemoryIO):
 
     @files.setter
     def files(self, files: MutableMapping[str, bytes]) -> None:
-        new = dict(files)
+        new = dict(files.items())  # of another `StoreIO`, several files at a time
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(self.delete, set(self.files) - new.keys()))
             list(pool.map(self.write, new.keys(), new.values()))
 
     def copy(self) -> "StoreIO":
-        return type(self)(self.files, atomic_renames=self.atomic_renames)
+        return type(self)(dict(self.files.items()), atomic_renames=self.atomic_renames)
 
     def read(self, path: str) -> bytes:
         return self._store.read(self._real(path))
