@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         TableChangedError,
         UnsupportedError,
     )
-    from paimon_core.format.variant.paths import variant_get, variant_set
     from paimon_core.inspect.advice.report import Advice, TableHealth
     from paimon_core.inspect.explain.explanation import Explanation
     from paimon_core.inspect.verify.repair import RepairReport
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
     from paimon_core.table.merging import MergeBuilder
     from paimon_core.table.stored_table import StoredTable
     from paimon_core.types.datatype import DataField
+    from paimon_core.variant.paths import variant_get, variant_set
     from paimon_core.write.table_write import TableWrite
 
 __all__ = [
@@ -180,7 +180,7 @@ _NAMES = {
         "MissingDependencyError NotFoundError OutOfRangeError PaimonError PermissionDeniedError TableChangedError "
         "UnsupportedError"
     ),
-    "paimon_core.format.variant.paths": "variant_get variant_set",
+    "paimon_core.variant.paths": "variant_get variant_set",
     "paimon_core.inspect.advice.report": "Advice TableHealth",
     "paimon_core.inspect.explain.explanation": "Explanation",
     "paimon_core.inspect.verify.repair": "RepairReport",

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.int96 import BEYOND_NANOSECONDS, NANOS, WIDTH, decode_int96
-from paimon_core.format.variant.rebuild import is_shredded, rebuilt
 from paimon_core.types import datatype
 from paimon_core.types.arrow import arrow_schema, to_arrow
-from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, RowType
+from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, PartialVariant, RowType
 from paimon_core.types.map_entries import map_entries
+from paimon_core.variant.rebuild import is_shredded, rebuilt
 
 _INT96 = pa.binary(WIDTH)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
@@ -49,7 +49,7 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
         try:
-            columns.append(conform(batch.column(index), field.type, variants=_has_variants(types[field.name])))
+            columns.append(_of_type(batch.column(index), field.type, types[field.name]))
         except (CorruptedError, UnsupportedError) as cause:
             raise type(cause)(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
@@ -59,6 +59,20 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
                 f"{field.type}: {cause}"
             ) from cause
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _of_type(array: pa.Array, target: pa.DataType, kind: DataType) -> pa.Array:
+    """Return a column in type ``target``, which is of the column type ``kind``. Raises as `conform`."""
+    stored = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if isinstance(kind, PartialVariant) and pa.types.is_struct(stored.type) and not _is_plain_variant(stored):
+        return _variants(stored, partial=True)
+    return conform(array, target, variants=_has_variants(kind))
+
+
+def _is_plain_variant(array: pa.StructArray) -> bool:
+    """Return True if each variant that is not null has a value in the column `value`."""
+    at = array.type.get_field_index("value")
+    return not is_shredded(array.type) and at >= 0 and pc.struct_field(array, [at]).null_count == array.null_count
 
 
 def counted(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -188,11 +202,11 @@ def _struct(array: pa.Array, target: pa.DataType, variants: bool) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
 
-def _variants(array: pa.StructArray) -> pa.Array:
-    """Return shredded variants in the type of variants."""
+def _variants(array: pa.StructArray, *, partial: bool = False) -> pa.Array:
+    """Return shredded variants in the type of variants; ``partial``: see `rebuilt`."""
     if not array.null_count:
-        return pa.StructArray.from_arrays(rebuilt(array), fields=list(_VARIANT))
-    value, metadata = rebuilt(array.filter(array.is_valid()))
+        return pa.StructArray.from_arrays(rebuilt(array, partial=partial), fields=list(_VARIANT))
+    value, metadata = rebuilt(array.filter(array.is_valid()), partial=partial)
     present = array.is_valid().to_numpy(zero_copy_only=False)
     places = np.where(present, np.cumsum(present), 0)  # place 0 is an empty value, for rows that are null
     parts = [

@@ -26,8 +26,9 @@ from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_field
-from paimon_core.types.datatype import DataField, DataType, RowType
+from paimon_core.types.datatype import DataField, DataType, PartialVariant, RowType
 from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.variant.partial import parts_to_decode
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
 _BIG_ROW_GROUP = 4 << 20
@@ -161,10 +162,13 @@ def _batches(
 
 
 def _paths(path: str, stored: pa.DataType, wanted: DataType) -> list[str]:
-    """Return the paths of a column's parts to decode: some fields, if only these fields of a struct are wanted.
+    """Return the paths of a column's parts to decode: some, if only some fields of a struct or a variant are wanted.
 
-    A variant is a struct in the file, but it needs all its parts.
+    A variant is a struct in the file, but it needs all its parts, unless only some of its paths are wanted.
     """
+    if isinstance(wanted, PartialVariant) and pa.types.is_struct(stored):
+        parts = parts_to_decode(stored, wanted.paths)
+        return [path] if parts is None else [".".join((path, *part)) for part in parts]
     if not (pa.types.is_struct(stored) and isinstance(wanted, RowType)):
         return [path]
     found = [field for field in wanted.fields if stored.get_field_index(field.name) >= 0]

@@ -4,11 +4,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.format.file_format import ReadRequest
+from paimon_core.predicate.expr import VariantPath
 from paimon_core.predicate.prune import ColumnStats, may_match
-from paimon_core.predicate.rewrite import columns
+from paimon_core.predicate.rewrite import columns, tested
 from paimon_core.types.arrow import to_arrow
+from paimon_core.variant.partial import leaf_group
+from paimon_core.variant.paths import variant_steps, variant_value_type
 
 
 def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
@@ -36,8 +40,58 @@ def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
             leaf, arrow = leaves[name], to_arrow(field.type)
             if stored.field(name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
                 known[name] = row_group_bounds(metadata, groups, leaf, arrow)
+    for values in tested(request.predicate):
+        if isinstance(values, VariantPath) and values.type is not None and values.parts[0] in stored.names:
+            bounds = _bounds_in_variants(metadata, groups, stored.field(values.parts[0]).type, values)
+            known |= {} if bounds is None else {values: bounds}
     matching = may_match(request.predicate, known, counts[groups], len(groups))
     return [g for g, match in zip(groups, matching, strict=True) if match]
+
+
+def _bounds_in_variants(
+    metadata: Any, groups: list[int], stored: pa.DataType, values: VariantPath
+) -> ColumnStats | None:
+    """Return the bounds of the values at a path of shredded variants; `None`: the file has no column of this type.
+
+    A row group has bounds only if all values are in the typed column. Whole numbers may be stored in a narrower type.
+
+    Args:
+        metadata: the footer.
+        groups: numbers of row groups.
+        stored: the type of the column of variants.
+        values: the path, and the type of the values.
+    """
+    steps, target = variant_steps(values.path), to_arrow(variant_value_type(values.type or ""))
+    group = leaf_group(stored, steps) if len(values.parts) == 1 else None
+    if group is None:
+        return None
+    kind, at = group
+    typed = kind.field("typed_value").type
+    whole = pa.types.is_signed_integer(typed) and pa.types.is_signed_integer(target)
+    place = ".".join((values.parts[0], *at))
+    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    leaf, others = (
+        [i for i, path in enumerate(paths) if path == f"{place}.{name}"] for name in ("typed_value", "value")
+    )
+    if len(leaf) != 1 or len(others) > 1 or not (typed == target or whole):  # dots in names may make two paths equal
+        return None
+    if metadata.schema.column(leaf[0]).physical_type == "INT96":
+        return None
+    bounds = row_group_bounds(metadata, groups, leaf[0], target)
+    only_typed = [all(_is_null(metadata.row_group(g), i) for i in others) for g in groups]
+    unknown = pa.nulls(len(groups), target)
+    exact = typed == target  # else a value that the wanted type cannot hold is NULL
+    return ColumnStats(
+        pc.if_else(pa.array(only_typed), bounds.min, unknown),
+        pc.if_else(pa.array(only_typed), bounds.max, unknown),
+        np.where(only_typed, bounds.null_count, -1) if exact else np.full(len(groups), -1),
+    )
+
+
+def _is_null(group: Any, leaf: int) -> bool:
+    """Return True if the footer says that a stored column has no value in a row group."""
+    statistics = group.column(leaf).statistics
+    return statistics is not None and statistics.has_null_count and statistics.null_count == group.num_rows
 
 
 def row_group_bounds(metadata: Any, groups: list[int], leaf: int, arrow: pa.DataType) -> ColumnStats:

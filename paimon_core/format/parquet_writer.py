@@ -14,8 +14,6 @@ from paimon_core.format.codec import parquet_codec
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
-from paimon_core.format.variant.columns import Shredding, shredded_rows
-from paimon_core.format.variant.layout import Layouts, stored_fields, without_times
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -33,6 +31,8 @@ from paimon_core.types.datatype import (
 )
 from paimon_core.types.sorted_values import run_starts
 from paimon_core.types.system_fields import SEQUENCE_NUMBER
+from paimon_core.variant.columns import Shredding, shredded_rows
+from paimon_core.variant.layout import Layouts, stored_fields, without_times
 
 _ROW_GROUP_BYTES = 32 << 20  # Arrow memory per open file; enough for an efficient encoding
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; sizes double up to the limit

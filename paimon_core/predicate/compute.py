@@ -3,15 +3,21 @@
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import And, Constant, FieldPath, Leaf, Not, Or, Predicate, column_of
+from paimon_core.lazy import deferred
+from paimon_core.predicate.expr import And, Constant, FieldPath, Leaf, Not, Or, Predicate, VariantPath, column_of
 from paimon_core.types.small_arrays import small_array, small_scalar
+
+if TYPE_CHECKING:
+    from paimon_core.variant.paths import variant_get
+else:
+    variant_get = deferred("paimon_core.variant.paths", "variant_get")
 
 _COMPARE = {
     "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
@@ -50,10 +56,12 @@ def _truth(p: Predicate, rows: pa.RecordBatch) -> Any:
 
 
 def _values(rows: pa.RecordBatch, name: str) -> Any:
-    """Return the values of a column, or of a field of structs; the field of a null is null."""
+    """Return the values of a column, of a field of structs, or in variants; the field of a null is null."""
     if not isinstance(name, FieldPath):
         return rows.column(name)
-    return pc.struct_field(rows.column(name.parts[0]), list(name.parts[1:]))
+    column, inner = rows.column(name.parts[0]), list(name.parts[1:])
+    values = pc.struct_field(column, inner) if inner else column
+    return variant_get(values, name.path, name.type, strict=name.strict) if isinstance(name, VariantPath) else values
 
 
 def _test(leaf: Leaf, column: Any) -> Any:

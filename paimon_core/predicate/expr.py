@@ -30,6 +30,9 @@ KEYWORDS = frozenset(
 )
 """Words that need backticks when they are column names."""
 
+VARIANT_GET, TRY_VARIANT_GET = "variant_get", "try_variant_get"
+"""The functions of filters and columns: the value at a path of a variant; the second one returns NULL, not an error."""
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -58,8 +61,39 @@ class FieldPath(str):
         return repr(str(self))
 
 
+class VariantPath(FieldPath):
+    """The values at a path of variants, as the column of a test. It equals no name of a column.
+
+    ``parts``: the names of the column, and of the fields of structs down to the one with the variants. ``path``: the
+    path in the variants, such as ``$.a``. ``type``: the type of the values, as text; `None`: variants. ``strict``: True
+    to raise for a value of another type, False for NULL.
+    """
+
+    __slots__ = ("path", "strict", "type")
+    path: str
+    type: str | None
+    strict: bool
+
+    def __new__(
+        cls, parts: Sequence[str], path: str = "$", type: str | None = None, strict: bool = True
+    ) -> "VariantPath":
+        """Return the values at this path of these variants."""
+        key = "\0\0" + "\0".join([*parts, path, "\0" if type is None else type, str(strict)])
+        values = str.__new__(cls, key)
+        values.parts, values.path, values.type, values.strict = tuple(parts), path, type, strict
+        return values
+
+    def __reduce__(self) -> Any:
+        return VariantPath, (self.parts, self.path, self.type, self.strict)
+
+    def __str__(self) -> str:
+        name = quoted(self.parts[0]) if len(self.parts) == 1 else ".".join(map(quoted, self.parts))
+        texts = [literal_text(text) for text in (self.path, self.type) if text is not None]
+        return f"{VARIANT_GET if self.strict else TRY_VARIANT_GET}({', '.join([name, *texts])})"
+
+
 def column_of(name: str) -> str:
-    """Return the column of a test, which may be on a field of a struct."""
+    """Return the column of a test, which may be on a field of a struct, or on a path of variants."""
     return name.parts[0] if isinstance(name, FieldPath) else name
 
 
@@ -145,7 +179,7 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Predicate):
-    """One test of one column, or of a field of a struct, whose ``column`` is a `FieldPath`.
+    """One test of one column, or of a field of a struct or a path of variants, whose ``column`` is a `FieldPath`.
 
     ``op`` is one of `OPS`. ``values`` are its literals: any number for `LISTS`, none for tests of NULL and zero, else
     one.
@@ -322,6 +356,17 @@ class Column:
     def contains(self, part: str) -> Leaf:
         """Return the test for text that contains ``part``."""
         return self._leaf("contains", part)
+
+    def variant_get(self, path: str, type: str | None = None, *, strict: bool = True) -> "Column":
+        """Return the values at a path of the column's variants, as `paimon_core.variant_get` computes them.
+
+        Args:
+            path: the path, such as ``$.user.name``.
+            type: the type of the values, as text; `None`: variants, which can only be tested for NULL.
+            strict: True to raise for a value of another type; False: NULL instead.
+        """
+        name = self._name
+        return Column(VariantPath(name.parts if isinstance(name, FieldPath) else (name,), path, type, strict))
 
 
 def col(name: str) -> Column:

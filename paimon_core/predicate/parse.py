@@ -5,7 +5,8 @@
 Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``"text"``, ``X'00ff'``, TRUE, FALSE, NULL,
 ``DATE '...'``, ``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. ``a.b`` is the field ``b`` of the struct ``a``.
 A name that is a keyword or contains a dot needs backticks. A column without a comparison means ``= TRUE``. LIKE takes %
-at the ends of its pattern; a backslash makes the next character literal.
+at the ends of its pattern; a backslash makes the next character literal. In place of a column,
+``variant_get(v, '$.a', 'INT')`` is the value at a path of a variant; ``try_variant_get`` is NULL where that raises.
 """
 
 import datetime as dt
@@ -15,7 +16,21 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import FALSE, TRUE, UNKNOWN, And, Leaf, Not, Or, Predicate, path_of
+from paimon_core.predicate.expr import (
+    FALSE,
+    TRUE,
+    TRY_VARIANT_GET,
+    UNKNOWN,
+    VARIANT_GET,
+    And,
+    FieldPath,
+    Leaf,
+    Not,
+    Or,
+    Predicate,
+    VariantPath,
+    path_of,
+)
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -33,6 +48,8 @@ _TOKEN = re.compile(
 _COMPARISONS = {"==": "=", "<>": "!=", **{op: op for op in ("=", "!=", "<", "<=", ">", ">=", "<=>")}}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _CONSTANTS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
+_FUNCTIONS = {VARIANT_GET: True, TRY_VARIANT_GET: False}
+"""The functions of variants, each with True if it raises for a value of another type."""
 _WORDS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset({"and", "or", "not", "in", "is", "like", "between", *_WORDS})
 _MAX_DEPTH = 100
@@ -50,11 +67,24 @@ def parse_predicate(text: str) -> Predicate:
     return predicate
 
 
+def variant_path_of(text: str) -> VariantPath | None:
+    """Return the values that a text such as ``variant_get(v, '$.a', 'INT')`` names; `None`: no call of a function.
+
+    Raises InvalidInputError for a call with other arguments.
+    """
+    parser = _Parser(text, "the column")
+    if not parser.at_function():
+        return None
+    values = parser.values_of_variants()
+    parser.end()
+    return values
+
+
 class _Parser:
     """A recursive-descent parser: one pass over the tokens, one method per grammar rule."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, what: str = "the filter") -> None:
+        self._text, self._what = text, what
         matches = ((m.lastgroup or "", m) for m in _TOKEN.finditer(text))
         self._tokens = [(kind, m[kind], m.start(kind)) for kind, m in matches if kind]
         self._at = 0
@@ -93,6 +123,10 @@ class _Parser:
                 return _CONSTANTS[word]
             if word not in _RESERVED and self._token()[0] in ("word", "name", "path"):
                 return Leaf("=", self._column(), (True,))
+        if self.at_function():
+            values = self.values_of_variants()
+            is_test = self._token()[1].lower() not in ("", "and", "or", ")")
+            return self._test(values) if is_test else Leaf("=", values, (True,))
         if self._at_literal():
             value = self._literal()
             op = self._comparison()
@@ -152,7 +186,34 @@ class _Parser:
         op = "contains" if before and after else "ends with" if before else "starts with" if after else "="
         return Leaf(op, column, ("".join(part[-1] for part in inner),))
 
+    def at_function(self) -> bool:
+        """Return True if a call of `variant_get` or `try_variant_get` comes next."""
+        return self._word() in _FUNCTIONS and self._token(1)[1] == "("
+
+    def values_of_variants(self) -> VariantPath:
+        """Consume a call of a function: a column, a path, and perhaps a type."""
+        strict = _FUNCTIONS[self._word()]
+        self._at += 1
+        self._need("(")
+        if self.at_function():
+            self._fail("expected the name of a column")
+        column = self._column()
+        self._need(",")
+        path = self._quoted("a path such as '$.a'")
+        kind = self._quoted("a type such as 'INT'") if self._take(",") else None
+        self._need(")")
+        return VariantPath(column.parts if isinstance(column, FieldPath) else (column,), path, kind, strict)
+
+    def _quoted(self, what: str) -> str:
+        kind, token, _ = self._token()
+        if kind != "text":
+            self._fail(f"expected {what}")
+        self._at += 1
+        return _unquoted(token)
+
     def _column(self) -> str:
+        if self.at_function():
+            return self.values_of_variants()
         kind, token, _ = self._token()
         if kind not in ("word", "name", "path") or self._word() in _RESERVED:
             self._fail("expected the name of a column")
@@ -215,7 +276,7 @@ class _Parser:
     def _fail(self, why: str) -> NoReturn:
         _, token, at = self._token()
         where = f"at {token!r}, character {at + 1}" if token else "at its end"
-        raise InvalidInputError(f"cannot parse the filter {self._text!r}: {why}, {where}")
+        raise InvalidInputError(f"cannot parse {self._what} {self._text!r}: {why}, {where}")
 
 
 def _unquoted(token: str) -> str:

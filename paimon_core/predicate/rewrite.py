@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.lazy import deferred
 from paimon_core.predicate.expr import (
     FALSE,
     LISTS,
@@ -20,6 +21,7 @@ from paimon_core.predicate.expr import (
     Not,
     Or,
     Predicate,
+    VariantPath,
     column_of,
     conjunction,
     disjunction,
@@ -27,6 +29,7 @@ from paimon_core.predicate.expr import (
     quoted,
 )
 from paimon_core.predicate.literal import Fit, fit
+from paimon_core.predicate.parse import variant_path_of
 from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.columns import ColumnNames, find_column
 from paimon_core.types.datatype import (
@@ -34,12 +37,19 @@ from paimon_core.types.datatype import (
     INTEGER_ROOTS,
     TEXT_ROOTS,
     TIME_ROOTS,
+    VARIANT,
     AtomicType,
     DataField,
     DataType,
     RowType,
     with_nullable,
 )
+
+if TYPE_CHECKING:
+    from paimon_core.variant.paths import variant_steps, variant_value_type
+else:
+    variant_steps = deferred("paimon_core.variant.paths", "variant_steps")
+    variant_value_type = deferred("paimon_core.variant.paths", "variant_value_type")
 
 MAX_PINNED = 1_000
 """The most combinations of pinned values that are worth hashing."""
@@ -75,7 +85,7 @@ def tested(p: Predicate) -> set[str]:
 
 
 def tests_fields(p: Predicate) -> bool:
-    """Return True if a predicate tests a field of a struct by its path."""
+    """Return True if a predicate tests a field of a struct, or values in variants, by a path."""
     return any(isinstance(name, FieldPath) for name in tested(p))
 
 
@@ -274,21 +284,24 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
 
 
 def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, DataType]:
-    """Return the name and the type of a column, or the path and the type of a field of a struct.
+    """Return the name and the type of a column, or the path and the type of a field of a struct or of variants.
 
     A column that is called ``a.b`` hides the field ``b`` of the column ``a``, unless ``name`` is a `FieldPath`. A field
     of a struct that may be NULL may be NULL too.
 
     Args:
         fields: the columns.
-        name: the name of a column, the text of a path, or a path; case is ignored if one name matches.
+        name: the name of a column, the text of a path or of a call of ``variant_get``, or a path; case is ignored if
+            one name matches.
         where: the owner of the columns, for errors.
 
-    Raises InvalidInputError if no column, or no field, has the name.
+    Raises InvalidInputError if no column, or no field, has the name, or if a variant has no such path or type.
     """
     path = name if isinstance(name, FieldPath) else None
     if path is None and not ColumnNames(f.name for f in fields).positions(name):
-        path = path_of(name)
+        path = variant_path_of(name) or path_of(name)
+    if isinstance(path, VariantPath):
+        return _find_in_variants(fields, path, where)
     if path is None:
         field = find_column(fields, name, where)
         return field.name, field.type
@@ -313,11 +326,23 @@ def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, 
     raise AssertionError("a path has parts")
 
 
+def _find_in_variants(fields: Sequence[DataField], values: VariantPath, where: str) -> tuple[str, DataType]:
+    """Return the path, with the names of the columns, and the type of values in variants."""
+    parts = values.parts
+    name, kind = find_path(fields, parts[0] if len(parts) == 1 else FieldPath(parts), where)
+    if not (isinstance(kind, AtomicType) and kind.root == "VARIANT"):
+        raise InvalidInputError(f"{values} is for a column of type VARIANT, but {name!r} of {where} is {kind}")
+    variant_steps(values.path)
+    target = VARIANT if values.type is None else with_nullable(variant_value_type(values.type), True)
+    found = name.parts if isinstance(name, FieldPath) else (name,)
+    return VariantPath(found, values.path, None if values.type is None else str(target), values.strict), target
+
+
 def _bind_leaf(leaf: Leaf, kind: DataType, *, ignores_blanks: bool = True) -> Predicate:
     op, name = leaf.op, leaf.column
     if op in (*NULL_TESTS, *ZERO_TESTS):
         return leaf
-    if not isinstance(kind, AtomicType):
+    if not isinstance(kind, AtomicType) or kind.root == "VARIANT":
         raise InvalidInputError(f"filter {leaf}: a column of type {kind} can only be tested for NULL")
     if ignores_blanks and kind.root == "CHAR" and op in _EQUALITIES:
         return _bind_blank_padded(leaf, kind)
@@ -435,12 +460,16 @@ def _on_file(p: Predicate, read: Mapping[str, DataField], stored: Mapping[int, D
 
 def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate | None:
     """Return the test on the stored column; `None` if it cannot be expressed on this column."""
-    target = read.get(leaf.column)
+    values = leaf.column if isinstance(leaf.column, VariantPath) and len(leaf.column.parts) == 1 else None
+    target = read.get(leaf.column if values is None else values.parts[0])
     if target is None:
         return None
     source = stored.get(target.id)
     if source is None:
         return _test_of_null(leaf)
+    if values is not None:
+        name: str = VariantPath((source.name,), values.path, values.type, values.strict)
+        return Leaf(leaf.op, name, leaf.values) if source.type == VARIANT else None
     test = Leaf(leaf.op, source.name, leaf.values)
     if with_nullable(source.type, True) == with_nullable(target.type, True):
         return test

@@ -2,19 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import FieldPath, column_of
+from paimon_core.lazy import deferred
+from paimon_core.predicate.expr import FieldPath, VariantPath, column_of
 from paimon_core.predicate.rewrite import find_path
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
-from paimon_core.types.datatype import DataField, DataType, RowType
+from paimon_core.types.datatype import DataField, DataType, PartialVariant, RowType
 from paimon_core.types.system_fields import BUCKET, FILE_PATH, ROW_INDEX, partition_field
+
+if TYPE_CHECKING:
+    from paimon_core.variant.paths import variant_get, variant_steps
+else:
+    variant_get = deferred("paimon_core.variant.paths", "variant_get")
+    variant_steps = deferred("paimon_core.variant.paths", "variant_steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +39,60 @@ class StructField(DataField):
     def of(self, rows: pa.RecordBatch) -> Any:
         """Return the values of the field; the field of a null is null."""
         assert self.column is not None  # always given
-        return pc.struct_field(rows.column(self.column.name), list(self.path))
+        column = rows.column(self.column.name)
+        return pc.struct_field(column, list(self.path)) if self.path else column
+
+
+@dataclass(frozen=True, slots=True)
+class VariantField(StructField):
+    """The values at a path of variants as a column of a read; its name is the call that the user wrote.
+
+    Args:
+        values: the path in the variants, and the type of the values.
+    """
+
+    values: VariantPath | None = None
+
+    def of(self, rows: pa.RecordBatch) -> Any:
+        """Return the values; the values in a null are null. Raises as `variant_get`."""
+        values = self.values
+        assert values is not None  # always given
+        return variant_get(StructField.of(self, rows), values.path, values.type, strict=values.strict)
 
 
 def columns_to_read(fields: Sequence[DataField], *, whole: bool) -> tuple[DataField, ...]:
     """Return the columns of the table that a read of these fields needs, each once.
 
-    ``whole``: True to read all fields of a struct; False: read only the wanted ones.
+    ``whole``: True to read all fields of a struct and all paths of a variant; False: read only the wanted ones.
     """
     needed: dict[str, DataField] = {}
     paths: dict[str, list[tuple[str, ...]]] = {}
+    in_variants: dict[str, list[tuple[str | int, ...]]] = {}
     for field in fields:
         if not isinstance(field, StructField) or field.column is None:
             needed[field.name] = field
             continue
         needed.setdefault(field.column.name, field.column)
         paths.setdefault(field.column.name, []).append(field.path)
+        if isinstance(field, VariantField) and field.values is not None and not field.path:
+            in_variants.setdefault(field.column.name, []).append(variant_steps(field.values.path))
     plain = {field.name for field in fields if not isinstance(field, StructField)}
     return tuple(
         field
         if whole or name in plain or name not in paths
-        else replace(field, type=_with_paths(field.type, paths[name]))
+        else replace(field, type=_partial(field.type, paths[name], in_variants.get(name, ())))
         for name, field in needed.items()
     )
+
+
+def _partial(
+    kind: DataType, paths: Sequence[tuple[str, ...]], in_variants: Sequence[tuple[str | int, ...]]
+) -> DataType:
+    if in_variants:
+        if () in in_variants:
+            return kind
+        return PartialVariant("VARIANT", kind.nullable, paths=tuple(dict.fromkeys(in_variants)))
+    return _with_paths(kind, paths)
 
 
 def _with_paths(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
@@ -91,7 +129,8 @@ def project(
     """Return the fields of `columns` in that order (`None`: all fields); letter case is ignored if one column matches.
 
     `columns` can also name `_ROW_ID` and `_SEQUENCE_NUMBER` of a table with row tracking, and with `metadata` the
-    columns of `metadata_fields`. With `nested`, a name that no column has can be the path of a struct's field, `a.b`.
+    columns of `metadata_fields`. With `nested`, a name that no column has can be the path of a struct's field, `a.b`,
+    or a call of `variant_get` or `try_variant_get`.
     Raises InvalidInputError for a column that the table lacks, or that `columns` names twice.
     """
     if columns is None:
@@ -108,9 +147,11 @@ def project(
 
 
 def field_at(fields: Sequence[DataField], name: str, where: str = "the table") -> DataField:
-    """Return the column with a name, or the field of a struct at this path. Raises as `find_path`."""
+    """Return the column with a name, or the field of a struct or of variants at this path. Raises as `find_path`."""
     found, kind = find_path(fields, name, where)
     column = next(field for field in fields if field.name == column_of(found))
     if not isinstance(found, FieldPath):
         return column
+    if isinstance(found, VariantPath):
+        return VariantField(column.id, str(name), kind, column=column, path=found.parts[1:], values=found)
     return StructField(column.id, str(name), kind, column=column, path=found.parts[1:])

@@ -17,12 +17,14 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import (
+    VARIANT,
     ArrayType,
     AtomicType,
     DataField,
     DataType,
     MapType,
     MultisetType,
+    PartialVariant,
     RowType,
     with_nullable,
     without_finer_digits,
@@ -94,12 +96,14 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
 
 
 def narrowed(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -> tuple[DataField, ...]:
-    """Return the file's columns, without the fields of structs that the read fields do not have."""
+    """Return the file's columns, without the fields of structs and the paths of variants that no read field has."""
     types = {field.id: field.type for field in read_fields}
     return tuple(replace(f, type=_narrowed(f.type, types[f.id])) if f.id in types else f for f in file_fields)
 
 
 def _narrowed(source: DataType, target: DataType) -> DataType:
+    if isinstance(target, PartialVariant) and with_nullable(source, True) == VARIANT:
+        return with_nullable(target, source.nullable)
     if not isinstance(source, RowType) or not isinstance(target, RowType):
         return source
     common = {field.id for field in target.fields}
@@ -121,7 +125,8 @@ def _no_finer(source: DataField, target: DataField) -> DataField:
 
 def _conversion(source: DataType, target: DataType, name: str) -> Conversion | None:
     """Return the conversion between two types, regardless of nullability. `None`: the arrays are equal."""
-    if with_nullable(source, True) == with_nullable(target, True):
+    wanted = VARIANT if isinstance(target, PartialVariant) and not isinstance(source, PartialVariant) else target
+    if with_nullable(source, True) == with_nullable(wanted, True):
         return None
     match source, target:
         case RowType(), RowType():

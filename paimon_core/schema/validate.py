@@ -11,7 +11,6 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.indexed_columns import indexed_columns
 from paimon_core.format.blob_payload import check_map_keys
-from paimon_core.format.variant.layout import configured_layout, is_variant
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
@@ -42,6 +41,7 @@ from paimon_core.types.datatype import (
 )
 from paimon_core.types.default import default_value
 from paimon_core.types.system_fields import check_names
+from paimon_core.variant.layout import configured_layout, is_variant
 
 _KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
 _POSITIONS = {

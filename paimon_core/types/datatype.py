@@ -133,6 +133,16 @@ class AtomicType:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialVariant(AtomicType):
+    """The type VARIANT of a column of a read that needs only the values at ``paths``; others may be left out.
+
+    ``paths``: the names of fields and the indexes of elements, from the outside to the inside.
+    """
+
+    paths: tuple[tuple[str | int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayType:
     """A list of elements of one type."""
 

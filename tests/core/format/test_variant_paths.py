@@ -99,6 +99,12 @@ def test_numbers_are_converted_and_other_types_are_not():
         variant_get(pa.chunked_array([rows]), "$.x", "INT")
 
 
+def test_parts_of_a_null_may_be_null():
+    rows = column([{"a": 1}]).take(pa.array([0, None, 0]))
+    assert variant_get(rows, "$.a", "INT").to_pylist() == [1, None, 1]
+    assert objects(variant_set(rows, {"$.a": 2})) == [{"a": 2}, MISSING, {"a": 2}]
+
+
 def test_several_paths_are_set_in_their_order():
     rows = column([{"a": {}}, {"a": {"b": 1}, "z": 2}])
     found = variant_set(rows, {"$.a.c": "x", "$.n": Decimal("1.5"), "$.a.d": pa.array([True, False])})

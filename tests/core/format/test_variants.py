@@ -14,9 +14,6 @@ from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedErr
 from paimon_core.format.conform import conform
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
-from paimon_core.format.variant import rebuild
-from paimon_core.format.variant.scalars import encoded_scalars
-from paimon_core.format.variant.shred import shredded
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
@@ -24,6 +21,9 @@ from paimon_core.types import datatype
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import ArrayType, DataField, RowType
 from paimon_core.types.parse import parse_type
+from paimon_core.variant import rebuild
+from paimon_core.variant.scalars import encoded_scalars
+from paimon_core.variant.shred import shredded
 from tests.support.samples import fields_of
 from tests.support.variants import MISSING, decoded, encoded, metadata_of, names_of, shredded_column
 

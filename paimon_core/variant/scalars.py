@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.variant.encoding import (
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import AtomicType
+from paimon_core.variant.encoding import (
     BINARY,
     DATE,
     DECIMAL4,
@@ -41,8 +43,6 @@ from paimon_core.format.variant.encoding import (
     read_numbers,
     slices_of,
 )
-from paimon_core.types.arrow import to_arrow
-from paimon_core.types.datatype import AtomicType
 
 _Part: TypeAlias = tuple[Numbers, pa.Array]
 """Values, and their rows."""

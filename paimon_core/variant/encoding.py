@@ -24,6 +24,8 @@ PRIMITIVE, SHORT_TEXT, OBJECT, ARRAY = range(4)
 NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16, DATE = range(12)
 TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, TEXT, TIME, NANOS, NANOS_NTZ, UUID = range(12, 21)
 """The primitive types. TIMESTAMP and NANOS are instants."""
+VARIANT_NULL = bytes([NULL << 2 | PRIMITIVE])
+"""The binary encoding of the variant null."""
 SHORTEST_LONG_TEXT = 64
 """The least bytes of a text that is stored with a separate length."""
 _LARGE = 256

@@ -11,7 +11,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.format.variant.encoding import (
+from paimon_core.options.file import (
+    VARIANT_SHREDDING_MAXSCHEMADEPTH,
+    VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO,
+)
+from paimon_core.options.option import Options
+from paimon_core.types.datatype import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    NO_ID,
+    STRING,
+    VARIANT,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    RowType,
+    decimal,
+)
+from paimon_core.variant.encoding import (
     ARRAY,
     BINARY,
     DATE,
@@ -37,27 +56,8 @@ from paimon_core.format.variant.encoding import (
     in_field_order,
     slices_of,
 )
-from paimon_core.format.variant.layout import is_variant
-from paimon_core.format.variant.scalars import decimal_digits
-from paimon_core.options.file import (
-    VARIANT_SHREDDING_MAXSCHEMADEPTH,
-    VARIANT_SHREDDING_MINFIELDCARDINALITYRATIO,
-)
-from paimon_core.options.option import Options
-from paimon_core.types.datatype import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    NO_ID,
-    STRING,
-    VARIANT,
-    ArrayType,
-    AtomicType,
-    DataField,
-    DataType,
-    RowType,
-    decimal,
-)
+from paimon_core.variant.layout import is_variant
+from paimon_core.variant.scalars import decimal_digits
 
 _MOST_FIELDS = 1000  # of one object
 _LONG, _MOST_DIGITS = 18, 38  # digits of a decimal in 8 bytes, and of any decimal

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError
-from paimon_core.format.variant.encoding import (
+from paimon_core.variant.encoding import (
     OBJECT,
+    VARIANT_NULL,
     FieldNames,
     Numbers,
     container_headers,
@@ -23,7 +24,7 @@ from paimon_core.format.variant.encoding import (
     placed,
     slices_of,
 )
-from paimon_core.format.variant.scalars import encoded_scalars
+from paimon_core.variant.scalars import encoded_scalars
 
 _MOST_CELLS = 1 << 21  # values of shredded fields in memory at a time
 
@@ -33,9 +34,10 @@ def is_shredded(kind: pa.DataType) -> bool:
     return bool(pa.types.is_struct(kind)) and kind.get_field_index("typed_value") != -1
 
 
-def rebuilt(array: pa.StructArray) -> tuple[pa.Array, pa.Array]:
+def rebuilt(array: pa.StructArray, *, partial: bool = False) -> tuple[pa.Array, pa.Array]:
     """Return the binary values and the metadata of shredded variants. REQUIRES: none is null.
 
+    ``partial``: True if columns of the file may be left out; a variant without a value is the variant null then.
     Memory: the values, and a few integers for each shredded field of some rows.
 
     Raises CorruptedError for variants without a value or with contradictory columns, UnsupportedError for a type that a
@@ -47,13 +49,14 @@ def rebuilt(array: pa.StructArray) -> tuple[pa.Array, pa.Array]:
     if metadata.null_count:
         raise CorruptedError("a shredded variant has no metadata")
     rows = max(1, _MOST_CELLS // _leaf_count(array.type))
-    parts = [_part(array.slice(i, rows), metadata.slice(i, rows)) for i in range(0, len(array), rows)]
+    parts = [_part(array.slice(i, rows), metadata.slice(i, rows), partial) for i in range(0, len(array), rows)]
     return pa.concat_arrays(parts) if parts else pa.array([], pa.binary()), metadata
 
 
-def _part(array: pa.StructArray, metadata: pa.Array) -> pa.Array:
+def _part(array: pa.StructArray, metadata: pa.Array, partial: bool) -> pa.Array:
     names = FieldNames(metadata)
-    return _present(_encoded(array, names.rows, names))
+    values = _encoded(array, names.rows, names)
+    return pc.fill_null(values, VARIANT_NULL) if partial else _present(values)
 
 
 def _present(values: pa.Array) -> pa.Array:

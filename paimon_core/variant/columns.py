@@ -7,9 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.format.variant.infer import Width, inferred_layout
-from paimon_core.format.variant.layout import Layouts, configured_layouts, is_variant
-from paimon_core.format.variant.shred import shredded
 from paimon_core.options.file import (
     VARIANT_INFERSHREDDINGSCHEMA,
     VARIANT_SHREDDING_MAXINFERBUFFERROW,
@@ -18,6 +15,9 @@ from paimon_core.options.file import (
 )
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField, DataType, RowType
+from paimon_core.variant.infer import Width, inferred_layout
+from paimon_core.variant.layout import Layouts, configured_layouts, is_variant
+from paimon_core.variant.shred import shredded
 
 
 class Shredding:

@@ -9,11 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.format.variant.encoding import (
+from paimon_core.types import datatype
+from paimon_core.types.arrow import from_arrow, to_arrow
+from paimon_core.types.datatype import AtomicType
+from paimon_core.types.parse import parse_type
+from paimon_core.variant.encoding import (
     ARRAY,
     NULL,
     OBJECT,
     PRIMITIVE,
+    VARIANT_NULL,
     Elements,
     FieldNames,
     Flags,
@@ -28,11 +33,7 @@ from paimon_core.format.variant.encoding import (
     value_sizes,
     with_name,
 )
-from paimon_core.format.variant.scalars import decoded_numbers, decoded_scalars, encoded_scalars
-from paimon_core.types import datatype
-from paimon_core.types.arrow import from_arrow, to_arrow
-from paimon_core.types.datatype import AtomicType
-from paimon_core.types.parse import parse_type
+from paimon_core.variant.scalars import decoded_numbers, decoded_scalars, encoded_scalars
 
 Column: TypeAlias = Any
 """A column of variants: an Arrow array or chunked array of structs of `value` and `metadata`."""
@@ -47,7 +48,6 @@ _SCALARS = (
     *("TIMESTAMP", "TIMESTAMP_LTZ"),
 )
 _MICROSECONDS = 6
-_NULL_VALUE = bytes([NULL << 2 | PRIMITIVE])
 
 
 def variant_get(column: Column, path: str, type: str | pa.DataType | None = None, *, strict: bool = True) -> Any:
@@ -66,7 +66,7 @@ def variant_get(column: Column, path: str, type: str | pa.DataType | None = None
     Raises InvalidInputError for a column of another type, an invalid path, an unsuitable type, and in strict mode for a
     value of another type; CorruptedError for bytes that are no variant.
     """
-    steps, target = _parsed(path), None if type is None else _target(type)
+    steps, target = variant_steps(path), None if type is None else variant_value_type(type)
     return _by_chunk(column, lambda chunk, first: _get(chunk, steps, target, path, strict, first))
 
 
@@ -85,7 +85,7 @@ def variant_set(column: Column, values: Mapping[str, Any]) -> Any:
     """
     result = column
     for path, given in values.items():
-        steps = _parsed(path)
+        steps = variant_steps(path)
         encoded = _encoded(given, len(column), path)
         result = _by_chunk(result, lambda chunk, first, s=steps, e=encoded, p=path: _set_chunk(chunk, s, e, p, first))
     return result
@@ -98,7 +98,7 @@ def _by_chunk(column: Column, function: Any) -> Any:
         kind = column.type if hasattr(column, "type") else type(column).__name__
         raise InvalidInputError(f"the column is of type {kind}: variants are structs of binary `value` and `metadata`")
     firsts = np.cumsum([0, *map(len, chunks)]).tolist()
-    found = [function(chunk.cast(_VARIANT), first) for chunk, first in zip(chunks, firsts, strict=False)]
+    found = [function(chunk, first) for chunk, first in zip(chunks, firsts, strict=False)]
     if not isinstance(column, pa.ChunkedArray):
         return found[0]
     return pa.chunked_array(found or [function(pa.array([], _VARIANT), 0)])
@@ -109,8 +109,8 @@ def _is_variants(kind: pa.DataType) -> bool:
     return names == ["value", "metadata"] and all(pa.types.is_binary(field.type) for field in kind)
 
 
-def _parsed(path: str) -> _Steps:
-    """Return the names and indexes of a path. Raises InvalidInputError."""
+def variant_steps(path: str) -> _Steps:
+    """Return the names of fields and the indexes of elements in a path. Raises InvalidInputError."""
     steps: list[str | int] = []
     at = 1
     if not isinstance(path, str) or not path.startswith("$"):
@@ -128,7 +128,8 @@ def _parsed(path: str) -> _Steps:
     return tuple(steps)
 
 
-def _target(kind: str | pa.DataType) -> AtomicType:
+def variant_value_type(kind: str | pa.DataType) -> AtomicType:
+    """Return the type of the values that `variant_get` returns for a type. Raises InvalidInputError."""
     t = parse_type(kind) if isinstance(kind, str) else from_arrow(kind)
     is_scalar = isinstance(t, AtomicType) and t.root in _SCALARS
     if is_scalar and isinstance(t, AtomicType):
@@ -209,7 +210,7 @@ def _encoded(given: Any, n: int, path: str) -> pa.Array:
     is_null = pa.types.is_null(array.type)
     if not is_null and not (pa.types.is_primitive(array.type) or _is_text(array.type)):
         raise InvalidInputError(f"variant_set: the values for {path} are of type {array.type}: give scalars")
-    encoded = pc.fill_null(array.cast(pa.binary()) if is_null else encoded_scalars(array), _NULL_VALUE)
+    encoded = pc.fill_null(array.cast(pa.binary()) if is_null else encoded_scalars(array), VARIANT_NULL)
     return encoded if isinstance(given, pa.Array) else encoded.take(pa.array(np.zeros(n, np.int64)))
 
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError
-from paimon_core.format.variant.encoding import (
+from paimon_core.types.datatype import ArrayType, AtomicType, DataType, RowType
+from paimon_core.variant.encoding import (
     ARRAY,
     OBJECT,
     FieldNames,
@@ -26,9 +27,8 @@ from paimon_core.format.variant.encoding import (
     placed,
     slices_of,
 )
-from paimon_core.format.variant.layout import is_variant
-from paimon_core.format.variant.scalars import decoded_scalars
-from paimon_core.types.datatype import ArrayType, AtomicType, DataType, RowType
+from paimon_core.variant.layout import is_variant
+from paimon_core.variant.scalars import decoded_scalars
 
 
 def shredded(variants: pa.StructArray, layout: DataType) -> pa.StructArray:
