@@ -167,8 +167,8 @@ def _paths(path: str, stored: pa.DataType, wanted: DataType) -> list[str]:
     A variant is a struct in the file, but it needs all its parts, unless only some of its paths are wanted.
     """
     if isinstance(wanted, PartialVariant) and pa.types.is_struct(stored):
-        parts = parts_to_decode(stored, wanted.paths)
-        return [path] if parts is None else [".".join((path, *part)) for part in parts]
+        needed = parts_to_decode(stored, wanted.paths)
+        return [path] if needed is None else [".".join((path, *part)) for part in needed]
     if not (pa.types.is_struct(stored) and isinstance(wanted, RowType)):
         return [path]
     found = [field for field in wanted.fields if stored.get_field_index(field.name) >= 0]

@@ -460,16 +460,16 @@ def _on_file(p: Predicate, read: Mapping[str, DataField], stored: Mapping[int, D
 
 def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate | None:
     """Return the test on the stored column; `None` if it cannot be expressed on this column."""
-    values = leaf.column if isinstance(leaf.column, VariantPath) and len(leaf.column.parts) == 1 else None
-    target = read.get(leaf.column if values is None else values.parts[0])
+    inside = leaf.column if isinstance(leaf.column, VariantPath) and len(leaf.column.parts) == 1 else None
+    target = read.get(leaf.column if inside is None else inside.parts[0])
     if target is None:
         return None
     source = stored.get(target.id)
     if source is None:
         return _test_of_null(leaf)
-    if values is not None:
-        name: str = VariantPath((source.name,), values.path, values.type, values.strict)
-        return Leaf(leaf.op, name, leaf.values) if source.type == VARIANT else None
+    if inside is not None:
+        name: str = VariantPath((source.name,), inside.path, inside.type, inside.strict)
+        return Leaf(leaf.op, name, leaf.values) if with_nullable(source.type, True) == VARIANT else None
     test = Leaf(leaf.op, source.name, leaf.values)
     if with_nullable(source.type, True) == with_nullable(target.type, True):
         return test
