@@ -14,7 +14,7 @@ from paimon_core.predicate.filter import bound_filter
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.types import datatype
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.datatype import DataField, with_nullable
+from paimon_core.types.datatype import DataField, RowType, with_nullable
 from tests.core.format.test_variants import draw
 from tests.support.variants import MISSING, shredded_column
 
@@ -186,6 +186,15 @@ def test_text_of_a_call_is_parsed_again_and_names_are_resolved(tmp_path):
     call = "try_variant_get(`ODD ``name`, '$.a', 'bigint')"
     assert table.to_arrow([call]).column_names == [call]
     assert len({str(column == 1), str(col("odd `name").variant_get("$.a", "BIGINT") == 1)}) == 2
+
+
+def test_variants_in_structs_are_read_by_path(tmp_path):
+    inner = RowType((DataField(2, "v", datatype.VARIANT), DataField(3, "n", datatype.INT)))
+    table = Table.create(str(tmp_path / "t"), Schema((FIELDS[0], DataField(1, "s", inner))))
+    structs = pa.StructArray.from_arrays([variants([{"a": 1}, {"a": 2}]), pa.array([7, 8], pa.int32())], ["v", "n"])
+    table.write(pa.table({"id": [1, 2], "s": structs}))
+    call = "variant_get(s.V, '$.a', 'INT')"
+    assert table.to_arrow([call, "s.n"], filter=f"{call} > 1").to_pylist() == [{call: 2, "s.n": 8}]
 
 
 @pytest.mark.parametrize(
