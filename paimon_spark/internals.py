@@ -38,6 +38,8 @@ from paimon_spark.report import as_in_worker
 _SQL = "org.apache.spark.sql"
 NAMES: Mapping[str, tuple[str, ...]] = {
     f"{_SQL}.classic.SparkSession": ("sessionState", "conf", "parseDataType"),
+    f"{_SQL}.classic.Dataset$": ("ofRows",),
+    f"{_SQL}.execution.SparkSqlParser": ("parsePlan",),
     f"{_SQL}.classic.Dataset": ("queryExecution", "sparkSession", "selectExpr", "toDF"),
     f"{_SQL}.internal.SessionState": ("conf", "executePlan", "catalogManager", "newHadoopConf"),
     f"{_SQL}.internal.SQLConf": ("getAllConfs",),
@@ -226,6 +228,18 @@ def analyzed_plan(spark: SparkSession, plan: Any, mode: Any) -> Any:
         mode: Java's CommandExecutionMode, which controls whether commands run.
     """
     return session_state(spark).executePlan(plan, mode).analyzed()
+
+
+def rows_of_spark(spark: SparkSession, text: str, parser: Any, datasets: Any) -> list[Any]:
+    """Return the rows of a statement that only Spark's own parser parses, in a classic session.
+
+    Args:
+        spark: the session.
+        text: the statement.
+        parser: Java's class SparkSqlParser.
+        datasets: Scala's object Dataset.
+    """
+    return DataFrame(datasets.ofRows(java_session(spark), parser().parsePlan(text)), spark).collect()
 
 
 def optimized(frame: DataFrame) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from paimon_core import Table
+from paimon_core import Snapshot, Table
 from paimon_core.engine import live_entries, live_partitions
 from paimon_core.errors import UnsupportedError
 
@@ -57,13 +57,21 @@ def partition_metadata(table: Table, values: Texts) -> dict[str, str]:
     snapshot, matches = table.snapshot(), {partition for partition, _ in _matching(table, _keys(table), values)}
     if snapshot is None or not matches:
         return {}
+    rows, size, files = _sums(table, snapshot, matches)
+    return {"recordCount": str(rows), "fileSizeInBytes": str(size), "fileCount": str(files)}
+
+
+def table_size(table: Table) -> tuple[int, int, int]:
+    """Return the numbers of rows, bytes and files of a table. The rows are the sum of the rows of the files."""
+    snapshot = table.snapshot()
+    return (0, 0, 0) if snapshot is None else _sums(table, snapshot, None)
+
+
+def _sums(table: Table, snapshot: Snapshot, partitions: set[bytes] | None) -> tuple[int, int, int]:
+    """Return the numbers of rows, bytes and files of partitions; `None`: of all partitions."""
     live = live_entries(table.store, snapshot, with_stats=False).live
-    files = [entry.file for entry in live if entry.partition in matches and entry.bucket >= 0]
-    return {
-        "recordCount": str(sum(file.row_count for file in files)),
-        "fileSizeInBytes": str(sum(file.file_size for file in files)),
-        "fileCount": str(len(files)),
-    }
+    files = [e.file for e in live if (partitions is None or e.partition in partitions) and e.bucket >= 0]
+    return sum(file.row_count for file in files), sum(file.file_size for file in files), len(files)
 
 
 def _keys(table: Table) -> Sequence[str]:

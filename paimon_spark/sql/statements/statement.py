@@ -13,6 +13,7 @@ from paimon_spark.sql.statements.copy_into import parse_copy
 from paimon_spark.sql.statements.create_like import parse_like
 from paimon_spark.sql.statements.drop_partitions import parse_drop_partitions
 from paimon_spark.sql.statements.show_create import parse_show_create
+from paimon_spark.sql.statements.show_tables import parse_show_tables
 
 
 class Statement(Protocol):
@@ -58,4 +59,5 @@ FAMILIES = (
     Family(("COPY", "INTO"), parse_copy),
     Family(("CREATE", "LIKE"), parse_like),
     Family(("SHOW", "CREATE"), parse_show_create),
+    Family(("SHOW", "EXTENDED"), parse_show_tables),
 )

@@ -1,6 +1,7 @@
 """Overwrites that replace the rows that match the new rows: ``REPLACE USING``, ``REPLACE ON``, and their options."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ _OPTIONS = (WHERE, USING, ON, _STATEMENT, _TARGET_ALIAS, _SOURCE_ALIAS)
 _SHOWN = {WHERE: "replaceWhere", USING: "replaceUsing", ON: "replaceOn", _STATEMENT: "REPLACE"}
 _OPERATION = "INSERT with REPLACE USING or REPLACE ON"
 _PREFIX = "__paimon_"
+_NAME = re.compile(r"\s*`((?:[^`]|``)+)`\s*|\s*([^,`\s][^,]*)")
+_NAMES = re.compile(rf"(?:{_NAME.pattern})(?:,(?:{_NAME.pattern}))*")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def replacement_of(found: Mapping[str, str], table: Table) -> Replacement | None
     if key == WHERE:
         return Replacement(key, where=text)
     if key == USING:
-        return _using(key, [name.strip().strip("`") for name in text.split(",")], table)
+        return _using(key, _names(text), table)
     if key == ON:
         return Replacement(key, on=text, target=found.get(_TARGET_ALIAS, "t"), source=found.get(_SOURCE_ALIAS, "s"))
     stated: dict[str, Any] = json.loads(text)
@@ -99,6 +102,20 @@ def replacement_of(found: Mapping[str, str], table: Table) -> Replacement | None
 def _using(option: str, names: list[str], table: Table) -> Replacement:
     fields = [find_column(table.schema.fields, name, table.path) for name in names]
     return Replacement(option, using=tuple(field.name for field in fields))
+
+
+def _names(text: str) -> list[str]:
+    """Return the names in a list such as ``a, `b, c` ``. Raises InvalidInputError for any other text."""
+    found = _NAMES.fullmatch(text)
+    if found is None:
+        raise InvalidInputError(
+            f"option {_SHOWN[USING]!r} is {text!r}: give columns, with commas between them; put a name with a comma or "
+            "a backtick in backticks, and double its backticks"
+        )
+    return [
+        quoted.replace("``", "`") if quoted else plain.strip()
+        for quoted, plain in ((match[1], match[2]) for match in _NAME.finditer(text) if match[0])
+    ]
 
 
 def _stated(option: str, stated: Mapping[str, Any], table: Table) -> Replacement:

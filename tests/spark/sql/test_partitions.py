@@ -238,6 +238,27 @@ def test_partition_is_described_with_rows_bytes_and_files(sql, table):
     assert f"Partition Parameters: {{recordCount: 3, fileSizeInBytes: {size}, fileCount: 2}}" in shown
 
 
+def test_tables_are_described_with_rows_bytes_and_files(sql, table):
+    size = sql("SELECT sum(file_size_in_bytes) FROM `t$files`")[0][0]
+    sql("CREATE TABLE `it's ``odd``, Ü` (id INT COMMENT 'Schema: root')")
+    sql("CREATE TABLE other (id INT)")
+    sql.spark.sql("SELECT 1").createOrReplaceTempView("of_session")
+    sql.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        shown = sql(f"SHOW TABLE EXTENDED FROM `{sql.database}` LIKE 't|IT''S*|of_*'")
+    finally:
+        sql.spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+        sql.spark.catalog.dropTempView("of_session")
+    information = {row[1]: row[3] for row in shown}
+    assert sorted(information) == ["it's `odd`, Ü", "of_session", "t"]
+    assert f"\nStatistics: {size} bytes, 3 rows, 3 files\nSchema: root\n" in information["t"]
+    assert "\nStatistics: 0 bytes, 0 rows, 0 files\nSchema: root\n" in information["it's `odd`, Ü"]
+    assert "Statistics" not in information["of_session"]
+    assert sql("SHOW TABLE EXTENDED LIKE 'none'") == []
+    with pytest.raises(Exception, match="SCHEMA_NOT_FOUND"):
+        sql("SHOW TABLE EXTENDED IN nope LIKE '*'")
+
+
 def test_rows_in_several_files_are_counted_and_dropped_unread(sql):
     """In a table with data evolution and without deletion vectors, whose single rows cannot be deleted."""
     sql(
