@@ -68,10 +68,10 @@ def _bounds_in_variants(
     kind, at = group
     typed = kind.field("typed_value").type
     whole = pa.types.is_signed_integer(typed) and pa.types.is_signed_integer(target)
-    place = ".".join((values.parts[0], *at))
+    prefix = ".".join((values.parts[0], *at))
     paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     leaf, others = (
-        [i for i, path in enumerate(paths) if path == f"{place}.{name}"] for name in ("typed_value", "value")
+        [i for i, path in enumerate(paths) if path == f"{prefix}.{name}"] for name in ("typed_value", "value")
     )
     if len(leaf) != 1 or len(others) > 1 or not (typed == target or whole):  # dots in names may make two paths equal
         return None

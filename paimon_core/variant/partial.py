@@ -1,4 +1,4 @@
-"""Shredded variants of which only some paths are read: the stored columns to decode, and those that have bounds.
+"""The stored columns that a read of some paths of shredded variants needs, and the columns whose bounds skip rows.
 
 A field of an object is stored either in its own group of `value` and `typed_value`, or in the column `value` of the
 object, never in both. If `typed_value` is null, `value` holds no object with fields of its own group (Parquet's
