@@ -161,6 +161,7 @@ def test_bounds_of_typed_columns_skip_row_groups(tmp_path, monkeypatch):
         ("try_variant_get(v, '$.a', 'BIGINT') = 5", [0, 2]),
         ("try_variant_get(v, '$.a', 'INT') >= 350", [2, 3]),
         ("try_variant_get(v, '$.a', 'TINYINT') = 5", [0, 1, 2, 3]),
+        ("try_variant_get(v, '$.a', 'TINYINT') IS NULL", [0, 1, 2, 3]),
         ("try_variant_get(v, '$.a', 'DOUBLE') = 5", [0, 1, 2, 3]),
         ("try_variant_get(v, '$.a', 'BIGINT') IS NULL", [2]),
         ("try_variant_get(v, '$.s', 'STRING') = 's150'", [1, 2]),
