@@ -20,15 +20,15 @@ from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, Matches, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
+from paimon_core.format.parquet_columns import paths_to_decode
 from paimon_core.format.parquet_description import describe_parquet
 from paimon_core.format.parquet_probe import find_matches, groups_with_matches, probe_of
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_field
-from paimon_core.types.datatype import DataField, DataType, PartialVariant, RowType
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION
-from paimon_core.variant.partial import parts_to_decode
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
 _BIG_ROW_GROUP = 4 << 20
@@ -126,8 +126,7 @@ def _batches(
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
     stored = metadata.schema.to_arrow_schema()
-    types = {f.name: f.type for f in fields if f.name in stored.names}
-    columns = [path for name, kind in types.items() for path in _paths(name, stored.field(name).type, kind)]
+    columns = paths_to_decode(stored, fields)
     rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_rows))
@@ -159,23 +158,6 @@ def _batches(
             yield conform_batch(batch, fields, path)
     if rows_read != rows:
         raise CorruptedError(f"{path} holds {rows_read} rows, but its footer says {rows}")
-
-
-def _paths(path: str, stored: pa.DataType, wanted: DataType) -> list[str]:
-    """Return the paths of a column's parts to decode: some, if only some fields of a struct or a variant are wanted.
-
-    A variant is a struct in the file, but it needs all its parts, unless only some of its paths are wanted.
-    """
-    if isinstance(wanted, PartialVariant) and pa.types.is_struct(stored):
-        needed = parts_to_decode(stored, wanted.paths)
-        return [path] if needed is None else [".".join((path, *part)) for part in needed]
-    if not (pa.types.is_struct(stored) and isinstance(wanted, RowType)):
-        return [path]
-    found = [field for field in wanted.fields if stored.get_field_index(field.name) >= 0]
-    whole = [f"{path}.{field.name}" for field in found]
-    parts = zip(whole, found, strict=True)
-    inner = [part for name, f in parts for part in _paths(name, stored.field(f.name).type, f.type)]
-    return [path] if not inner or (inner == whole and len(whole) == stored.num_fields) else inner
 
 
 def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:

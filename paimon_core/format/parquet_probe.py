@@ -19,6 +19,7 @@ from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import Matches, ReadRequest
 from paimon_core.format.int96 import has_int96
+from paimon_core.format.parquet_columns import paths_to_decode
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
@@ -38,6 +39,8 @@ class Probe:
     """A predicate that is true for every row that the filter of the read accepts."""
     fields: Sequence[DataField]
     """The columns of the predicate."""
+    paths: Sequence[str]
+    """The paths of their stored columns."""
     filter_bytes: int
     """The encoded bytes of these columns in the row groups that may have matches."""
     other_bytes: int
@@ -61,17 +64,20 @@ def probe_of(metadata: Any, groups: Sequence[int], request: ReadRequest) -> Prob
     """
     if request.predicate is None or not groups or has_int96(metadata):
         return None
-    stored = set(metadata.schema.to_arrow_schema().names)
-    fields = [field for field in request.fields if field.name in stored]
+    stored = metadata.schema.to_arrow_schema()
+    fields = [field for field in request.fields if field.name in stored.names]
     predicate = restrict(request.predicate, {field.name for field in fields})
     if predicate is None or not _has_few_values(predicate, _without_dictionary(metadata, groups)):
         return None
     names = columns(predicate)
-    others = [field.name for field in fields if field.name not in names]
+    tested = [field for field in fields if field.name in names]
+    paths = paths_to_decode(stored, tested)
+    others = paths_to_decode(stored, [field for field in fields if field.name not in names])
     return Probe(
         predicate,
-        [field for field in fields if field.name in names],
-        encoded_bytes(metadata, groups, sorted(names)),
+        tested,
+        paths,
+        encoded_bytes(metadata, groups, paths),
         encoded_bytes(metadata, groups, others) if others else 0,
     )
 
@@ -127,16 +133,15 @@ def find_matches(
     for group, matches in zip(groups, parallel_map(of_group, groups, os.cpu_count()), strict=True):
         mask[ends[group] - len(matches) : ends[group]] = matches
     matching = np.unique(np.searchsorted(ends, np.flatnonzero(mask), "right")).tolist()
-    stored = set(metadata.schema.to_arrow_schema().names)
-    names = [field.name for field in request.fields if field.name in stored]
-    return Matches(mask, encoded_bytes(metadata, matching, names) if matching else 0)
+    paths = paths_to_decode(metadata.schema.to_arrow_schema(), request.fields)
+    return Matches(mask, encoded_bytes(metadata, matching, paths) if matching else 0)
 
 
 def _matches(opened: Callable[[], Any], group: int, probe: Probe, request: ReadRequest) -> Iterator[pa.BooleanArray]:
     """Yield for each batch of a row group a mask of the rows for which the predicate is true."""
-    names, path = [field.name for field in probe.fields], request.path
+    path = request.path
     with as_corrupted(path):
-        batches = opened().iter_batches(request.batch_rows, row_groups=[group], columns=names, use_threads=False)
+        batches = opened().iter_batches(request.batch_rows, row_groups=[group], columns=probe.paths, use_threads=False)
     for batch in decoded(batches, path):
         yield evaluate(probe.predicate, conform_batch(batch, probe.fields, path))
 

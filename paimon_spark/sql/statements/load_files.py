@@ -157,7 +157,8 @@ class Load:
     def _counted(self, files: Sequence[ListedFile]) -> dict[ListedFile, _Counts]:
         rows, reason = self._checked(files)
         values = F.to_json(F.struct(*(F.col(quoted(column.name)) for column in self.fields)))
-        grouped = rows.groupBy(F.col("_metadata.file_path").alias("uri")).agg(
+        about = rows.metadataColumn("_metadata")  # also if the table has a column of that name
+        grouped = rows.groupBy(about["file_path"].alias("uri")).agg(
             F.count(F.lit(1)).alias("rows"),
             F.count(reason).alias("invalid"),
             F.min(reason).alias("error"),

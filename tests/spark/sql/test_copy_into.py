@@ -1,5 +1,7 @@
 """COPY INTO from and to files, EXPLAIN of Paimon's own statements, and CREATE TABLE ... LIKE."""
 
+import json
+
 import pytest
 from pyspark.errors import ParseException
 
@@ -99,6 +101,17 @@ def test_unreadable_files_fail_alone_and_json_and_parquet_rows_are_checked(sql, 
     copy = f"COPY INTO t FROM '{tmp_path}/p' FILE_FORMAT = (TYPE = PARQUET) ON_ERROR = CONTINUE"
     assert sorted(row[1:4] for row in sql(copy)) == [("LOAD_FAILED", 0, 0), ("PARTIALLY_LOADED", 1, 2)]
     assert sql("SELECT id FROM t ORDER BY id") == [(1,), (2,), (3,), (5,)]
+
+
+def test_columns_and_tables_with_odd_names_are_loaded(sql, tmp_path):
+    names = ("_metadata", "a.b", "c`d", "{x}", "it's")
+    listed = ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+    sql(f"CREATE TABLE `t {{x}} ``y` ({listed.replace(',', ' STRING,')} STRING)")
+    (tmp_path / "a.json").write_text(json.dumps({name: f"of {name}" for name in names}))
+    for mode, copied in (("CONTINUE", "LOADED"), ("ABORT_STATEMENT", "SKIPPED")):
+        load = f"FROM '{tmp_path}/a.json' FILE_FORMAT = (TYPE = JSON) ON_ERROR = {mode}"
+        assert [row[:2] for row in sql(f"COPY INTO `t {{x}} ``y` ({listed}) {load}")] == [("a.json", copied)]
+    assert sql("SELECT * FROM `t {x} ``y`") == [tuple(f"of {name}" for name in names)]
 
 
 @pytest.mark.versions

@@ -238,6 +238,7 @@ def test_partition_is_described_with_rows_bytes_and_files(sql, table):
     assert f"Partition Parameters: {{recordCount: 3, fileSizeInBytes: {size}, fileCount: 2}}" in shown
 
 
+@pytest.mark.versions
 def test_tables_are_described_with_rows_bytes_and_files(sql, table):
     size = sql("SELECT sum(file_size_in_bytes) FROM `t$files`")[0][0]
     sql("CREATE TABLE `it's ``odd``, Ü` (id INT COMMENT 'Schema: root')")
