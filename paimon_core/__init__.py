@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from paimon_core.snapshot.time_travel import TimeTravelArguments
     from paimon_core.store.location import TableLocation
     from paimon_core.table import ReadableTable, SystemTable, Table
+    from paimon_core.table.format_table import FormatTable
     from paimon_core.table.merging import MergeBuilder
     from paimon_core.table.stored_table import StoredTable
     from paimon_core.types.datatype import DataField
@@ -112,6 +113,7 @@ __all__ = [
     "Expired",
     "Explanation",
     "FileSystemCatalog",
+    "FormatTable",
     "IndexRewrite",
     "InvalidInputError",
     "MergeBuilder",
@@ -218,6 +220,7 @@ _NAMES = {
     "paimon_core.snapshot.time_travel": "TimeTravelArguments",
     "paimon_core.store.location": "TableLocation",
     "paimon_core.table": "ReadableTable SystemTable Table",
+    "paimon_core.table.format_table": "FormatTable",
     "paimon_core.table.merging": "MergeBuilder",
     "paimon_core.table.stored_table": "StoredTable",
     "paimon_core.types.datatype": "DataField",

@@ -153,6 +153,10 @@ if TYPE_CHECKING:
     from paimon_core.store.layout import MAIN_BRANCH
     from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, split_name
     from paimon_core.store.traits import TableTraits
+    from paimon_core.format_table.directories import FormatFile
+    from paimon_core.format_table.read import FormatTableRead, tasks_of
+    from paimon_core.format_table.settings import FORMAT_TABLE_FORMATS, is_format_table
+    from paimon_core.format_table.write import StagedFile
     from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
     from paimon_core.types.parse import parse_type
     from paimon_core.write.align import align, column_positions
@@ -186,6 +190,9 @@ __all__ += [
 
 __all__ += ["AUDIT_LOG", "BINLOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
 """System tables: reads of system tables, and the rows of `$audit_log` and `$binlog`."""
+
+__all__ += ["FORMAT_TABLE_FORMATS", "FormatFile", "FormatTableRead", "StagedFile", "is_format_table", "tasks_of"]
+"""Format tables: their reads, and the files of their writes."""
 
 __all__ += [
     "FALSE",
@@ -539,6 +546,10 @@ _NAMES = {
     "paimon_core.store.layout": "MAIN_BRANCH",
     "paimon_core.store.location": "READ_OPTIMIZED SEPARATOR split_name",
     "paimon_core.store.traits": "TableTraits",
+    "paimon_core.format_table.directories": "FormatFile",
+    "paimon_core.format_table.read": "FormatTableRead tasks_of",
+    "paimon_core.format_table.settings": "FORMAT_TABLE_FORMATS is_format_table",
+    "paimon_core.format_table.write": "StagedFile",
     "paimon_core.table": "AnyTable open_any read_only resolved_snapshot table_summary viewed",
     "paimon_core.types.parse": "parse_type",
     "paimon_core.write.align": "align column_positions",

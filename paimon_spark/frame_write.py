@@ -202,7 +202,7 @@ def run_tasks(
     except BaseException:
         with suppress(OSError, PaimonError):  # report the first error
             received = [] if ended is None else map(pickle.loads, ended.value)
-            abort([*(r for r in received if isinstance(r, TaskWrites)), None])
+            abort([*(r for r in received if isinstance(r, WriterCommitMessage)), None])
         raise
     return results
 

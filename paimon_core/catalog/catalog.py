@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from paimon_core.catalog.catalog_options import check_catalog_options, manifest_cache, table_defaults
+from paimon_core.catalog.format_tables import CatalogFormatTables
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.catalog.views import CatalogViews
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from paimon_core.migration.clone import clone
     from paimon_core.migration.migrate import PartitionKeys, SourceTable, migration_of
     from paimon_core.store.create import create_table
+    from paimon_core.table.format_table import FormatTable, open_format_table
 else:
     global_table = deferred("paimon_core.catalog.global_tables", "global_table")
     global_table_names = deferred("paimon_core.catalog.global_tables", "global_table_names")
@@ -54,6 +56,7 @@ else:
     clone = deferred("paimon_core.migration.clone", "clone")
     migration_of = deferred("paimon_core.migration.migrate", "migration_of")
     create_table = deferred("paimon_core.store.create", "create_table")
+    open_format_table = deferred("paimon_core.table.format_table", "open_format_table")
 
 _KEYS = ("primary-key", "partition")
 
@@ -63,17 +66,19 @@ class TableEntry:
     """The directory of a table of a catalog, and the part of the catalog in its changes.
 
     ``storage_options``: the options of its file system; `None`: the options of the catalog. The repr hides them.
+    ``format_schema``: the columns and options of a format table; `None`: a table of Paimon, whose files have them.
     """
 
     path: str
     environment: CatalogEnvironment = NO_CATALOG
     storage_options: Mapping[str, object] | None = None
+    format_schema: TableSchema | None = None
 
     def __repr__(self) -> str:
         return f"TableEntry({hide_secrets(self.path)!r})"
 
 
-class Catalog(CatalogViews):
+class Catalog(CatalogViews, CatalogFormatTables):
     """Databases, tables and views by name. `open_catalog` returns the catalog that its options choose.
 
     A table is named by a text ``"db.table"`` or an `Identifier`. ``options`` may contain ``table-default.<option>``, a
@@ -126,6 +131,8 @@ class Catalog(CatalogViews):
         InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes.
         """
         name = plain_identifier(identifier, "created")
+        if schema.options.get("type") == "format-table":
+            raise UnsupportedError(f"{str(name)!r} would be a format table: call create_format_table")
         self._existing_database(name.database)
         self._check_new(name)
         try:
@@ -178,13 +185,33 @@ class Catalog(CatalogViews):
 
     def any_table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> AnyTable:
         """Open and return a table or a system table, for engines. Arguments and errors as for `table`."""
+        table = self.named_table(identifier, options)
+        if isinstance(table, (Table, SystemTable)):
+            return table
+        raise UnsupportedError(f"{table.name} is a format table, without snapshots: open it with Catalog.format_table")
+
+    def named_table(
+        self, identifier: str | Identifier, options: Mapping[str, str] | None = None
+    ) -> "AnyTable | FormatTable":
+        """Open and return a table of any kind, for engines.
+
+        Arguments and errors as for `table`. Raises UnsupportedError for a branch or a system table of a format table,
+        and for ``options`` of a format table.
+        """
         name = identifier_of(identifier)
         if name.database == SYSTEM_DATABASE:
             return global_table(self, self._io, name)
-        entry = self._locate(replace(name, branch=None, system_table=None))
+        plain = replace(name, branch=None, system_table=None)
+        entry = self._locate(plain)
         if entry is None:
             raise self._no_table(name)
-        return viewed(self._open(entry, options, name.branch), name.system_table)
+        if entry.format_schema is None:
+            return viewed(self._open(entry, options, name.branch), name.system_table)
+        if name != plain or options:
+            raise UnsupportedError(
+                f"{str(plain)!r} is a format table: it has no branches, no system tables and no options of a read"
+            )
+        return open_format_table(self._io_of(entry), entry.path, entry.format_schema, str(plain))
 
     def table_at(
         self,

@@ -10,7 +10,8 @@ parses all other lines.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,14 +22,18 @@ from paimon_core.format.batch_size import rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
-from paimon_core.format.text_lines import LineWriter, line_blocks
-from paimon_core.format.text_values import check_storable, from_text, to_text
+from paimon_core.format.text_lines import LineWriter, joined_lines, line_blocks
+from paimon_core.format.text_values import check_storable, from_text, known_from_text, to_text
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
 from paimon_core.types.datatype import DataField
 
 _WRITE_ROWS = 1 << 14
-_BLANK = r"^[\s\pZ]*$"
+_BLANK = r"^([\s\pZ]*$|\x{FEFF})"
+"""Blank texts, and texts that begin like a byte order mark, which a reader skips."""
+
+
+Malformed: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +86,44 @@ class CsvFormat(FileFormat):
     title = "CSV"
     columns: tuple[DataField, ...]
     layout: CsvLayout
+    malformed: Malformed | None = None
+    """The treatment of other tools' lines; `None`: the files are of Paimon tables, and such a line means damage."""
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "CsvFormat":
         """Return the format of files that hold ``columns``, of a table with these options."""
         return CsvFormat(tuple(columns), CsvLayout.of(options))
 
+    @staticmethod
+    def of_any_tool(columns: Sequence[DataField], options: Options) -> "CsvFormat":
+        """Return the format of files of a format table, which any tool may have written.
+
+        Missing values at the end of a line are NULL, and surplus values are left out. ``csv.mode`` decides about values
+        that are not of their type: NULL in the mode "permissive", which is the default; "dropmalformed" leaves the row
+        out; "failfast" refuses the file. Raises InvalidInputError for another mode, and as `CsvLayout.of`.
+        """
+        mode = options.get("csv.mode", "permissive").strip().lower()
+        if mode not in get_args(Malformed):
+            raise InvalidInputError(
+                f"option 'csv.mode' is {mode!r}, but must be one of {', '.join(get_args(Malformed))}"
+            )
+        return CsvFormat(tuple(columns), CsvLayout.of(options), cast(Malformed, mode))
+
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`. All columns of a line are parsed, regardless of the request."""
         fields, path = request.fields, request.path
         requested = {f.name for f in fields}
-        stored = [f for f in self.columns if f.name in requested]
+        drops = self.malformed == "dropmalformed"  # also for a value that the query does not need
+        stored = [f for f in self.columns if drops or f.name in requested]
         for field in stored:
             check_storable(field, "CSV", nested=False)
         for texts in self._texts(source, [f.name for f in stored], path):
             rows = rows_within(request.batch_rows, request.batch_bytes, texts.nbytes / max(1, texts.num_rows))
             for part in texts.to_batches(max_chunksize=rows):
-                arrays = [from_text(part.column(i), f.type, f.name, path) for i, f in enumerate(stored)]
+                arrays = [self._values(part.column(i), f, path) for i, f in enumerate(stored)]
                 names = [f.name for f in stored] or [""]
                 batch = pa.RecordBatch.from_arrays(arrays or [pa.nulls(part.num_rows)], names)
-                yield conform_batch(batch, fields, path)
+                yield conform_batch(_well_formed(batch, part) if drops else batch, fields, path)
 
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
@@ -112,16 +135,34 @@ class CsvFormat(FileFormat):
         """See `FileFormat.row_count`: the whole file is read."""
         return sum(texts.num_rows for texts in self._texts(source, [], path))
 
+    def _values(self, texts: pa.Array, field: DataField, path: str) -> pa.Array:
+        """Return the values of a column; a text that is not a value is NULL if the mode allows such texts."""
+        if self.malformed in (None, "failfast"):
+            return from_text(texts, field.type, field.name, path)
+        return known_from_text(texts, field.type)
+
     def _texts(self, source: Any, names: list[str], path: str) -> Iterator[pa.Table]:
         """Yield the rows of the file with the columns ``names`` as texts; any columns if ``names`` is empty."""
         skip, layout = int(self.layout.header), self.layout
         escape = layout.escape.encode()
         for block in line_blocks(source, path, layout.quote.encode()):
             with as_corrupted(path):
-                texts = self._escaped(block, skip) if escape in block else self._plain(block, names, skip)
+                if escape in block:
+                    texts = self._escaped(block, skip)
+                else:
+                    texts = self._plain_or_ragged(block, names, skip)
             skip = 0
             if texts.num_rows:
                 yield texts.select(names) if names else texts
+
+    def _plain_or_ragged(self, block: bytes, names: list[str], skip: int) -> pa.Table:
+        """Return lines without an escape character; those of any tool may have too few or too many values."""
+        try:
+            return self._plain(block, names, skip)
+        except pa.ArrowInvalid:
+            if self.malformed is None:
+                raise
+            return self._escaped(block, skip)
 
     def _plain(self, block: bytes, names: list[str], skip: int) -> pa.Table:
         """Return lines without an escape character, parsed by Arrow; the first ``skip`` lines are left out."""
@@ -148,10 +189,19 @@ class CsvFormat(FileFormat):
     def _escaped(self, block: bytes, skip: int) -> pa.Table:
         """Return lines with escape characters, parsed character by character; ``skip`` as in `_plain`."""
         lines = block.decode().removesuffix("\n").split("\n")[skip:]
+        if self.malformed is not None:
+            self._check_whole(lines)
         rows = [self._line(line.removesuffix("\r")) for line in lines]
-        columns = [pa.array(list(values), pa.string()) for values in zip(*rows, strict=True)]
+        columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(self.columns))]
         columns = [pc.if_else(pc.equal(c, self.layout.null), pa.scalar(None, pa.string()), c) for c in columns]
         return pa.Table.from_arrays(columns, [f.name for f in self.columns])
+
+    def _check_whole(self, lines: Sequence[str]) -> None:
+        """Raise ValueError if a value has a line break, which the parser of single lines would take for an end."""
+        quote, escape = self.layout.quote, self.layout.escape
+        for line in lines:
+            if quote in line and line.replace(escape * 2, "").replace(escape + quote, "").count(quote) % 2:
+                raise ValueError(f"a line has a quote without its partner: {line[:80]!r}")
 
     def _line(self, line: str) -> list[str | None]:
         """Return the values of a line; missing values are null.
@@ -194,13 +244,13 @@ class CsvFileWriter(LineWriter):
         self._special = "[" + "".join(f"\\x{ord(c):02x}" for c in layout.special) + "]"
         if layout.header:
             names = [self._quoted(pa.array([f.name])) for f in fields]
-            self._write_lines(_joined(names, layout.delimiter))
+            self._write_lines(joined_lines(names, layout.delimiter))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`. Raises InvalidInputError for a text that readers would change."""
         for part in check_columns(batch, self._schema).to_batches(max_chunksize=_WRITE_ROWS):
             values = [self._value(column, f) for column, f in zip(part.columns, self._fields, strict=True)]
-            self._write_lines(_joined(values, self._layout.delimiter))
+            self._write_lines(joined_lines(values, self._layout.delimiter))
 
     def _value(self, column: pa.Array, field: DataField) -> pa.Array:
         """Return the values as they appear in lines. Raises InvalidInputError for a text that readers would change."""
@@ -224,13 +274,7 @@ class CsvFileWriter(LineWriter):
         return pc.if_else(needed, pc.binary_join_element_wise(quote, inner, quote, ""), texts)
 
 
-def _joined(values: Sequence[pa.Array], delimiter: str) -> bytes:
-    """Return the lines of a batch, given its columns as texts.
-
-    The data buffer of the returned array is the text of the file.
-    """
-    lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*values, delimiter), "", "\n")
-    _, offsets, data = lines.buffers()
-    ends = pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets], offset=lines.offset)
-    first, last = ends[0].as_py(), ends[-1].as_py()
-    return bytes(data[first:last]) if last else b""
+def _well_formed(batch: pa.RecordBatch, texts: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows whose texts all have a value. ``texts``: the texts of the columns of the batch."""
+    good = [pc.or_(pc.is_valid(v), pc.is_null(t)) for v, t in zip(batch.columns, texts.columns, strict=True)]
+    return batch.filter(reduce(pc.and_, good))

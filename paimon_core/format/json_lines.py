@@ -6,6 +6,7 @@ vectorised.
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
-from paimon_core.format.text_values import check_storable, from_text, text_type, to_text
+from paimon_core.format.text_values import check_storable, from_text, known_from_text, text_type, to_text
 from paimon_core.options.option import Options
+from paimon_core.options.parse import boolean
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
 _WRITE_ROWS = 1 << 12
@@ -26,11 +28,14 @@ _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _TEXTS = {True: "true", False: "false"}
 
 
+@dataclass(frozen=True, slots=True)
 class JsonFormat(FileFormat):
     """JSON data files."""
 
     name = "json"
     title = "JSON"
+    skips_malformed: bool = False
+    """True: a line that is not an object is left out, and a value that is not of its type is NULL."""
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":
@@ -38,6 +43,11 @@ class JsonFormat(FileFormat):
         if options.get("json.line-delimiter", "\n") != "\n":
             raise InvalidInputError("option 'json.line-delimiter' must be a line feed: no other line end is supported")
         return JsonFormat()
+
+    @staticmethod
+    def of_any_tool(columns: Sequence[DataField], options: Options) -> "JsonFormat":
+        """Return the format of files of a format table; ``json.ignore-parse-errors`` decides about malformed lines."""
+        return replace(JsonFormat.of(columns, options), skips_malformed=_skips_malformed(options))
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
@@ -49,10 +59,11 @@ class JsonFormat(FileFormat):
             lines = block.removesuffix(b"\n").split(b"\n")
             start = 0
             while start < len(lines):
+                decode = _decoded_if_valid if self.skips_malformed else _decoded
                 with as_corrupted(path):
-                    batch = _decoded(lines[start : start + step], fields, path)
+                    batch = decode(lines[start : start + step], fields, path)
                 start += step
-                step = rows_within(request.batch_rows, request.batch_bytes, batch.nbytes / batch.num_rows)
+                step = rows_within(request.batch_rows, request.batch_bytes, batch.nbytes / max(1, batch.num_rows))
                 yield conform_batch(batch, fields, path)
 
     def open_writer(
@@ -91,6 +102,50 @@ def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> 
         values = [_texts(row.get(field.name), field.type) for row in rows]
         columns.append(from_text(pa.array(values, text_type(field.type)), field.type, field.name, path))
     return pa.RecordBatch.from_arrays(columns or [pa.nulls(len(rows))], names=[f.name for f in fields] or [""])
+
+
+def _decoded_if_valid(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    """Return the rows of the lines that are objects, with NULL for each value that is not of its type."""
+    rows = [row for line in lines if isinstance(row := _object(line), dict)]
+    columns = []
+    for field in fields:
+        values = [_texts_if_valid(row.get(field.name), field.type) for row in rows]
+        columns.append(known_from_text(pa.array(values, text_type(field.type)), field.type))
+    return pa.RecordBatch.from_arrays(columns or [pa.nulls(len(rows))], names=[f.name for f in fields] or [""])
+
+
+def _object(line: bytes) -> Any:
+    """Return the decoded line; `None`: it is not JSON."""
+    try:
+        return _DECODER.decode(line.decode())
+    except ValueError:
+        return None
+
+
+def _texts_if_valid(value: Any, t: DataType) -> Any:
+    """Return a decoded member as `_texts` does; `None` for a value, and for each part, of another shape."""
+    match t:
+        case ArrayType(element):
+            return [_texts_if_valid(v, element) for v in value] if isinstance(value, list) else None
+        case MapType(_, item):
+            return [(k, _texts_if_valid(v, item)) for k, v in value.items()] if isinstance(value, dict) else None
+        case RowType(fields):
+            return (
+                {f.name: _texts_if_valid(value.get(f.name), f.type) for f in fields}
+                if isinstance(value, dict)
+                else None
+            )
+    if isinstance(value, (dict, list)):
+        return None
+    return _TEXTS[value] if isinstance(value, bool) else value
+
+
+def _skips_malformed(options: Options) -> bool:
+    key = "json.ignore-parse-errors"
+    try:
+        return boolean(options.get(key, "false"))
+    except ValueError as error:
+        raise InvalidInputError(f"option {key!r} is {options[key]!r}: {error}") from error
 
 
 def _texts(value: Any, t: DataType) -> Any:

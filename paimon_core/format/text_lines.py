@@ -1,11 +1,13 @@
 """Text files (format 7.7), read in blocks of whole lines; the file is compressed as a whole or not at all."""
 
 import bz2
+import codecs
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.codec import zstd
@@ -56,6 +58,8 @@ def compression_suffix(codec: str) -> str:
 def line_blocks(source: Any, path: str, quote: bytes = b"") -> Iterator[bytes]:
     """Yield the text of a file in blocks of whole lines and about 4 MiB; the last line may lack its line feed.
 
+    A byte order mark at the beginning is left out.
+
     Args:
         source: a seekable file.
         path: its name; the extension gives the compression.
@@ -69,13 +73,15 @@ def line_blocks(source: Any, path: str, quote: bytes = b"") -> Iterator[bytes]:
     if codec is None and suffix in ("deflate", "snappy", "lz4"):
         raise UnsupportedError(f"{path} is compressed as {suffix}, which is not supported for text files")
     stream = source if codec is None else pa.CompressedInputStream(source, codec)
-    held = b""
-    while data := _read(stream, path):
-        held += data
+    held = _read(stream, path).removeprefix(codecs.BOM_UTF8)
+    data = held
+    while data:
         end = held.rfind(b"\n") + 1
         if end and not (quote and held.count(quote, 0, end) % 2):
             yield held[:end]
             held = held[end:]
+        data = _read(stream, path)
+        held += data
     if held:
         yield held
 
@@ -121,3 +127,15 @@ class LineWriter(FormatWriter):
         if data:
             self._sink.write(data)
             self._written += len(data)
+
+
+def joined_lines(values: Sequence[pa.Array], delimiter: str) -> bytes:
+    """Return the lines of a batch, each with its line feed, given its columns as texts.
+
+    The data buffer of the returned array is the text of the file.
+    """
+    lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*values, delimiter), "", "\n")
+    _, offsets, data = lines.buffers()
+    ends = pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets], offset=lines.offset)
+    first, last = ends[0].as_py(), ends[-1].as_py()
+    return bytes(data[first:last]) if last else b""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format.avro_types import rebuilt_list, rebuilt_map, rebuilt_struct
+from paimon_core.types.arrow import to_arrow
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
@@ -30,6 +31,7 @@ from paimon_core.types.datatype import (
 
 ArrowArray: TypeAlias = Any
 _KEY_ROOTS = {*TEXT_ROOTS, *INTEGER_ROOTS, "BOOLEAN"}
+_NOT_A_VALUE = (InvalidInputError, pa.ArrowInvalid, binascii.Error)
 _UNSTORABLE = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
 
 
@@ -94,8 +96,24 @@ def from_text(array: ArrowArray, t: DataType, column: str, path: str) -> ArrowAr
     """
     try:
         return _leaves(array, t, _leaf_from_text)
-    except (InvalidInputError, pa.ArrowInvalid, binascii.Error) as cause:
+    except _NOT_A_VALUE as cause:
         raise CorruptedError(f"column {column!r} of {path or 'the file'}: {cause}") from cause
+
+
+def known_from_text(array: ArrowArray, t: DataType) -> ArrowArray:
+    """Return canonical values as `from_text`, with NULL for each text that is not a value of its type."""
+    return _leaves(array, t, _known_leaf)
+
+
+def _known_leaf(array: ArrowArray, t: AtomicType) -> ArrowArray:
+    """Return the values of texts. Texts that are no values are isolated by halving the array that holds them."""
+    try:
+        return _leaf_from_text(array, t)
+    except _NOT_A_VALUE:
+        if len(array) == 1:
+            return pa.nulls(1, to_arrow(t))
+    middle = len(array) // 2
+    return pa.concat_arrays([_known_leaf(array.slice(0, middle), t), _known_leaf(array.slice(middle), t)])
 
 
 def _leaves(array: ArrowArray, t: DataType, leaf: Callable[[ArrowArray, AtomicType], ArrowArray]) -> ArrowArray:

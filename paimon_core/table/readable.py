@@ -1,4 +1,7 @@
-"""ReadableTable: rows as Arrow, pandas, Polars and DuckDB; the base class of tables and system tables."""
+"""ReadableTable: rows as Arrow, pandas, Polars and DuckDB; the base class of tables and system tables.
+
+`ReadableRows` has the part that format tables share with them.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,36 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
-class ReadableTable(ABC):
-    """Rows with a schema: a table, a view or a branch of one, or a system table.
-
-    Every read takes names of ``columns``, a ``filter`` such as ``"a > 1 AND b.c IN ('x')"`` or a predicate made with
-    ``paimon_core.col``, a ``limit``, and at most one argument that chooses the snapshot: ``snapshot_id=7``,
-    ``tag="v1"``, ``timestamp=`` (epoch milliseconds, a datetime, or "2026-01-31 12:00:00" in local time),
-    ``version=`` (the name of a tag, else a snapshot id) or ``watermark=``. Without this argument, a read returns the
-    newest snapshot.
-
-    A path such as ``b.c`` names the field ``c`` of the struct ``b``. Names with dots need backticks in a path, but in
-    ``columns`` and in ``col`` a column that is called ``b.c`` comes first.
-    """
-
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
-
-    @property
-    def path(self) -> str:
-        """The directory of the table."""
-        return self._store.root
-
-    @property
-    def store(self) -> FileStore:
-        """Path, schema, options and I/O as one value, for engines."""
-        return self._store
-
-    @property
-    @abstractmethod
-    def location(self) -> TableLocation:
-        """The directory, the branch and the view; its text opens the same table again."""
+class ReadableRows(ABC):
+    """Rows with a schema, which can be read in several ways."""
 
     @property
     @abstractmethod
@@ -61,14 +36,6 @@ class ReadableTable(ABC):
     def arrow_schema(self) -> pa.Schema:
         """Column names and Arrow types of a read without projection."""
         return self.schema.arrow
-
-    @abstractmethod
-    def with_store(self, store: FileStore) -> "Self":
-        """Return the same table with another form of its store, for engines."""
-
-    def with_options(self, options: Mapping[str, str | None]) -> "Self":
-        """Return the table with additional dynamic options, which override its options; `None` removes an option."""
-        return self.with_store(self._store.with_options(options))
 
     @abstractmethod
     def _read(self, selection: Selection) -> RepeatableRead:
@@ -185,3 +152,43 @@ class ReadableTable(ABC):
         MissingDependencyError without DuckDB.
         """
         return duckdb_relation(self._read(Selection.of(columns, filter, limit, at)), connection)
+
+
+class ReadableTable(ReadableRows):
+    """Rows with a schema: a table, a view or a branch of one, or a system table.
+
+    Every read takes names of ``columns``, a ``filter`` such as ``"a > 1 AND b.c IN ('x')"`` or a predicate made with
+    ``paimon_core.col``, a ``limit``, and at most one argument that chooses the snapshot: ``snapshot_id=7``,
+    ``tag="v1"``, ``timestamp=`` (epoch milliseconds, a datetime, or "2026-01-31 12:00:00" in local time),
+    ``version=`` (the name of a tag, else a snapshot id) or ``watermark=``. Without this argument, a read returns the
+    newest snapshot.
+
+    A path such as ``b.c`` names the field ``c`` of the struct ``b``. Names with dots need backticks in a path, but in
+    ``columns`` and in ``col`` a column that is called ``b.c`` comes first.
+    """
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    @property
+    def path(self) -> str:
+        """The directory of the table."""
+        return self._store.root
+
+    @property
+    def store(self) -> FileStore:
+        """Path, schema, options and I/O as one value, for engines."""
+        return self._store
+
+    @property
+    @abstractmethod
+    def location(self) -> TableLocation:
+        """The directory, the branch and the view; its text opens the same table again."""
+
+    @abstractmethod
+    def with_store(self, store: FileStore) -> "Self":
+        """Return the same table with another form of its store, for engines."""
+
+    def with_options(self, options: Mapping[str, str | None]) -> "Self":
+        """Return the table with additional dynamic options, which override its options; `None` removes an option."""
+        return self.with_store(self._store.with_options(options))

@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core import Schema, StagedTable, SystemTable, Table, TableSchema, open_catalog
+from paimon_core import FormatTable, Schema, StagedTable, SystemTable, Table, TableSchema, open_catalog
 from paimon_core.engine import (
     AUDIT_LOG,
     AnyTable,
@@ -18,6 +18,7 @@ from paimon_core.engine import (
     Identifier,
     Operation,
     check_name,
+    is_format_table,
     open_any,
     read_only,
     split_name,
@@ -48,6 +49,7 @@ from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, same_directory
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.ddl.views import ViewHandler
 from paimon_spark.sql.format import install_format
+from paimon_spark.sql.format_table import FORMAT_TABLE_CAPABILITIES, FormatTableHandler
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 from paimon_spark.sql.staged import StagedHandler
@@ -187,7 +189,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         """
         parts: list[str] = json.loads(name)
         try:
-            table = self._open(parts)
+            table = self._opened(parts)
         except Py4JJavaError:
             view = None if self.name == SESSION_CATALOG else self._described(parts)
             if view is None:
@@ -195,6 +197,10 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
             if version is not None or microseconds is not None:
                 raise UnsupportedError(f"{self._full_name(parts)} is a view, which has no versions") from None
             return view
+        if isinstance(table, FormatTable):
+            if version is not None or microseconds is not None:
+                raise UnsupportedError(f"{self._full_name(parts)} is a format table, which has no versions")
+            return self._format_table(parts, table)
         if version is not None:
             return self._spark_table(parts, table, {"version": version})
         if microseconds is not None:
@@ -219,15 +225,23 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
         schema = self._schema(identifier, columns, partitions, properties, constraints, located=True)
+        if is_format_table(schema.options):
+            return self._format_table(self._parts(identifier), self._created_format_table(identifier, schema))
         table = self._created(identifier, schema)
         if self.jvm.is_called_by("DataStreamWriter", "toTable"):
             self._made_for_streams[self._parts(identifier)] = schema, table.schema
         return self._spark_table(self._parts(identifier), table)
 
     def _created(self, identifier: Any, schema: Schema) -> Table:
+        return self._created_by(self.catalog.create_table, identifier, schema)
+
+    def _created_format_table(self, identifier: Any, schema: Schema) -> FormatTable:
+        return self._created_by(self.catalog.create_format_table, identifier, schema)
+
+    def _created_by(self, create: Callable[[Identifier, Schema], Any], identifier: Any, schema: Schema) -> Any:
         self.create_default()
         try:
-            return self.catalog.create_table(self._identifier(self._parts(identifier)), schema)
+            return create(self._identifier(self._parts(identifier)), schema)
         except AlreadyExistsError:
             raise analysis_error(self.jvm, "TableAlreadyExistsException", identifier) from None
         except NotFoundError:
@@ -339,16 +353,26 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         check_name(parts[0], shown)
         return Identifier(parts[0], *split_name(parts[1], shown))
 
-    def _table(self, parts: Sequence[str]) -> AnyTable:
+    def _table(self, parts: Sequence[str]) -> AnyTable | FormatTable:
         if _is_path(parts):
             return open_any(parts[0], self.catalog.storage_options)
-        return self.catalog.any_table(self._identifier(parts))
+        return self.catalog.named_table(self._identifier(parts))
 
     def open_table(self, identifier: Any) -> AnyTable:
         """Return the table of an identifier. Raise NoSuchTableException if it is missing."""
         return self._open(self._parts(identifier))
 
     def _open(self, parts: Sequence[str]) -> AnyTable:
+        """Return a table as `_opened`. Raise UnsupportedError for a format table."""
+        table = self._opened(parts)
+        if isinstance(table, FormatTable):
+            raise UnsupportedError(
+                f"{self._full_name(parts)} is a format table, for which this statement is not possible: it can be read, "
+                "inserted into, overwritten, truncated and dropped"
+            )
+        return table
+
+    def _opened(self, parts: Sequence[str]) -> AnyTable | FormatTable:
         if not _is_path(parts) and len(parts) != 2:
             raise self._missing(parts)
         try:
@@ -402,7 +426,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         usual = str(session.conf.get("spark.sql.sources.default"))
         if declared.get("provider") == usual and self.jvm.is_called_by("DataFrameWriter", "saveAsTable"):
             del declared["provider"]  # saveAsTable() without format() names Spark's default
-        return new_schema(session, columns, partitions, declared, constraints)
+        holds = self.catalog.has_format_tables
+        return new_schema(session, columns, partitions, declared, constraints, format_tables=holds)
 
     def _staged(
         self,
@@ -415,6 +440,11 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     ) -> Any:
         schema = self._schema(identifier, columns, partitions, properties, constraints)
         name = self._identifier(self._parts(identifier))
+        if is_format_table(schema.options):
+            raise UnsupportedError(
+                f"{operation} is not possible for the format table {self._full_name(self._parts(identifier))}: run "
+                "CREATE TABLE, then INSERT"
+            )
         stage = partial(self.catalog.stage_table, name, replace_existing=operation != Operation.CREATE)
         refused = None
         self.create_default()
@@ -467,6 +497,12 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         handler = TableHandler(self.jvm, table, schema, when or {}, self.catalog, self._full_name(parts), streamed)
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
         return self.jvm.connector_class(kind)(self._description(handler), handler_of(self.jvm, handler))
+
+    def _format_table(self, parts: Sequence[str], table: FormatTable) -> Any:
+        handler = FormatTableHandler(self.jvm, table, table.schema, {}, self.catalog, self._full_name(parts))
+        text = description(handler.name, table.schema, table.path, FORMAT_TABLE_CAPABILITIES, computed=False)
+        kind = "PartitionedTable" if table.schema.partition_keys else "PaimonTable"
+        return self.jvm.connector_class(kind)(text, handler_of(self.jvm, handler))
 
     def _system_table(self, parts: Sequence[str], table: SystemTable, when: Mapping[str, Any]) -> Any:
         check_time_travel(table, when)

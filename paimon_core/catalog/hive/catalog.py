@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.hive.client import LostAnswerError, MetastoreClient, MetastoreError, client_of
 from paimon_core.catalog.hive.environment import HiveEnvironment
+from paimon_core.catalog.hive.format_tables import format_schema_of, is_format_table, register_format_table
 from paimon_core.catalog.hive.metastore_table import (
     database_location_of,
     described,
@@ -39,6 +40,7 @@ from paimon_core.fileio.stores import store_of
 from paimon_core.scan.entries import live_partitions
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.create import create_table
 from paimon_core.store.drop import drop_directory, is_half_dropped
@@ -64,6 +66,7 @@ class HiveCatalog(Catalog):
     kind: ClassVar[str] = "hive"
     has_views: ClassVar[bool] = True
     has_locations: ClassVar[bool] = True
+    has_format_tables: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -176,20 +179,22 @@ class HiveCatalog(Catalog):
         usual = super().location(identifier)
         name = Identifier.parse(identifier) if isinstance(identifier, str) else identifier
         found = self._found_table(name)
-        return (found and is_paimon(found) and location_of(found)) or usual
+        return (found and (is_paimon(found) or is_format_table(found)) and location_of(found)) or usual
 
     def _table_names(self, database: str) -> list[str]:
-        return sorted(table.tableName for table in self._client.tables(database.lower()) if is_paimon(table))
+        found = self._client.tables(database.lower())
+        return sorted(table.tableName for table in found if is_paimon(table) or is_format_table(table))
 
     def _locate(self, name: Identifier) -> TableEntry | None:
         found = self._found_table(name)
         if found is None or is_view(found):
             return None
-        return self._entry_at(name, self._path_of(name, found), external=is_external(found))
+        entry = self._entry_at(name, self._path_of(name, found), external=is_external(found))
+        return replace(entry, format_schema=format_schema_of(found)) if is_format_table(found) else entry
 
     def _path_of(self, name: Identifier, found: Any) -> str:
         """Return the directory of a table of the metastore. Raises UnsupportedError if it is not a Paimon table."""
-        path = location_of(found) if is_paimon(found) else None
+        path = location_of(found) if is_paimon(found) or is_format_table(found) else None
         if path is None:
             raise UnsupportedError(
                 f"{name.database}.{name.table} in {self.settings.shown} is {described(found)}, not a Paimon table: "
@@ -256,6 +261,9 @@ class HiveCatalog(Catalog):
             if isinstance(environment, HiveEnvironment):
                 environment.register(existing)
         return entry
+
+    def _create_format_table(self, name: Identifier, schema: TableSchema) -> None:
+        register_format_table(self.settings, name.database.lower(), name.table, schema, super().location(name))
 
     def _drop_table(self, name: Identifier) -> bool:
         """Remove a table from the metastore, then delete its files unless it is external."""

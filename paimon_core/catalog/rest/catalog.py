@@ -10,7 +10,7 @@ from paimon_core.catalog.catalog_options import REST, check_catalog_options, man
 from paimon_core.catalog.identifier import Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
-from paimon_core.catalog.rest.data_tokens import DataTokenIO, TokenSource
+from paimon_core.catalog.rest.data_tokens import DataToken, DataTokenIO, TokenSource
 from paimon_core.catalog.rest.environment import ExternalEnvironment, RestEnvironment
 from paimon_core.catalog.rest.models import RestPartition, RestTable, view_changes_to_json
 from paimon_core.catalog.staged import StagedTable
@@ -29,6 +29,7 @@ from paimon_core.fileio.stores import is_storage_option
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import QUERY_AUTH, check_writable
@@ -92,6 +93,7 @@ class RestCatalog(Catalog):
     has_views: ClassVar[bool] = True
     has_functions: ClassVar[bool] = True
     in_directory: ClassVar[bool] = False
+    has_format_tables: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -228,7 +230,7 @@ class RestCatalog(Catalog):
         environment: CatalogEnvironment = RestEnvironment(self.api, name, table.table_id, self._address)
         if table.is_external:  # committed to without the server, as by the Java engine
             environment = ExternalEnvironment(self.api, name, self._address)
-        return RestEntry(_plain_path(table.path), environment, None, name, table)
+        return RestEntry(_plain_path(table.path), environment, None, table.format_schema(name), name, table)
 
     def _entry(self, name: Identifier) -> TableEntry:
         raise UnsupportedError(
@@ -297,11 +299,11 @@ class RestCatalog(Catalog):
         assert entry.described is not None
         assert entry.name is not None
         entry.described.check_kind(entry.name)
+        token_io = self._token_io(entry)
         storage, io = self.storage_options, None
-        if self._data_tokens and not entry.described.is_external:
-            source = TokenSource(self.api, entry.name, self.storage_options, self._oss_endpoint)
-            token = source.load()
-            storage, io = dict(token.options), DataTokenIO(entry.path, source, token)
+        if token_io is not None:
+            token, io = token_io
+            storage = dict(token.options)
         table = Table.open(entry.path, storage, options, branch)
         store = table.store.of_catalog(entry.environment)
         if io is not None:
@@ -318,6 +320,29 @@ class RestCatalog(Catalog):
         if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
             store = replace(store, permissions=entry.environment.permissions(store))
         return table.with_store(replace(store, of_all_queries=self._manifests))
+
+    def _io_of(self, entry: TableEntry) -> FileIO:
+        token_io = self._token_io(entry)
+        return super()._io_of(entry) if token_io is None else token_io[1]
+
+    def _token_io(self, entry: TableEntry) -> tuple[DataToken, DataTokenIO] | None:
+        """Return the server's credentials for the files of a table, and its storage; `None`: it gives none."""
+        assert isinstance(entry, RestEntry)
+        if not self._data_tokens or entry.name is None or entry.described is None or entry.described.is_external:
+            return None
+        source = TokenSource(self.api, entry.name, self.storage_options, self._oss_endpoint)
+        token = source.load()
+        return token, DataTokenIO(entry.path, source, token)
+
+    def _create_format_table(self, name: Identifier, schema: TableSchema) -> None:
+        options = dict(schema.options)
+        path = options.pop("path", None)
+        if self.view_exists(name):  # a server may not look
+            raise AlreadyExistsError(f"{str(name)!r} exists already in {self.warehouse}, as a view")
+        try:
+            self.api.create_table(name, replace(schema, options=Options(options)), path)
+        except AlreadyExistsError as error:
+            raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}") from error
 
     # ---- views and functions
 

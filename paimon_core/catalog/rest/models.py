@@ -25,13 +25,15 @@ from paimon_core.schema.change import (
     UpdateTableComment,
     UpdateType,
 )
+from paimon_core.options.option import Options
 from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import DataField, DataType
-from paimon_core.types.parse import field_to_json, parse_type, type_to_json
+from paimon_core.types.parse import field_from_json, field_to_json, parse_type, type_to_json
 
 _PATH: Final = "path"
+_FORMAT_TABLE: Final = "format-table"
 _PAIMON_TYPES: Final = ("table", "materialized-table")
 
 
@@ -47,6 +49,8 @@ class RestTable:
     is_external: bool
     schema_id: int
     options: Mapping[str, str] = field(repr=False)
+    columns: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    """The JSON object of the schema."""
 
     @staticmethod
     def from_json(answer: Mapping[str, Any], name: Identifier) -> "RestTable":
@@ -63,6 +67,7 @@ class RestTable:
                 is_external=bool(answer.get("isExternal")),
                 schema_id=int(answer["schemaId"]),
                 options=options,
+                columns=schema,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RestServerError(
@@ -74,8 +79,26 @@ class RestTable:
         """True if the server may hide rows and values of the table from its user."""
         return self.options.get(QUERY_AUTH, "false").strip().lower() == "true"
 
+    def format_schema(self, name: Identifier) -> TableSchema | None:
+        """Return the schema of a format table, which only the server has; `None`: a table of another kind.
+
+        Raises RestServerError for a schema that cannot be parsed.
+        """
+        if self.options.get("type", "table").strip().lower() != _FORMAT_TABLE:
+            return None
+        try:
+            fields = tuple(map(field_from_json, self.columns["fields"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RestServerError(
+                f"the catalog's server describes the columns of {str(name)!r} wrongly: {error!r}"
+            ) from None
+        partition_keys = tuple(self.columns.get("partitionKeys") or ())
+        options = Options({key: value for key, value in self.options.items() if key != _PATH})
+        highest = max((column.id for column in fields), default=0)
+        return TableSchema(self.schema_id, fields, highest, partition_keys, (), options, self.columns.get("comment"))
+
     def check_kind(self, name: Identifier) -> None:
-        """Raise UnsupportedError for a table without the files of Paimon, such as a format table."""
+        """Raise UnsupportedError for a table without the files of Paimon, such as an Iceberg table."""
         kind = self.options.get("type", "table").lower()
         if kind not in _PAIMON_TYPES:
             raise UnsupportedError(

@@ -1,7 +1,7 @@
 """The partitions of a table for ``PartitionedTable.java``, as texts of Spark's internal values; `None`: NULL."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from paimon_core import Snapshot, Table
-from paimon_core.engine import live_entries, live_partitions
+from paimon_core.engine import live_entries, live_partitions, value_of_text
 from paimon_core.errors import UnsupportedError
+from paimon_core.types.arrow import arrow_field
+from paimon_core.types.datatype import DataField
 
 Texts = Sequence[str | None]
 _NANOS_OF_MILLI = 1_000_000
@@ -46,6 +48,32 @@ def drop_partition(table: Table, values: Texts) -> bool:
         exact = table.store.partition_values(partition)
         table.drop_partitions([dict(zip(table.schema.partition_keys, exact, strict=True))])
     return bool(matches)
+
+
+def partition_texts(partition: Mapping[str, Any], fields: Sequence[DataField]) -> list[str | None]:
+    """Return the values of a partition of a format table as texts; ``fields``: the partition columns."""
+    texts = []
+    for field in fields:
+        values = pa.array([partition[field.name]], arrow_field(field).type)
+        if kinds.is_date32(values.type) or kinds.is_time32(values.type):
+            values = values.view(pa.int32())
+        elif kinds.is_timestamp(values.type):
+            values = values.view(pa.int64())
+        texts.append(_text(values[0].as_py(), arrow_field(field).type))
+    return texts
+
+
+def value_of_internal(text: str | None, field: DataField) -> Any:
+    """Return the value of a partition column for the text of Spark's internal value.
+
+    Raises UnsupportedError for times, whose texts have another unit.
+    """
+    if text is None:
+        return None
+    kind = arrow_field(field).type
+    if kinds.is_timestamp(kind) or kinds.is_time(kind):
+        raise UnsupportedError(f"ADD PARTITION is not possible for column {field.name!r}, a {field.type}: INSERT rows")
+    return value_of_text(field.name, text, field.type, "PARTITION")
 
 
 def partition_metadata(table: Table, values: Texts) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from paimon_core import Schema, TableSchema
-from paimon_core.engine import metadata_fields, tracking_fields
+from paimon_core.engine import FORMAT_TABLE_FORMATS, is_format_table, metadata_fields, tracking_fields
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.parse import column_list
@@ -37,6 +37,8 @@ def new_schema(
     partitions: Iterable[Any],
     properties: Mapping[str, str],
     constraints: Iterable[Any] = (),
+    *,
+    format_tables: bool = False,
 ) -> Schema:
     """Return the schema of ``CREATE TABLE``.
 
@@ -46,12 +48,15 @@ def new_schema(
         partitions: the transforms of ``PARTITIONED BY``.
         properties: ``TBLPROPERTIES``, and the properties that Spark adds.
         constraints: Spark's constraints; ``PRIMARY KEY`` has the effect of the property 'primary-key'.
+        format_tables: True if ``USING csv`` and the like create a format table; False: the catalog holds none.
 
     Raises UnsupportedError for a type, a transform, a provider or a constraint that Paimon lacks, InvalidInputError if
     the constraint and the property name different keys.
     """
     provider = properties.get("provider", "paimon")
-    if provider.lower() != "paimon":
+    if provider.lower() in FORMAT_TABLE_FORMATS and format_tables:
+        properties = {**_of_format_table(properties, provider.lower()), "provider": "paimon"}
+    elif provider.lower() != "paimon":
         raise UnsupportedError(
             f"USING {provider} is not possible in a Paimon catalog: leave it out (before saveAsTable call "
             f".format('paimon')), and set the file format with the property 'file.format' = '{provider}'"
@@ -68,7 +73,7 @@ def new_schema(
         for key, value in properties.items()
         if key not in _IGNORED | {"comment", "location"} and not key.startswith(_OPTION_PREFIX)
     }
-    for key in options:
+    for key in options if not is_format_table(options) else ():
         check_property(key)
     fields = [_field(session, column) for column in columns]
     spelled = {field.name.lower(): field.name for field in fields}
@@ -87,6 +92,17 @@ def new_schema(
         options,
         properties.get("comment"),
     )
+
+
+def _of_format_table(properties: Mapping[str, str], format: str) -> dict[str, str]:
+    """Return the properties of ``USING <format>``, which creates a format table.
+
+    Raises InvalidInputError for a property that says otherwise.
+    """
+    for key, value in (("type", "format-table"), ("file.format", format)):
+        if properties.get(key, value).lower() != value:
+            raise InvalidInputError(f"USING {format} and the property {key!r} = {properties[key]!r} differ: keep one")
+    return {**properties, "type": "format-table", "file.format": format}
 
 
 def _refuse_without_effect(properties: Mapping[str, str]) -> None:

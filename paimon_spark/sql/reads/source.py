@@ -1,10 +1,11 @@
 """The source of a scan's rows and its kind; ``PaimonScan.java`` creates Spark's scan from them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pyspark.sql.datasource import DataSourceReader
+from pyspark.sql.types import StructType
 
 from paimon_spark.char_columns import unmarked
 from paimon_spark.datasource import PaimonDataSource
@@ -71,13 +72,18 @@ def source_of_reader(
         options: the options of the Python data source, for versions of Spark whose tasks cannot be planned here.
         bucketing: the bucketing of the scan; `None`: tasks may read several buckets.
     """
-    planned = planned_read(PaimonDataSource({}), request.columns, reader)
+    planned = planned_source(request.columns, reader)
     if planned is not None:
-        keys = None
         if bucketing is not None and isinstance(reader, PaimonReader):
-            keys = bucketing.keys_of_tasks(reader.tasks())
-        return Source("tasks", planned, keys=keys)
+            return replace(planned, keys=bucketing.keys_of_tasks(reader.tasks()))
+        return planned
     return Source("source", data_source_scan(jvm, request, options))
+
+
+def planned_source(columns: StructType, reader: DataSourceReader) -> Source | None:
+    """Plan the tasks of a reader of these columns in this process; `None`: this version of Spark plans elsewhere."""
+    planned = planned_read(PaimonDataSource({}), columns, reader)
+    return None if planned is None else Source("tasks", planned)
 
 
 def data_source_scan(jvm: Jvm, request: ScanRequest, options: Mapping[str, str]) -> Any:

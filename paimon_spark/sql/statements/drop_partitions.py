@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core import Table
 from paimon_core.engine import PartitionText, live_entries, partition_predicate, partition_values
+from paimon_core.errors import UnsupportedError
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
 from paimon_spark.sql.bridge.catalogs import open_table_and_storage
 from paimon_spark.sql.bridge.jvm import Jvm
@@ -39,8 +40,8 @@ class DropPartitionsStatement:
         """Return True if some partition leaves out a column; Spark runs, or refuses, all other statements."""
         try:
             table, _ = open_table_and_storage(jvm, spark, self.table, _COMMAND)
-        except Py4JJavaError:
-            return False  # Spark reports the missing table
+        except (Py4JJavaError, UnsupportedError):
+            return False  # Spark reports a missing table, and drops partitions of a format table
         if not isinstance(table, Table):
             return False
         keys = {key.lower() for key in table.schema.partition_keys}

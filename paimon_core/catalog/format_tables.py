@@ -1,0 +1,87 @@
+"""The format tables of a catalog: files of other tools in directories, under the names of the catalog."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from paimon_core.catalog.identifier import Identifier, plain_identifier
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
+from paimon_core.lazy import deferred
+from paimon_core.schema.schema import Schema
+from paimon_core.table import AnyTable, SystemTable, Table
+
+if TYPE_CHECKING:
+    from paimon_core.format_table.settings import new_format_schema
+    from paimon_core.schema.table_schema import TableSchema
+    from paimon_core.table.format_table import FormatTable
+else:
+    new_format_schema = deferred("paimon_core.format_table.settings", "new_format_schema")
+
+
+class CatalogFormatTables(ABC):
+    """The format tables of a catalog, for `Catalog`, which inherits the methods."""
+
+    warehouse: str
+    has_format_tables: ClassVar[bool] = False
+    """True if the catalog can hold format tables."""
+
+    @abstractmethod
+    def named_table(
+        self, identifier: str | Identifier, options: Mapping[str, str] | None = None
+    ) -> "AnyTable | FormatTable":
+        """Open and return the table of any kind that a name has, for engines."""
+
+    @abstractmethod
+    def _existing_database(self, name: str) -> str:
+        """Return the directory of a database. Raises NotFoundError if it does not exist."""
+
+    @abstractmethod
+    def _check_new(self, name: Identifier) -> None:
+        """Raise InvalidInputError for a name that no new table of this catalog can have."""
+
+    def create_format_table(
+        self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False
+    ) -> "FormatTable":
+        """Create a format table and open it.
+
+        Its option ``file.format`` is csv, json, orc, parquet (the default) or text. The defaults of the catalog for
+        new tables do not apply. Only REST and Hive catalogs hold format tables.
+
+        Args:
+            identifier: the name of the table.
+            schema: its columns, partition columns and options.
+            ignore_if_exists: True to return an existing format table instead of an error.
+
+        Raises AlreadyExistsError if the name is taken, NotFoundError if its database does not exist, UnsupportedError
+        for a catalog that holds no format tables and for a column that the files or the catalog cannot hold, and
+        InvalidInputError for a primary key and for an option without effect on a format table.
+        """
+        name = plain_identifier(identifier, "created")
+        if not self.has_format_tables:
+            raise UnsupportedError(
+                f"format table {str(name)!r} cannot be created in {self.warehouse}: only REST and Hive catalogs hold "
+                "format tables"
+            )
+        self._existing_database(name.database)
+        self._check_new(name)
+        try:
+            self._create_format_table(name, new_format_schema(schema, str(name)))
+        except AlreadyExistsError:
+            if not ignore_if_exists:
+                raise
+        return self.format_table(name)
+
+    def format_table(self, identifier: str | Identifier) -> "FormatTable":
+        """Open and return a format table.
+
+        Raises NotFoundError if it does not exist, InvalidInputError for a table of another kind, UnsupportedError for
+        an option that this engine does not know.
+        """
+        table = self.named_table(plain_identifier(identifier, "opened as a format table"))
+        if isinstance(table, (Table, SystemTable)):
+            raise InvalidInputError(f"{str(identifier)!r} is not a format table: open it with Catalog.table")
+        return table
+
+    def _create_format_table(self, name: Identifier, schema: "TableSchema") -> None:
+        """Create a format table. Raise AlreadyExistsError if the name is taken."""
+        raise NotImplementedError

@@ -1,0 +1,264 @@
+"""FormatTable: CSV, JSON, Parquet, ORC or text files in directories, which a catalog lists as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.format_table.directories import (
+    FormatFile,
+    FormatPartition,
+    Value,
+    list_files,
+    list_partitions,
+    partition_array,
+    partition_directory,
+)
+from paimon_core.format_table.read import FormatTableRead
+from paimon_core.format_table.settings import FormatTableSettings
+from paimon_core.format_table.write import (
+    FormatTableWriter,
+    StagedFile,
+    discard,
+    matching,
+    not_matching,
+    partition_of,
+    partitions_of,
+    predicate_of,
+    publish,
+)
+from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.read.frames import RepeatableRead
+from paimon_core.scan.projection import project
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.table.readable import ReadableRows
+from paimon_core.table.selection import Selection
+from paimon_core.write.input_data import Rows, arrow_data
+
+
+class FormatTable(ReadableRows):
+    """Files of one format in directories, such as Hive uses them. The catalog stores the columns and the options.
+
+    There are no snapshots: no time travel, no changes, and no atomic commits. While a write gives its files their names
+    a reader may see some of them, and of an overwrite the old rows as well. A write that is interrupted then leaves
+    both. The rows cannot be updated or deleted.
+
+    Args:
+        io: the storage of the files.
+        path: the directory of the table.
+        schema: the columns, partition columns and options.
+        name: ``database.table``, for messages.
+    """
+
+    def __init__(self, io: FileIO, path: str, schema: TableSchema, name: str) -> None:
+        self._io, self._path, self._schema, self.name = io, path, schema, name
+        self._settings = FormatTableSettings.of(schema, name)
+
+    def __reduce__(self) -> tuple[Callable[..., FormatTable], tuple[FileIO, str, TableSchema, str]]:
+        """Pickle the arguments of the constructor."""
+        return FormatTable, (self._io, self._path, self._schema, self.name)
+
+    def __repr__(self) -> str:
+        return f"FormatTable({self.name!r}, {self.format}, {hide_secrets(self._path)!r})"
+
+    @property
+    def path(self) -> str:
+        """The directory of the table."""
+        return self._path
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the rows."""
+        return self._schema
+
+    @property
+    def format(self) -> str:
+        """The format of the files: csv, json, orc, parquet or text."""
+        return self._settings.format
+
+    def read(self, columns: Sequence[str] | None = None, filter: Filter = None) -> FormatTableRead:
+        """Return a read as a value, for engines: ``plan()`` returns files, ``to_batches(file)`` reads one anywhere.
+
+        Arguments as for `to_arrow`.
+        """
+        fields, predicate = project(self._schema, columns), bound_filter(filter, self._schema.fields)
+        return FormatTableRead(self._io, self._path, self._schema, self._settings, fields, predicate)
+
+    def partitions(self) -> list[dict[str, Value]]:
+        """Return the partitions, which the directories name, as values by column.
+
+        Raises InvalidInputError for a directory whose name is not a value of its column.
+        """
+        keys = self._schema.partition_keys
+        return [dict(zip(keys, partition.values, strict=True)) for partition in self._partitions()] if keys else []
+
+    def write(self, data: Rows) -> int:
+        """Add rows in new files, and return their number.
+
+        ``data``: as for `Table.write`. Raises InvalidInputError as `Table.write`, and for a value that the files or
+        the names of directories cannot hold.
+        """
+        staged = self._staged(data, {})
+        self.publish(staged)
+        return sum(file.rows for file in staged)
+
+    def overwrite(self, data: Rows, partition: Mapping[str, Value] | str | None = None) -> int:
+        """Replace rows by others, and return the number of new rows.
+
+        Args:
+            data: as for `Table.write`; columns that it lacks get their values from ``partition``.
+            partition: values of partition columns: the partitions that have them are replaced, and every row must have
+                them. "dynamic": the partitions of the rows are replaced. `None`: all rows are replaced, or the
+                partitions of the rows if the option ``dynamic-partition-overwrite`` is set.
+
+        Raises InvalidInputError as `write`, for rows outside of the partition, and for an unknown partition column.
+        """
+        option, options = DYNAMIC_PARTITION_OVERWRITE, self._schema.options
+        if partition is None and options.has(option) and options.value(option):
+            partition = DYNAMIC
+        if isinstance(partition, str) and partition != DYNAMIC:
+            raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
+        values = self._values_of(partition) if isinstance(partition, Mapping) else {}
+        staged = self._staged(data, values)
+        self.publish(staged, DYNAMIC if partition == DYNAMIC else values)
+        return sum(file.rows for file in staged)
+
+    def truncate(self) -> None:
+        """Delete all files; the directories of partitions stay."""
+        self.publish([], {})
+
+    def add_partition(self, partition: Mapping[str, Value]) -> bool:
+        """Create the directory of a partition; return False if the partition exists.
+
+        ``partition``: a value for each partition column. Raises InvalidInputError for missing and unknown columns.
+        """
+        values = self._complete(partition)
+        if matching(self._partitions(), self._schema, predicate_of(self._schema, values)):
+            return False
+        directory = partition_directory(
+            self._path, tuple(values.values()), self._schema.partition_fields, self._settings
+        )
+        marker = join(directory, ".partition")  # a directory is created with its first file
+        self._io.write(marker, b"")
+        self._io.delete(marker)
+        return True
+
+    def drop_partitions(self, partition: Mapping[str, Value]) -> int:
+        """Delete the partitions with these values of partition columns, with their files; return their number.
+
+        Raises InvalidInputError for an unknown partition column.
+        """
+        if not partition:
+            raise InvalidInputError(f"no partition of {self.name} is named: name its columns, or truncate the table")
+        dropped = matching(self._partitions(), self._schema, self._where(partition))
+        for found in dropped:
+            self._io.delete_directory(found.path)
+        return len(dropped)
+
+    # ---- for engines
+
+    def writer(self) -> FormatTableWriter:
+        """Return a writer of hidden files, which `publish` makes visible."""
+        return FormatTableWriter(self._io, self._path, self._schema, self._settings)
+
+    def publish(
+        self, files: Sequence[StagedFile], replaced: Mapping[str, Value] | Predicate | str | None = None
+    ) -> None:
+        """Make hidden files visible, and then delete the files that an overwrite replaces.
+
+        Args:
+            files: the results of writers.
+            replaced: values of partition columns, where no value means all rows; a bound predicate on partition
+                columns; or "dynamic". `None`: nothing is replaced.
+
+        Raises InvalidInputError, after deleting ``files``, for a file outside of the replaced partitions.
+        """
+        old: list[FormatFile] = []
+        try:
+            if replaced is not None:
+                old = list_files(self._io, self._replaced(files, replaced))
+        except BaseException:
+            self.discard(files)
+            raise
+        publish(self._io, self._path, files, old)
+
+    def discard(self, files: Sequence[StagedFile]) -> None:
+        """Delete hidden files that will not be published."""
+        discard(self._io, [file.hidden for file in files])
+
+    # ---- inside
+
+    def _read(self, selection: Selection) -> RepeatableRead:
+        if selection.at.argument is not None:
+            raise InvalidInputError(f"format table {self.name} has no snapshots: leave out {selection.at.argument!r}")
+        read = self.read(selection.columns, selection.filter)
+        return RepeatableRead(read.arrow, lambda: selection.limited(_batches(read)))
+
+    def _partitions(self) -> list[FormatPartition]:
+        return list_partitions(self._io, self._path, self._schema.partition_fields, self._settings)
+
+    def _replaced(
+        self, files: Sequence[StagedFile], replaced: Mapping[str, Value] | Predicate | str
+    ) -> list[FormatPartition]:
+        """Return the partitions that an overwrite replaces. Raises InvalidInputError for a file outside of them."""
+        partitions = self._partitions()
+        if isinstance(replaced, str):
+            return partitions_of(partitions, files)
+        where = replaced if isinstance(replaced, Predicate) else self._where(replaced)
+        outside = not_matching(files, self._schema, where)
+        if outside:
+            written = dict(zip(self._schema.partition_keys, outside[0].values, strict=True))
+            raise InvalidInputError(
+                f"a row is in the partition {written} of {self.name}, which the overwrite of {where} does not replace"
+            )
+        return matching(partitions, self._schema, where)
+
+    def _values_of(self, partition: Mapping[str, Value]) -> dict[str, Value]:
+        return partition_of(self._schema, partition, self.name)
+
+    def _where(self, partition: Mapping[str, Value]) -> Predicate:
+        return predicate_of(self._schema, self._values_of(partition))
+
+    def _complete(self, partition: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the values of a whole partition, in the order of the columns."""
+        keys, given = self._schema.partition_keys, partition
+        partition = self._values_of(given)
+        if not keys or set(partition) != set(keys):
+            raise InvalidInputError(
+                f"a partition of {self.name} has a value for each of the columns {list(keys)}, not for {list(given)}"
+            )
+        return {key: partition[key] for key in keys}
+
+    def _staged(self, data: Rows, constants: Mapping[str, Value]) -> list[StagedFile]:
+        rows = arrow_data(data)
+        writer = self.writer()
+        try:
+            for batch in [rows] if isinstance(rows, pa.RecordBatch) else _all_batches(rows):
+                for name in constants.keys() - set(batch.schema.names):
+                    values = partition_array([constants[name]] * batch.num_rows, self._schema.field(name))
+                    batch = batch.append_column(name, values)
+                writer.write(batch)
+            return writer.finish()
+        except BaseException:
+            writer.abort()
+            raise
+
+
+def open_format_table(io: FileIO, path: str, schema: TableSchema, name: str) -> FormatTable:
+    """Return a format table. Arguments and errors as for `FormatTable`."""
+    return FormatTable(io, path, schema, name)
+
+
+def _all_batches(rows: pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    yield from rows.to_batches() if isinstance(rows, pa.Table) else rows
+
+
+def _batches(read: FormatTableRead) -> Iterator[pa.RecordBatch]:
+    for file in read.plan():
+        yield from read.to_batches(file)

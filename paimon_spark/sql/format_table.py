@@ -1,0 +1,236 @@
+"""The scans, writes and partitions of a format table of a catalog."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pyspark.sql.types import StructType
+
+from paimon_core import FormatTable
+from paimon_core.engine import TRUE, Predicate, conjunction, predicate_columns
+from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
+from paimon_spark.format_table import FormatTableReader, write_format_table
+from paimon_spark.sql.bridge.conversions import frame_of, java_map, row_arrays
+from paimon_spark.sql.bridge.endpoints import ScanEndpoint
+from paimon_spark.sql.bridge.jvm import Jvm
+from paimon_spark.sql.ddl.partitions import partition_texts, value_of_internal
+from paimon_spark.sql.reads.pushdown import exact_predicate, predicate_of
+from paimon_spark.sql.reads.scan_request import ScanRequest
+from paimon_spark.sql.reads.source import Source, planned_source, tagged_scan
+from paimon_spark.sql.table import TableHandler
+from paimon_spark.types import spark_schema
+
+FORMAT_TABLE_CAPABILITIES = (
+    "BATCH_READ",
+    "BATCH_WRITE",
+    "V1_BATCH_WRITE",
+    "TRUNCATE",
+    "OVERWRITE_BY_FILTER",
+    "OVERWRITE_DYNAMIC",
+)
+
+
+@dataclass
+class FormatTableHandler(TableHandler):
+    """The handler of a format table, whose rows can be inserted and overwritten, but not changed."""
+
+    table: FormatTable  # type: ignore[assignment]  # every method that uses another kind of table is overridden
+
+    # ---- reads
+
+    def decided_filters(self, trees: str) -> str:
+        """Return '0' for each filter, so that Spark evaluates all filters again."""
+        return "0" * len(json.loads(trees))
+
+    def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
+        """Return `None`: Spark computes every aggregation."""
+        return None
+
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
+        """Return the handler of a scan, as ``Tagged.java``."""
+        self._check_options(options)
+        predicate = predicate_of(json.loads(trees), self.schema)
+        request = ScanRequest(self._columns(required), predicate, limit if limit >= 0 else None)
+        handler = FormatTableScanHandler(self.jvm, self.table, request)
+        return tagged_scan(self.jvm, handler, handler.description())
+
+    # ---- writes
+
+    def truncate(self) -> bool:
+        """Delete all files."""
+        self.table.truncate()
+        return True
+
+    def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
+        """Return `None`: a write does not change the columns. Raises UnsupportedError for WITH SCHEMA EVOLUTION."""
+        if demanded:
+            self._refuse("WITH SCHEMA EVOLUTION")
+
+    def check_missing_columns(self, columns: str, options: str) -> None:
+        """Accept rows without some of the columns, which become NULL."""
+
+    def check_write(self, mode: str, trees: str, options: str) -> None:
+        """Raise an error for options, and for rows to replace, that `insert` will refuse."""
+        self._check_options(options)
+        self._replaced(mode, trees)
+
+    def explain_write(self, columns: str, options: str) -> str:
+        """Return the writer of the rows, for EXPLAIN."""
+        return f"{self.name}: Python workers write {self.table.format} files"
+
+    def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
+        """Write the rows of a DataFrame, and delete the files that they replace."""
+        self._check_options(options)
+        write_format_table(frame_of(self.jvm, rows), self.table, self._replaced(mode, trees))
+
+    def overwrite_partitions(self, session: Any, write: Any) -> Any:
+        """Replace the partitions of the rows of a statement (``OverwritePlan.java``); return no row."""
+        self.insert(write.rows(session), "dynamic", "[]", write.options())
+        self._refresh(self.jvm.session(session))
+        return row_arrays(self.jvm, [])
+
+    def source_write(self, mode: str, info: Any, options: str) -> Any:
+        """Raise UnsupportedError: streams are not written."""
+        self._refuse("writeStream")
+
+    def explain_row_changes(self, trees: str | None) -> str:
+        """Raise UnsupportedError."""
+        self._refuse("DELETE, UPDATE and MERGE")
+
+    def _change(self, run: Callable[..., Any], session: Any, plan: Any) -> Any:
+        self._refuse("DELETE, UPDATE and MERGE")
+
+    # ---- partitions
+
+    def list_partitions(self, names: Any, values: Any) -> Any:
+        """Return the partitions with these values in these columns, as arrays of texts."""
+        return row_arrays(self.jvm, [texts for _, texts in self._matching(list(names), list(values))])
+
+    def create_partition(self, values: Any) -> None:
+        """Create the directory of a partition."""
+        self.table.add_partition(self._partition(list(values)))
+
+    def drop_partition(self, values: Any) -> bool:
+        """Delete a partition with its files; return False if it does not exist."""
+        matches = self._matching(list(self.schema.partition_keys), list(values))
+        for partition, _ in matches:
+            self.table.drop_partitions(partition)
+        return bool(matches)
+
+    def load_partition(self, values: Any) -> Any:
+        """Return an empty Java map: the number of the rows is not known."""
+        return java_map(self.jvm, {})
+
+    def set_partition_properties(self, values: Any) -> None:
+        """Raise UnsupportedError."""
+        self._refuse("a partition with properties or a location")
+
+    # ---- inside
+
+    def _replaced(self, mode: str, trees: str) -> Predicate | str | None:
+        """Return the rows that a write replaces, as for `FormatTable.publish`.
+
+        Raises UnsupportedError for a condition on other columns than the partition columns.
+        """
+        if mode != "overwrite":
+            return "dynamic" if mode == "dynamic" else None
+        filters = json.loads(trees)
+        predicate = exact_predicate(filters, self.schema) if filters else TRUE
+        if predicate is None or not predicate_columns(predicate) <= set(self.schema.partition_keys):
+            raise UnsupportedError(
+                f"{self.name} is a format table: an overwrite replaces whole partitions, so its condition must compare "
+                "partition columns with literals"
+            )
+        return predicate
+
+    def _check_options(self, options: str) -> None:
+        """Raise InvalidInputError for an option of a read or a write, which format tables do not have."""
+        for key in json.loads(options):
+            raise InvalidInputError(f"option {key!r} has no effect on the format table {self.name}: leave it out")
+
+    def _matching(self, names: list[str], values: list[str | None]) -> list[tuple[Mapping[str, Any], list[str | None]]]:
+        asked = dict(zip(names, values, strict=True))
+        keys = self.schema.partition_fields
+        found = [(partition, partition_texts(partition, keys)) for partition in self.table.partitions()]
+        places = {field.name: i for i, field in enumerate(keys)}
+        return [
+            (partition, texts)
+            for partition, texts in found
+            if all(texts[places[name]] == text for name, text in asked.items())
+        ]
+
+    def _partition(self, values: list[str | None]) -> dict[str, Any]:
+        fields = self.schema.partition_fields
+        return {f.name: value_of_internal(text, f) for f, text in zip(fields, values, strict=True)}
+
+    def _columns(self, required: str | None) -> StructType:
+        """Return the columns of a query; for a query without columns, such as a count, the first column."""
+        whole = self.whole()
+        columns = whole if required is None else StructType.fromJson(json.loads(required))
+        return columns if columns.fields else StructType(whole.fields[:1])
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UnsupportedError(
+            f"{what} is not possible: {self.name} is a format table, whose {self.table.format} files can only be added "
+            "and replaced"
+        )
+
+
+@dataclass
+class FormatTableScanHandler(ScanEndpoint):
+    """The handler of a scan of a format table, for ``PaimonScan.java``."""
+
+    jvm: Jvm
+    table: FormatTable
+    request: ScanRequest
+
+    def description(self) -> str:
+        """Return the properties of the scan that Spark needs for planning, as JSON."""
+        columns = self.request.columns
+        parts: Mapping[str, Any] = {
+            "columns": ", ".join(columns.names),
+            "filter": self.request.predicate,
+            "limit": self.request.limit,
+        }
+        said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
+        shown = hide_secrets(self.table.path)
+        return json.dumps(
+            {
+                "columns": columns.json(),
+                "whole": spark_schema(self.table.schema.fields).json(),
+                "partitions": list(self.table.schema.partition_keys),
+                "text": f"paimon {shown}{said}, {self.table.format} files read by Python",
+            }
+        )
+
+    def parts(self) -> None:
+        """Return `None`: the scan is not divided."""
+
+    def explain(self) -> None:
+        """Return `None`: there are no metadata to explain."""
+
+    def source(self, trees: str) -> Any:
+        """Return the tasks that read the rows, as ``Tagged.java``; runtime filters of a join leave out partitions."""
+        request, filters = self.request, json.loads(trees)
+        runtime = predicate_of(filters, self.table.schema) if filters else None
+        predicate = conjunction([part for part in (request.predicate, runtime) if part is not None])
+        reader = FormatTableReader(self.table, request.columns, predicate, request.limit)
+        return self._planned(reader).to_java(self.jvm)
+
+    def _planned(self, reader: FormatTableReader) -> Source:
+        planned = planned_source(self.request.columns, reader)
+        if planned is None:
+            raise UnsupportedError(
+                f"this version of Spark cannot read the format table {self.table.name}: use Spark 4.1 to 4.3"
+            )
+        return planned
+
+    def stream_source(self) -> Any:
+        """Raise UnsupportedError."""
+        raise UnsupportedError(f"readStream is not possible: {self.table.name} is a format table, without snapshots")
+
+    def statistics(self) -> str:
+        """Return the size of the scan as JSON."""
+        size = sum(file.size for file in self.table.read(filter=self.request.predicate).plan())
+        return json.dumps({"rows": None, "bytes": max(1, size), "columns": {}})
