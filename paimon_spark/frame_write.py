@@ -168,7 +168,7 @@ def is_too_large(error: Exception) -> bool:
 
 def run_tasks(
     frame: DataFrame,
-    write: Callable[[Iterator[pa.RecordBatch]], TaskWrites],
+    write: Callable[[Iterator[pa.RecordBatch]], WriterCommitMessage],
     abort: Callable[[Results], None],
 ) -> Results:
     """Run `write` on the rows of each partition of a DataFrame; return the results.

@@ -1,1 +1,1 @@
-"""Format tables: directories of CSV, JSON, Parquet, ORC or text files that a catalog lists as tables, without snapshots"""
+"""Format tables: files of other tools in directories, which a catalog lists as tables; they have no snapshots"""

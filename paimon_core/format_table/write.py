@@ -192,8 +192,8 @@ Placed = TypeVar("Placed", bound=_InPartition)
 
 def predicate_of(schema: TableSchema, values: Mapping[str, Value]) -> Predicate:
     """Return the predicate that a partition has these values; ``values``: as `partition_of` returns them."""
-    parts = [is_value(name, value) for name, value in values.items()]
-    return bind(conjunction(parts) or TRUE, schema.partition_fields)
+    found = conjunction([is_value(name, value) for name, value in values.items()])
+    return TRUE if found is None else bind(found, schema.partition_fields)
 
 
 def matching(placed: Sequence[Placed], schema: TableSchema, predicate: Predicate) -> list[Placed]:

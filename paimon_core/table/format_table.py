@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -40,6 +41,9 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table.readable import ReadableRows
 from paimon_core.table.selection import Selection
 from paimon_core.write.input_data import Rows, arrow_data
+
+Replaced: TypeAlias = Mapping[str, Value] | Predicate | str
+"""The partitions that an overwrite replaces, see `FormatTable.publish`."""
 
 
 class FormatTable(ReadableRows):
@@ -203,9 +207,7 @@ class FormatTable(ReadableRows):
     def _partitions(self) -> list[FormatPartition]:
         return list_partitions(self._io, self._path, self._schema.partition_fields, self._settings)
 
-    def _replaced(
-        self, files: Sequence[StagedFile], replaced: Mapping[str, Value] | Predicate | str
-    ) -> list[FormatPartition]:
+    def _replaced(self, files: Sequence[StagedFile], replaced: Replaced) -> list[FormatPartition]:
         """Return the partitions that an overwrite replaces. Raises InvalidInputError for a file outside of them."""
         partitions = self._partitions()
         if isinstance(replaced, str):

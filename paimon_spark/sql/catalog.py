@@ -367,8 +367,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         table = self._opened(parts)
         if isinstance(table, FormatTable):
             raise UnsupportedError(
-                f"{self._full_name(parts)} is a format table, for which this statement is not possible: it can be read, "
-                "inserted into, overwritten, truncated and dropped"
+                f"{self._full_name(parts)} is a format table, for which this statement is not possible: its files can "
+                "only be read, added and replaced"
             )
         return table
 

@@ -1,6 +1,7 @@
 """Servers of the REST interface in this process: one with scripted answers, and a small catalog over a directory."""
 
 import json
+import shutil
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -120,6 +121,8 @@ class CatalogServer:
     """The row filters and column masks of tables, by name, as answers; without an answer everything may be seen."""
     moved: dict[str, str] = field(default_factory=dict)
     """For the names of some tables the names of the tables whose files they have."""
+    format_tables: dict[str, Any] = field(default_factory=dict)
+    """The schemas of the format tables, by name, as JSON."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 
@@ -169,9 +172,13 @@ class CatalogServer:
                 catalog.rename_table(source, target)
                 self.tables[target] = self.tables.pop(source)
             case ["p", "databases", database, "tables"] if method == "GET":
-                return 200, {"tables": catalog.list_tables(database)}
+                others = [name.partition(".")[2] for name in self.format_tables if name.startswith(f"{database}.")]
+                return 200, {"tables": catalog.list_tables(database) + others}
             case ["p", "databases", database, "tables"]:
                 name, given = asked.body["identifier"]["object"], asked.body["schema"]
+                if given["options"].get("type") == "format-table":
+                    self._create_format_table(f"{database}.{name}", given)
+                    return 200, None
                 fields = [field_from_json(column) for column in given["fields"]]
                 schema = Schema(fields, given["primaryKeys"], given["partitionKeys"], given["options"])
                 catalog.create_table(f"{database}.{name}", schema)
@@ -208,7 +215,28 @@ class CatalogServer:
                     _change_view(self.objects[key]["schema"], change)
         return 200, None
 
+    def _create_format_table(self, name: str, schema: Any) -> None:
+        if name in self.format_tables or self.catalog.table_exists(name):
+            raise AlreadyExistsError(name)
+        self.catalog.database_properties(name.partition(".")[0])
+        self.format_tables[name] = schema
+
+    def _format_table(self, method: str, name: str) -> Any:
+        """Answer a request about a format table."""
+        schema = self.format_tables[name]
+        given = schema["options"].get("path")
+        path = given or f"{self.directory}/{name.replace('.', '.db/')}"
+        if method == "DELETE":
+            del self.format_tables[name]
+            if given is None:
+                shutil.rmtree(path, ignore_errors=True)
+            return 200, None
+        external = given is not None
+        return 200, {"id": name, "name": name, "path": path, "isExternal": external, "schemaId": 0, "schema": schema}
+
     def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
+        if name in self.format_tables:
+            return self._format_table(asked.method, name)
         table = self.catalog.table(self.moved.get(name, name))
         match asked.method, rest:
             case "GET", []:
