@@ -176,6 +176,8 @@ class CatalogServer:
                 return 200, {"tables": catalog.list_tables(database) + others}
             case ["p", "databases", database, "tables"]:
                 name, given = asked.body["identifier"]["object"], asked.body["schema"]
+                if f"{database}.{name}" in self.format_tables:
+                    raise AlreadyExistsError(name)
                 if given["options"].get("type") == "format-table":
                     self._create_format_table(f"{database}.{name}", given)
                     return 200, None
@@ -216,7 +218,7 @@ class CatalogServer:
         return 200, None
 
     def _create_format_table(self, name: str, schema: Any) -> None:
-        if name in self.format_tables or self.catalog.table_exists(name):
+        if self.catalog.table_exists(name):
             raise AlreadyExistsError(name)
         self.catalog.database_properties(name.partition(".")[0])
         self.format_tables[name] = schema
