@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from paimon_core import FormatTable
 from paimon_core.engine import FormatFile, FormatTableRead, Predicate, StagedFile, evolve, tasks_of
-from paimon_spark.frame_write import run_tasks
+from paimon_spark.char_columns import padded_frame, pads_writes
+from paimon_spark.frame_write import has_few_literals, rebalanced, run_tasks
 from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS
 from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
@@ -34,18 +35,31 @@ class FormatTableReader(DataSourceReader):
         schema: the columns to read, as Spark sees them.
         predicate: the filter, bound to the table; `None`: all rows.
         limit: the number of rows that suffices; `None`: all rows.
+        files: the files to read; `None`: the directories are listed.
     """
 
-    def __init__(self, table: FormatTable, schema: StructType, predicate: Predicate | None, limit: int | None) -> None:
+    def __init__(
+        self,
+        table: FormatTable,
+        schema: StructType,
+        predicate: Predicate | None = None,
+        limit: int | None = None,
+        files: Sequence[FormatFile] | None = None,
+    ) -> None:
         self._fields = projected(table.schema.fields, schema, table.name)
         whole = {field.id: field for field in table.schema.fields}
         self._read: FormatTableRead = table.read([whole[field.id].name for field in self._fields], predicate)
         self._arrow = expected_arrow_schema(schema)
-        self._limit = limit
+        self._limit, self._files = limit, files
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for tasks, without the files: each task gets them in its partition."""
+        return {**vars(self), "_files": None}
 
     def partitions(self) -> list[InputPartition]:
         """Return one Spark partition per task, with the files that it reads."""
-        return [FilesPartition(files) for files in tasks_of(self._read.plan(), DEFAULT_MIN_TASKS)]
+        files = self._read.plan() if self._files is None else self._files
+        return [FilesPartition(task) for task in tasks_of(files, DEFAULT_MIN_TASKS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the files of one task, in batches of a limited size."""
@@ -74,7 +88,7 @@ def write_format_table(frame: DataFrame, table: FormatTable, replaced: Any = Non
     After an error in a task or of Spark, the hidden files are deleted; those of tasks that Spark kills stay.
 
     Args:
-        frame: the rows; columns are matched by name.
+        frame: the rows, of a classic session; columns are matched by name.
         table: the table.
         replaced: the rows to replace, as for `FormatTable.publish`.
     """
@@ -93,7 +107,10 @@ def write_format_table(frame: DataFrame, table: FormatTable, replaced: Any = Non
     def abort(results: Sequence[WriterCommitMessage | None]) -> None:
         table.discard(_files_of(results))
 
-    results = run_tasks(frame, write, abort)
+    if pads_writes(frame.sparkSession, table.schema.fields):
+        frame = padded_frame(frame, table.schema.fields)
+    few = has_few_literals(frame)
+    results = run_tasks(frame.coalesce(1) if few else rebalanced(frame, table.schema.partition_keys), write, abort)
     table.publish(_files_of(results), replaced)
 
 

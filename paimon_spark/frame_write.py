@@ -101,24 +101,29 @@ def may_use_driver(columns: Sequence[str], table: Table, request: WriteRequest) 
 def _distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
     """Shuffle the rows of each bucket to one task; return the DataFrame, and True if it has only one task.
 
-    The tasks of the query write a table without buckets. If it has partitions, Spark groups the rows of a partition, up
-    to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; without adaptive execution, in one task.
+    The tasks of the query write a table without buckets; `rebalanced` groups the rows of its partitions.
     """
-    if is_classic(frame.sparkSession) and _is_small(frame):
+    if is_classic(frame.sparkSession) and has_few_literals(frame):
         return frame.coalesce(1), True
     if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
         return frame.transform(shuffle_for(table)), False
-    if not table.schema.partition_keys:
-        return frame, False
+    return rebalanced(frame, table.schema.partition_keys), False
+
+
+def rebalanced(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Group the rows of a partition, up to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``.
+
+    Without adaptive execution, they are in one task. A DataFrame that lacks a partition column stays as it is.
+    """
     by_name = {name.lower(): name for name in frame.columns}
-    keys = [by_name.get(key.lower()) for key in table.schema.partition_keys]
-    if None in keys:
-        return frame, False
-    return frame.hint("rebalance", *(F.col("`" + str(key).replace("`", "``") + "`") for key in keys)), False
+    columns = [by_name.get(key.lower()) for key in keys]
+    if not keys or None in columns:
+        return frame
+    return frame.hint("rebalance", *(F.col("`" + str(name).replace("`", "``") + "`") for name in columns))
 
 
 def _is_small(frame: DataFrame) -> bool:
-    """Return True if the rows are a few literals."""
+    """Return True if the rows of a DataFrame of a classic session are a few literals."""
     return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)
 
 

@@ -37,6 +37,7 @@ from paimon_core.write.routing.partition import partition_codes
 
 _STAGING: Final = "_temporary"
 _OPEN_FILES: Final = 32
+_HELD_BYTES: Final = 128 << 20  # of rows in memory, in all open files
 _LARGEST_EXPANSION: Final = 4  # of Arrow bytes by an encoding
 
 
@@ -54,7 +55,8 @@ class StagedFile:
 class FormatTableWriter:
     """A writer of rows into hidden files, one for each partition. `finish` returns them, and `abort` deletes them.
 
-    At most 32 files are open at a time: a further partition completes the file that was opened first.
+    At most 32 files are open at a time: a further partition completes the file that was opened first. Memory: about
+    128 MiB of rows.
 
     Args:
         io: the storage.
@@ -117,6 +119,9 @@ class FormatTableWriter:
         size = self._settings.target_size
         if open_file.arrow_bytes * _LARGEST_EXPANSION >= size and open_file.writer.tell() >= size:
             self._complete(directory)
+        elif sum(each.writer.held_bytes for each in self._open.values()) > _HELD_BYTES:
+            for each in self._open.values():
+                each.writer.flush()
 
     def _new_file(self, directory: str, values: tuple[Value, ...]) -> "_OpenFile":
         hidden = join(self._root, _STAGING, f".tmp.{uuid4()}")

@@ -275,6 +275,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
         if stored is not None:  # Spark's columns lack text lengths and some types
             schema = replace(schema, fields=TableSchema.from_json(stored.encode(), "the source").fields)
+        if is_format_table(schema.options):
+            return self._format_table(self._parts(identifier), self._created_format_table(identifier, schema))
         return self._spark_table(self._parts(identifier), self._created(identifier, schema))
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:

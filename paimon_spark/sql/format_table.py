@@ -1,14 +1,15 @@
 """The scans, writes and partitions of a format table of a catalog."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from pyspark.sql.types import StructType
 
 from paimon_core import FormatTable
-from paimon_core.engine import TRUE, Predicate, conjunction, predicate_columns
+from paimon_core.engine import TRUE, FormatFile, Predicate, conjunction, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_spark.format_table import FormatTableReader, write_format_table
 from paimon_spark.sql.bridge.conversions import frame_of, java_map, row_arrays
@@ -185,6 +186,11 @@ class FormatTableScanHandler(ScanEndpoint):
     table: FormatTable
     request: ScanRequest
 
+    @cached_property
+    def _files(self) -> Sequence[FormatFile]:
+        """The files of the query, which are listed once."""
+        return self.table.read(filter=self.request.predicate).plan()
+
     def description(self) -> str:
         """Return the properties of the scan that Spark needs for planning, as JSON."""
         columns = self.request.columns
@@ -215,7 +221,8 @@ class FormatTableScanHandler(ScanEndpoint):
         request, filters = self.request, json.loads(trees)
         runtime = predicate_of(filters, self.table.schema) if filters else None
         predicate = conjunction([part for part in (request.predicate, runtime) if part is not None])
-        reader = FormatTableReader(self.table, request.columns, predicate, request.limit)
+        files = self._files if runtime is None else None
+        reader = FormatTableReader(self.table, request.columns, predicate, request.limit, files)
         return self._planned(reader).to_java(self.jvm)
 
     def _planned(self, reader: FormatTableReader) -> Source:
@@ -232,5 +239,5 @@ class FormatTableScanHandler(ScanEndpoint):
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""
-        size = sum(file.size for file in self.table.read(filter=self.request.predicate).plan())
+        size = sum(file.size for file in self._files)
         return json.dumps({"rows": None, "bytes": max(1, size), "columns": {}})

@@ -50,7 +50,9 @@ def test_table_by_name(catalog):
     assert (same.schema.partition_keys, same.schema.comment) == (("p",), "about t")
     assert same.schema.options.get("note.mine") == "kept"
     assert (catalog.list_tables("db"), catalog.table_exists("db.t")) == (["t"], True)
-    assert catalog.create_format_table("db.t", CSV, ignore_if_exists=True).path == table.path == catalog.location("db.t")
+    assert (
+        catalog.create_format_table("db.t", CSV, ignore_if_exists=True).path == table.path == catalog.location("db.t")
+    )
     for create in (catalog.create_format_table, catalog.create_table):
         with pytest.raises(AlreadyExistsError, match=r"db\.t.* exists already"):
             create("db.t", Schema(COLUMNS, options={} if create == catalog.create_table else {"file.format": "csv"}))

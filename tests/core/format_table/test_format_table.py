@@ -270,4 +270,6 @@ def test_time_travel_is_refused(make):
     with pytest.raises(InvalidInputError, match="format table db.t has no snapshots: leave out 'snapshot_id'"):
         make(LINES).to_arrow(snapshot_id=1)
     with pytest.raises(InvalidInputError, match="has NULL|NOT NULL"):
-        make(pa.schema([pa.field("id", pa.int32(), nullable=False)])).write(pa.table({"id": pa.array([None], pa.int32())}))
+        make(pa.schema([pa.field("id", pa.int32(), nullable=False)])).write(
+            pa.table({"id": pa.array([None], pa.int32())})
+        )

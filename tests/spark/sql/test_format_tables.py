@@ -1,0 +1,129 @@
+"""SQL on format tables: CREATE TABLE ... USING csv, reads, INSERT, partitions, and the statements that are refused."""
+
+from pathlib import Path
+
+import pytest
+
+import paimon_spark
+from paimon_core import open_catalog
+from tests.support.rest_server import catalog_server
+
+pytestmark = pytest.mark.spark
+COLUMNS = "(id INT, s STRING, v STRUCT<a: INT, b: STRING>, dt DATE, p STRING)"
+FLAT = "(id INT, s STRING, dt DATE, p STRING)"
+
+
+@pytest.fixture(scope="module")
+def server(spark, catalog_name, tmp_path_factory):
+    """Install the catalog ``files`` of a REST server."""
+    with catalog_server(tmp_path_factory.mktemp("files")) as running:
+        paimon_spark.catalog(spark, "files", options=running.options)
+        spark.sql("CREATE DATABASE files.db")
+        yield running
+
+
+@pytest.fixture
+def run(sql, server):
+    """A function that runs a statement about ``files.db.t``."""
+    yield sql
+    sql("DROP TABLE IF EXISTS files.db.t")
+
+
+@pytest.mark.parametrize(
+    "file_format", ["csv", "parquet", *(pytest.param(name, marks=pytest.mark.more) for name in ("json", "orc"))]
+)
+def test_statements(run, server, file_format):
+    run(f"CREATE TABLE files.db.t {FLAT} USING {file_format} PARTITIONED BY (dt, p)")
+    run("INSERT INTO files.db.t VALUES (1, 'a,\"b', DATE'2024-01-01', 'x'), (2, NULL, DATE'2024-01-01', 'y/z')")
+    run("INSERT INTO files.db.t (id, p) VALUES (3, 'x')")
+    assert run("SELECT id, s, cast(dt AS STRING), p FROM files.db.t ORDER BY id") == [
+        (1, 'a,"b', "2024-01-01", "x"),
+        (2, None, "2024-01-01", "y/z"),
+        (3, None, None, "x"),
+    ]
+    assert run("SELECT id FROM files.db.t WHERE p = 'x' AND dt = DATE'2024-01-01'") == [(1,)]
+    assert run("SELECT count(*), max(dt) IS NOT NULL FROM files.db.t WHERE dt IS NULL OR id > 1") == [(2, True)]
+    assert len(run("SELECT id FROM files.db.t LIMIT 2")) == 2
+    assert run("SHOW PARTITIONS files.db.t") == [("dt=2024-01-01/p=x",), ("dt=2024-01-01/p=y%2Fz",), ("dt=null/p=x",)]
+    (path,) = {Path(open_catalog(options=server.options).format_table("db.t").path)}
+    assert len(list(path.rglob(f"*.{file_format}"))) == 3
+
+    run("INSERT OVERWRITE files.db.t PARTITION (dt = DATE'2024-01-01', p = 'x') SELECT 4, 'c'")
+    assert run("SELECT id FROM files.db.t ORDER BY id") == [(2,), (3,), (4,)]
+    run.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        run("INSERT OVERWRITE files.db.t VALUES (5, 'd', NULL, 'x')")
+    finally:
+        run.spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert run("SELECT id FROM files.db.t ORDER BY id") == [(2,), (4,), (5,)]
+    run("ALTER TABLE files.db.t ADD PARTITION (dt = DATE'2024-01-02', p = 'n')")
+    run("ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2024-01-01', p = 'y/z')")
+    assert run("SHOW PARTITIONS files.db.t") == [("dt=2024-01-01/p=x",), ("dt=2024-01-02/p=n",), ("dt=null/p=x",)]
+    run("INSERT OVERWRITE files.db.t VALUES (6, 'e', NULL, 'q')")
+    assert run("SELECT id FROM files.db.t") == [(6,)]
+    run("TRUNCATE TABLE files.db.t")
+    assert run("SELECT * FROM files.db.t") == []
+    assert ("type", "format-table") in run("SHOW TBLPROPERTIES files.db.t")
+    assert ("dt", "date", None) in run("DESCRIBE files.db.t")
+    assert ("db", "t", False) in run("SHOW TABLES IN files.db")
+    run("DROP TABLE files.db.t")
+    assert not path.exists()
+
+
+def test_columns_and_joins(run):
+    """A part of a struct, a filter that a join finds while it runs, and the DataFrame API."""
+    run(f"CREATE TABLE files.db.t {COLUMNS} USING json PARTITIONED BY (p)")
+    run("INSERT INTO files.db.t SELECT id, 's', struct(id, 'b'), NULL, concat('p', id) FROM range(3)")
+    assert run("SELECT v.a FROM files.db.t WHERE v.a > 0 ORDER BY 1") == [(1,), (2,)]
+    assert run("SELECT t.id FROM files.db.t JOIN (SELECT 'p2' AS p, rand() AS r) u ON t.p = u.p") == [(2,)]
+    frame = run.spark.table("files.db.t")
+    frame.where("id = 1").writeTo("files.db.t").append()
+    assert run("SELECT count(*) FROM files.db.t") == [(4,)]
+    plan = run("EXPLAIN SELECT id FROM files.db.t WHERE p = 'p1'")[0][0]
+    assert "json files read by Python" in plan
+    assert "p = 'p1'" in plan
+
+
+def test_options_of_the_format(run, server):
+    options = "'header' = 'true', 'csv.field-delimiter' = ';'"
+    run(
+        f"CREATE TABLE files.db.t (id INT, s STRING) TBLPROPERTIES ('type' = 'format-table', 'file.format' = 'csv', {options})"
+    )
+    run("INSERT INTO files.db.t VALUES (1, 'a')")
+    table = open_catalog(options=server.options).format_table("db.t")
+    (file,) = Path(table.path).glob("*.csv")
+    assert file.read_text() == "id;s\n1;a\n"
+    file.write_text("id;s\n7;b\nwrong;c\n")
+    assert run("SELECT * FROM files.db.t") == [(7, "b"), (None, "c")]
+
+
+REFUSED = {
+    "DELETE FROM files.db.t WHERE id = 1": "DELETE, UPDATE and MERGE is not possible: files.db.t is a format table",
+    "UPDATE files.db.t SET id = 1": "files.db.t is a format table",
+    "MERGE INTO files.db.t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE": "is a format table",
+    "SELECT * FROM files.db.t VERSION AS OF 1": "files.db.t is a format table, which has no versions",
+    "ALTER TABLE files.db.t ADD COLUMN x INT": "files.db.t is a format table, for which this statement is not possible",
+    "SELECT * FROM files.db.`t$files`": "it has no branches, no system tables",
+    "CALL files.sys.compact('db.t')": "db.t is a format table, without snapshots",
+    "INSERT OVERWRITE files.db.t REPLACE WHERE id = 1 SELECT 1, 'a'": None,
+    "CREATE TABLE files.db.u USING csv AS SELECT 1 AS a": "is not possible for the format table files.db.u",
+    "CREATE TABLE files.db.u (a TIMESTAMP) USING csv": "cannot be stored in CSV files: the text would depend on the time",
+    "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('bucket' = '2')": "option 'bucket' has no effect",
+    "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('file.format' = 'orc')": "USING csv and the property",
+    "CREATE TABLE files.db.u (a INT PRIMARY KEY) USING csv": "cannot have a primary key",
+    "CREATE TABLE pm.{database}.u (a INT) USING csv": "USING csv is not possible in",
+    "CREATE TABLE pm.{database}.u (a INT) TBLPROPERTIES ('type' = 'format-table')": "only REST and Hive catalogs hold",
+    "SELECT * FROM files.db.t WITH ('scan.version' = '1')": "option 'scan.version' has no effect on the format table",
+}
+
+
+def test_what_is_refused(run):
+    run("CREATE TABLE files.db.t (id INT, s STRING) USING csv")
+    for statement, problem in REFUSED.items():
+        with pytest.raises(Exception, match=problem):
+            run(statement.format(database=run.database))
+    with pytest.raises(Exception, match="an overwrite replaces whole partitions"):
+        run.spark.table("files.db.t").writeTo("files.db.t").overwrite(run.spark.range(1).id == 1)
+    with pytest.raises(Exception, match="readStream is not possible|MICRO_BATCH_READ|does not support"):
+        run.spark.readStream.table("files.db.t")
+    assert run("SHOW TABLES IN files.db") == [("db", "t", False)]
