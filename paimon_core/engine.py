@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from paimon_core.fileio.paths import check_name, scheme_of
     from paimon_core.fileio.stores import is_storage_option
     from paimon_core.format import DESCRIBED_FORMATS, FORMATS
+    from paimon_core.format_table.directories import FormatFile
+    from paimon_core.format_table.read import FormatTableRead, tasks_of
+    from paimon_core.format_table.settings import FORMAT_TABLE_FORMATS, is_format_table
+    from paimon_core.format_table.write import StagedFile
     from paimon_core.inspect.advice.report import SEVERE
     from paimon_core.inspect.explain.explain import execute, explain
     from paimon_core.inspect.explain.limits import DEFAULT_LISTED
@@ -153,10 +157,6 @@ if TYPE_CHECKING:
     from paimon_core.store.layout import MAIN_BRANCH
     from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, split_name
     from paimon_core.store.traits import TableTraits
-    from paimon_core.format_table.directories import FormatFile
-    from paimon_core.format_table.read import FormatTableRead, tasks_of
-    from paimon_core.format_table.settings import FORMAT_TABLE_FORMATS, is_format_table
-    from paimon_core.format_table.write import StagedFile
     from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
     from paimon_core.types.parse import parse_type
     from paimon_core.write.align import align, column_positions

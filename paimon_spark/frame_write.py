@@ -122,7 +122,7 @@ def rebalanced(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
     return frame.hint("rebalance", *(F.col("`" + str(name).replace("`", "``") + "`") for name in columns))
 
 
-def _is_small(frame: DataFrame) -> bool:
+def has_few_literals(frame: DataFrame) -> bool:
     """Return True if the rows of a DataFrame of a classic session are a few literals."""
     return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)
 

@@ -9,6 +9,7 @@ from paimon_core.catalog.rest.client import RestServerError
 from paimon_core.catalog.view import View
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.paths import join
+from paimon_core.options.option import Options
 from paimon_core.schema.change import (
     AddColumn,
     DropColumn,
@@ -25,7 +26,6 @@ from paimon_core.schema.change import (
     UpdateTableComment,
     UpdateType,
 )
-from paimon_core.options.option import Options
 from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids

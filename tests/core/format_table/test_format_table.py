@@ -75,9 +75,9 @@ def test_overwrites(make):
     assert ids(table) == [1, 2]
     table.overwrite(ROWS.slice(2, 1).drop_columns("p"), {"p": "x/y"})
     assert ids(table) == [2, 3]
-    with pytest.raises(InvalidInputError, match="a row is in the partition .*'z'.*, which the overwrite"):
+    with pytest.raises(InvalidInputError, match=r"a row is in the partition .*'z'.*, which the overwrite"):
         table.overwrite(ROWS, {"p": "x/y"})
-    with pytest.raises(InvalidInputError, match="'q' is not a partition column of db.t; they are"):
+    with pytest.raises(InvalidInputError, match=r"'q' is not a partition column of db.t; they are"):
         table.overwrite(ROWS, {"q": "x/y"})
     assert ids(table) == [2, 3]
     table.overwrite(ROWS.slice(0, 0), {"dt": "2024-01-01"})
@@ -99,7 +99,7 @@ def test_partitions_are_directories(make):
         Path(table.path, name).mkdir(parents=True)
     assert (len(table.partitions()), table.drop_partitions({"dt": dt.date(2024, 1, 1)})) == (5, 2)
     assert [partition["p"] for partition in table.partitions()] == [None, None, "z"]
-    with pytest.raises(InvalidInputError, match="no partition of db.t is named"):
+    with pytest.raises(InvalidInputError, match=r"no partition of db.t is named"):
         table.drop_partitions({})
     with pytest.raises(InvalidInputError, match=r"has a value for each of the columns \['dt', 'p'\]"):
         table.add_partition({"p": "a"})
@@ -159,9 +159,9 @@ def test_text(make):
     for value, problem in ((None, "is NULL"), ("a\nb", "has a line break"), ("\ufeffa", "begins with U\\+FEFF")):
         with pytest.raises(InvalidInputError, match=problem):
             table.write(pa.table({"line": [value], "p": [1]}))
-    with pytest.raises(UnsupportedError, match="text files hold one STRING column .*, but the columns are id INT"):
+    with pytest.raises(UnsupportedError, match=r"text files hold one STRING column .*, but the columns are id INT"):
         make(pa.schema([("id", pa.int32())]), file_format="text")
-    with pytest.raises(UnsupportedError, match="'text.line-delimiter' must be a line feed"):
+    with pytest.raises(UnsupportedError, match=r"'text.line-delimiter' must be a line feed"):
         make(pa.schema([("a", pa.string())]), file_format="text", text_line__delimiter=";")
 
 
@@ -174,10 +174,12 @@ def test_files_of_other_tools(make):
     pq.write_table(pa.table({"s": ["c"]}), f"{table.path}/_hidden.parquet")
     assert table.to_arrow(filter="s >= 'a'").to_pylist() == [{"id": 1, "s": "a"}, {"id": None, "s": "b"}]
     pq.write_table(pa.table({"ID": [1], "Id": [2]}), f"{table.path}/part-2.parquet")
-    with pytest.raises(InvalidInputError, match="part-2.parquet has several columns that column 'id' may mean: ID, Id"):
+    with pytest.raises(
+        InvalidInputError, match=r"part-2.parquet has several columns that column 'id' may mean: ID, Id"
+    ):
         table.to_arrow()
     pq.write_table(pa.table({"_col0": [1], "_col1": ["a"]}), f"{table.path}/part-2.parquet")
-    with pytest.raises(UnsupportedError, match="part-2.parquet have numbers instead of names"):
+    with pytest.raises(UnsupportedError, match=r"part-2.parquet have numbers instead of names"):
         table.to_arrow()
     Path(table.path, "part-2.parquet").write_bytes(b"")
     with pytest.raises(CorruptedError, match=r"part-2\.parquet"):
@@ -208,7 +210,7 @@ def test_csv_that_is_refused(make):
     Path(table.path, "a.csv").write_bytes(b"id;s\n1;a\n")
     assert table.to_arrow().to_pylist() == [{"id": 1, "s": "a"}]
     Path(table.path, "a.csv").write_bytes(b"id;s\nx;a\n")
-    with pytest.raises(CorruptedError, match="column 'id' of .*a.csv"):
+    with pytest.raises(CorruptedError, match=r"column 'id' of .*a.csv"):
         table.to_arrow()
     Path(table.path, "a.csv").write_bytes(b'id;s;\n1;"a\nb"\n2\n')
     with pytest.raises(CorruptedError, match="a line has a quote without its partner"):
@@ -267,9 +269,9 @@ def test_table_that_is_refused(make, options, error, problem):
 
 
 def test_time_travel_is_refused(make):
-    with pytest.raises(InvalidInputError, match="format table db.t has no snapshots: leave out 'snapshot_id'"):
+    with pytest.raises(InvalidInputError, match=r"format table db.t has no snapshots: leave out 'snapshot_id'"):
         make(LINES).to_arrow(snapshot_id=1)
-    with pytest.raises(InvalidInputError, match="has NULL|NOT NULL"):
+    with pytest.raises(InvalidInputError, match=r"has NULL|NOT NULL"):
         make(pa.schema([pa.field("id", pa.int32(), nullable=False)])).write(
             pa.table({"id": pa.array([None], pa.int32())})
         )

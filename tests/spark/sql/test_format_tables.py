@@ -85,10 +85,8 @@ def test_columns_and_joins(run):
 
 
 def test_options_of_the_format(run, server):
-    options = "'header' = 'true', 'csv.field-delimiter' = ';'"
-    run(
-        f"CREATE TABLE files.db.t (id INT, s STRING) TBLPROPERTIES ('type' = 'format-table', 'file.format' = 'csv', {options})"
-    )
+    options = "'type' = 'format-table', 'file.format' = 'csv', 'header' = 'true', 'csv.field-delimiter' = ';'"
+    run(f"CREATE TABLE files.db.t (id INT, s STRING) TBLPROPERTIES ({options})")
     run("INSERT INTO files.db.t VALUES (1, 'a')")
     table = open_catalog(options=server.options).format_table("db.t")
     (file,) = Path(table.path).glob("*.csv")
@@ -107,7 +105,7 @@ REFUSED = {
     "CALL files.sys.compact('db.t')": "db.t is a format table, without snapshots",
     "INSERT OVERWRITE files.db.t REPLACE WHERE id = 1 SELECT 1, 'a'": None,
     "CREATE TABLE files.db.u USING csv AS SELECT 1 AS a": "is not possible for the format table files.db.u",
-    "CREATE TABLE files.db.u (a TIMESTAMP) USING csv": "cannot be stored in CSV files: the text would depend on the time",
+    "CREATE TABLE files.db.u (a TIMESTAMP) USING csv": "cannot be stored in CSV files: the text would depend on",
     "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('bucket' = '2')": "option 'bucket' has no effect",
     "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('file.format' = 'orc')": "USING csv and the property",
     "CREATE TABLE files.db.u (a INT PRIMARY KEY) USING csv": "cannot have a primary key",
@@ -124,6 +122,6 @@ def test_what_is_refused(run):
             run(statement.format(database=run.database))
     with pytest.raises(Exception, match="an overwrite replaces whole partitions"):
         run.spark.table("files.db.t").writeTo("files.db.t").overwrite(run.spark.range(1).id == 1)
-    with pytest.raises(Exception, match="readStream is not possible|MICRO_BATCH_READ|does not support"):
+    with pytest.raises(Exception, match=r"readStream is not possible|MICRO_BATCH_READ|does not support"):
         run.spark.readStream.table("files.db.t")
     assert run("SHOW TABLES IN files.db") == [("db", "t", False)]
