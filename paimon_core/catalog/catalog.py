@@ -201,17 +201,12 @@ class Catalog(CatalogViews, CatalogFormatTables):
         name = identifier_of(identifier)
         if name.database == SYSTEM_DATABASE:
             return global_table(self, self._io, name)
-        plain = replace(name, branch=None, system_table=None)
-        entry = self._locate(plain)
+        entry = self._locate(replace(name, branch=None, system_table=None))
         if entry is None:
             raise self._no_table(name)
         if entry.format_schema is None:
             return viewed(self._open(entry, options, name.branch), name.system_table)
-        if name != plain or options:
-            raise UnsupportedError(
-                f"{str(plain)!r} is a format table: it has no branches, no system tables and no options of a read"
-            )
-        return open_format_table(self._io_of(entry), entry.path, entry.format_schema, str(plain))
+        return _format_table(self._io_of(entry), entry, name, options)
 
     def table_at(
         self,
@@ -492,3 +487,14 @@ def _cloned(source: Table, catalog: Catalog, name: Identifier, at: TimeTravelArg
     io = catalog._new_io(entry, name)
     clone(source.store, snapshot, io, entry.path, newest=newest, environment=entry.environment)
     return catalog.table(name)
+
+
+def _format_table(io: FileIO, entry: TableEntry, name: Identifier, options: Mapping[str, str] | None) -> "FormatTable":
+    """Return a format table. Raise UnsupportedError for a branch or a system table of it, and for options."""
+    assert entry.format_schema is not None
+    plain = str(replace(name, branch=None, system_table=None))
+    if str(name) != plain or options:
+        raise UnsupportedError(
+            f"{plain!r} is a format table: it has no branches, no system tables and no options of a read"
+        )
+    return open_format_table(io, entry.path, entry.format_schema, plain)

@@ -174,9 +174,7 @@ def test_files_of_other_tools(make):
     pq.write_table(pa.table({"s": ["c"]}), f"{table.path}/_hidden.parquet")
     assert table.to_arrow(filter="s >= 'a'").to_pylist() == [{"id": 1, "s": "a"}, {"id": None, "s": "b"}]
     pq.write_table(pa.table({"ID": [1], "Id": [2]}), f"{table.path}/part-2.parquet")
-    with pytest.raises(
-        InvalidInputError, match=r"part-2.parquet has several columns that column 'id' may mean: ID, Id"
-    ):
+    with pytest.raises(InvalidInputError, match=r"part-2.parquet has several columns .* 'id' may mean: ID, Id"):
         table.to_arrow()
     pq.write_table(pa.table({"_col0": [1], "_col1": ["a"]}), f"{table.path}/part-2.parquet")
     with pytest.raises(UnsupportedError, match=r"part-2.parquet have numbers instead of names"):
