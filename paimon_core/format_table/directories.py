@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO, FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format_table.settings import FormatTableSettings
-from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import TRUE, Predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
+from paimon_core.predicate.rewrite import restrict
 from paimon_core.schema.partition_spec import value_of_text
 from paimon_core.store.layout import escape, is_blank, partition_text
 from paimon_core.types.arrow import to_arrow
@@ -51,7 +53,7 @@ class FormatFile:
 def list_partitions(
     io: FileIO, root: str, keys: Sequence[DataField], settings: FormatTableSettings, predicate: Predicate | None = None
 ) -> list[FormatPartition]:
-    """Return the partitions that may hold rows for a filter, in the order of their paths.
+    """Return the partitions whose values satisfy the tests of a filter, in the order of their paths.
 
     A directory whose name is not of the form of a partition is left out. A table without partition columns has one
     partition, its root.
@@ -69,7 +71,36 @@ def list_partitions(
     for level, key in enumerate(keys):
         below = parallel_map(partial(_below, io, key, settings), found)
         found = _matching(list(chain.from_iterable(below)), keys[: level + 1], predicate)
-    return sorted(found, key=lambda partition: partition.path)
+    tests = None if predicate is None else restrict(predicate, {key.name for key in keys})
+    chosen = found if tests is None else matching(found, keys, tests)
+    return sorted(chosen, key=lambda partition: partition.path)
+
+
+class _InPartition(Protocol):
+    @property
+    def values(self) -> tuple[Value, ...]: ...
+
+
+Placed = TypeVar("Placed", bound=_InPartition)
+"""A partition or a file, with the values of its partition."""
+
+
+def matching(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[Placed]:
+    """Return the partitions or files for which a bound predicate on the partition columns ``keys`` is true."""
+    return [item for item, kept in zip(placed, _truth(placed, keys, predicate), strict=True) if kept]
+
+
+def not_matching(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[Placed]:
+    """Return the partitions or files that `matching` leaves out."""
+    return [item for item, kept in zip(placed, _truth(placed, keys, predicate), strict=True) if not kept]
+
+
+def _truth(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[bool]:
+    if predicate == TRUE or not placed:
+        return [True] * len(placed)
+    arrays = [partition_array([item.values[i] for item in placed], key) for i, key in enumerate(keys)]
+    truth: list[bool] = evaluate(predicate, pa.RecordBatch.from_arrays(arrays, [key.name for key in keys])).to_pylist()
+    return truth
 
 
 def _below(io: FileIO, key: DataField, settings: FormatTableSettings, parent: FormatPartition) -> list[FormatPartition]:

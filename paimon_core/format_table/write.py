@@ -7,7 +7,7 @@ new files, and the old and the new files together. A publication that fails dele
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
@@ -27,7 +27,6 @@ from paimon_core.format_table.directories import (
     partition_directory,
 )
 from paimon_core.format_table.settings import FormatTableSettings
-from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import TRUE, Predicate, conjunction, is_value
 from paimon_core.predicate.rewrite import bind
 from paimon_core.schema.partition_spec import value_of_text
@@ -186,38 +185,10 @@ def discard(io: FileIO, paths: Iterable[str]) -> None:
             io.delete(path)
 
 
-class _InPartition(Protocol):
-    @property
-    def values(self) -> tuple[Value, ...]: ...
-
-
-Placed = TypeVar("Placed", bound=_InPartition)
-"""A partition or a file, with the values of its partition."""
-
-
 def predicate_of(schema: TableSchema, values: Mapping[str, Value]) -> Predicate:
     """Return the predicate that a partition has these values; ``values``: as `partition_of` returns them."""
     found = conjunction([is_value(name, value) for name, value in values.items()])
     return TRUE if found is None else bind(found, schema.partition_fields)
-
-
-def matching(placed: Sequence[Placed], schema: TableSchema, predicate: Predicate) -> list[Placed]:
-    """Return the partitions or files for which a bound predicate on partition columns is true."""
-    return [item for item, kept in zip(placed, _truth(placed, schema, predicate), strict=True) if kept]
-
-
-def not_matching(placed: Sequence[Placed], schema: TableSchema, predicate: Predicate) -> list[Placed]:
-    """Return the partitions or files that `matching` leaves out."""
-    return [item for item, kept in zip(placed, _truth(placed, schema, predicate), strict=True) if not kept]
-
-
-def _truth(placed: Sequence[Placed], schema: TableSchema, predicate: Predicate) -> list[bool]:
-    if predicate == TRUE or not placed:
-        return [True] * len(placed)
-    fields = schema.partition_fields
-    arrays = [partition_array([item.values[i] for item in placed], field) for i, field in enumerate(fields)]
-    truth: list[bool] = evaluate(predicate, pa.RecordBatch.from_arrays(arrays, [f.name for f in fields])).to_pylist()
-    return truth
 
 
 def partition_of(schema: TableSchema, given: Mapping[str, Value], table: str) -> dict[str, Value]:

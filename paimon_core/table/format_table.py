@@ -16,6 +16,8 @@ from paimon_core.format_table.directories import (
     Value,
     list_files,
     list_partitions,
+    matching,
+    not_matching,
     partition_array,
     partition_directory,
 )
@@ -25,8 +27,6 @@ from paimon_core.format_table.write import (
     FormatTableWriter,
     StagedFile,
     discard,
-    matching,
-    not_matching,
     partition_of,
     partitions_of,
     predicate_of,
@@ -143,7 +143,7 @@ class FormatTable(ReadableRows):
         ``partition``: a value for each partition column. Raises InvalidInputError for missing and unknown columns.
         """
         values = self._complete(partition)
-        if matching(self._partitions(), self._schema, predicate_of(self._schema, values)):
+        if matching(self._partitions(), self._schema.partition_fields, predicate_of(self._schema, values)):
             return False
         directory = partition_directory(
             self._path, tuple(values.values()), self._schema.partition_fields, self._settings
@@ -160,7 +160,7 @@ class FormatTable(ReadableRows):
         """
         if not partition:
             raise InvalidInputError(f"no partition of {self.name} is named: name its columns, or truncate the table")
-        dropped = matching(self._partitions(), self._schema, self._where(partition))
+        dropped = matching(self._partitions(), self._schema.partition_fields, self._where(partition))
         for found in dropped:
             self._io.delete_directory(found.path)
         return len(dropped)
@@ -213,13 +213,13 @@ class FormatTable(ReadableRows):
         if isinstance(replaced, str):
             return partitions_of(partitions, files)
         where = replaced if isinstance(replaced, Predicate) else self._where(replaced)
-        outside = not_matching(files, self._schema, where)
+        outside = not_matching(files, self._schema.partition_fields, where)
         if outside:
             written = dict(zip(self._schema.partition_keys, outside[0].values, strict=True))
             raise InvalidInputError(
                 f"a row is in the partition {written} of {self.name}, which the overwrite of {where} does not replace"
             )
-        return matching(partitions, self._schema, where)
+        return matching(partitions, self._schema.partition_fields, where)
 
     def _values_of(self, partition: Mapping[str, Value]) -> dict[str, Value]:
         return partition_of(self._schema, partition, self.name)

@@ -16,9 +16,18 @@ from paimon_spark.sql.bridge.conversions import frame_of, java_map, row_arrays
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.partitions import partition_texts, value_of_internal
-from paimon_spark.sql.reads.pushdown import exact_predicate, predicate_of
+from paimon_spark.sql.reads.native import (
+    NativeFiles,
+    has_ambiguous_paths,
+    is_reachable,
+    scan_text,
+    unsuitable_columns,
+    uri_of,
+)
+from paimon_spark.sql.reads.pushdown import decided_by_partitions, exact_predicate, predicate_of
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.source import Source, planned_source, tagged_scan
+from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.sql.table import TableHandler
 from paimon_spark.types import spark_schema
 
@@ -41,8 +50,8 @@ class FormatTableHandler(TableHandler):
     # ---- reads
 
     def decided_filters(self, trees: str) -> str:
-        """Return '0' for each filter, so that Spark evaluates all filters again."""
-        return "0" * len(json.loads(trees))
+        """Return a text with one digit per filter: '1' if partition values decide the filter, else '0'."""
+        return "".join("01"[decided_by_partitions(tree, self.schema)] for tree in json.loads(trees))
 
     def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
         """Return `None`: Spark computes every aggregation."""
@@ -53,7 +62,8 @@ class FormatTableHandler(TableHandler):
         self._check_options(options)
         predicate = predicate_of(json.loads(trees), self.schema)
         request = ScanRequest(self._columns(required), predicate, limit if limit >= 0 else None)
-        handler = FormatTableScanHandler(self.jvm, self.table, request)
+        reads = native_reads(json.loads(settings).get(NATIVE_READS))
+        handler = FormatTableScanHandler(self.jvm, self.table, request, reads)
         return tagged_scan(self.jvm, handler, handler.description())
 
     # ---- writes
@@ -185,6 +195,7 @@ class FormatTableScanHandler(ScanEndpoint):
     jvm: Jvm
     table: FormatTable
     request: ScanRequest
+    may_be_native: bool
 
     @cached_property
     def _files(self) -> Sequence[FormatFile]:
@@ -206,7 +217,7 @@ class FormatTableScanHandler(ScanEndpoint):
                 "columns": columns.json(),
                 "whole": spark_schema(self.table.schema.fields).json(),
                 "partitions": list(self.table.schema.partition_keys),
-                "text": f"paimon {shown}{said}, {self.table.format} files read by Python",
+                "text": f"paimon {shown}{said}, {self.table.format} files read by {self._kind}",
             }
         )
 
@@ -221,9 +232,44 @@ class FormatTableScanHandler(ScanEndpoint):
         request, filters = self.request, json.loads(trees)
         runtime = predicate_of(filters, self.table.schema) if filters else None
         predicate = conjunction([part for part in (request.predicate, runtime) if part is not None])
-        files = self._files if runtime is None else None
+        files = self._files if runtime is None else self.table.read(filter=predicate).plan()
+        if self._is_native(files):
+            return Source("native", self._native_text(files)).to_java(self.jvm)
         reader = FormatTableReader(self.table, request.columns, predicate, request.limit, files)
         return self._planned(reader).to_java(self.jvm)
+
+    @property
+    def _kind(self) -> str:
+        return "Spark" if self._is_suitable() else "Python"
+
+    def _is_suitable(self) -> bool:
+        """Return True if Spark's own scan reads the columns as the engine does, from files of any tool.
+
+        It fills no partition columns, and trusts NOT NULL. It reads a time as a time with a zone, and vice versa.
+        """
+        schema, columns = self.table.schema, self.request.columns
+        fields = [field for field in schema.fields if field.name in columns.names]
+        return (
+            self.may_be_native
+            and self.table.format == "parquet"
+            and not set(columns.names) & set(schema.partition_keys)
+            and unsuitable_columns(schema, columns, "parquet") is None
+            and not any("TIMESTAMP" in str(field.type) or "NOT NULL" in str(field.type) for field in fields)
+        )
+
+    def _is_native(self, files: Sequence[FormatFile]) -> bool:
+        directory = None if not files else uri_of(files[0].path).rpartition("/")[0]
+        return directory is not None and self._is_suitable() and is_reachable(self.jvm, directory)
+
+    def _native_text(self, files: Sequence[FormatFile]) -> str:
+        """Return the JSON from which ``NativeFiles.java`` creates Spark's own scan.
+
+        Filters leave out no row groups of a partitioned table: its files lack the partition columns, which Spark would
+        take for NULL.
+        """
+        sizes, schema = {uri_of(file.path): file.size for file in files}, self.table.schema
+        ambiguous = bool(schema.partition_keys) or has_ambiguous_paths(schema.fields)
+        return scan_text(schema, NativeFiles("parquet", sizes, len(files), ambiguous), self.request.columns)
 
     def _planned(self, reader: FormatTableReader) -> Source:
         planned = planned_source(self.request.columns, reader)
