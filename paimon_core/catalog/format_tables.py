@@ -82,6 +82,10 @@ class CatalogFormatTables(ABC):
             raise InvalidInputError(f"{str(identifier)!r} is not a format table: open it with Catalog.table")
         return table
 
+    def is_format_table(self, identifier: str | Identifier) -> bool:
+        """Return True for a format table. Raises NotFoundError if there is no table with this name."""
+        return self.has_format_tables and not isinstance(self.named_table(identifier), (Table, SystemTable))
+
     def _create_format_table(self, name: Identifier, schema: "TableSchema") -> None:
         """Create a format table. Raise AlreadyExistsError if the name is taken."""
         raise NotImplementedError

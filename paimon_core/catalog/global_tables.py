@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import SystemTable, Table
 from paimon_core.types.datatype import BIGINT, BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from paimon_core.table import AnyTable
+    from paimon_core.table.format_table import FormatTable
 
 _TABLES = columns(
     ("database_name", STRING),
@@ -64,11 +68,11 @@ class Catalog(Protocol):
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database."""
 
-    def table(self, identifier: str | Identifier) -> Table:
-        """Open a table."""
+    def named_table(self, identifier: str | Identifier) -> "AnyTable | FormatTable":
+        """Open a table of any kind."""
 
 
-def _tables(catalog: Catalog, request: Request) -> Iterator[tuple[Identifier, Table]]:
+def _tables(catalog: Catalog, request: Request) -> Iterator[tuple[Identifier, "AnyTable | FormatTable"]]:
     """Yield the tables that match a filter on database and table. Tables dropped during the call are left out.
 
     The names come from the catalog: the directory of an external table, or of one in a REST catalog, has any name.
@@ -84,9 +88,9 @@ def _tables(catalog: Catalog, request: Request) -> Iterator[tuple[Identifier, Ta
         yield from ((identifier, table) for identifier, table in pairs if table is not None)
 
 
-def _opened(catalog: Catalog, identifier: Identifier) -> Table | None:
+def _opened(catalog: Catalog, identifier: Identifier) -> "AnyTable | FormatTable | None":
     try:
-        return catalog.table(identifier)
+        return catalog.named_table(identifier)
     except NotFoundError:
         return None
 
@@ -120,6 +124,8 @@ def _read_tables(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.
 def _read_partitions(catalog: Catalog, request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each partition of each partitioned table."""
     for identifier, table in _tables(catalog, request):
+        if not isinstance(table, Table):
+            continue  # the partitions of a format table are not counted
         store, snapshot = table.store, table.snapshot()
         if not store.schema.partition_keys or store.is_restricted:
             continue  # the partitions of a table whose rows or values are hidden may be hidden, too

@@ -116,8 +116,11 @@ def compact_database(call: Call) -> Rows:
             full = f"{database}.{name}"
             if not tables.fullmatch(full) or excluded.fullmatch(full):
                 continue
+            identifier = Identifier.parse(f"`{database}`.`{name}`")
             try:
-                table = call.opened(Identifier.parse(f"`{database}`.`{name}`")).with_options(options)
+                if call.catalog.is_format_table(identifier):
+                    continue
+                table = call.opened(identifier).with_options(options)
                 table.compact(full=True, runner=call.runner(table))
                 compacted += 1
             except (PaimonError, OSError) as error:

@@ -145,13 +145,15 @@ class Call:
             raise TableNotFoundError(str(error), identifier) from None
 
     def tables(self, name: str = "table") -> Iterator[Table]:
-        """Yield the table that an argument names or, for ``database.*``, all tables of the database."""
+        """Yield the table that an argument names or, for ``database.*``, all tables of the database with snapshots."""
         database, star, ending = str(self[name]).rpartition(".*")
         if not star or ending:
             yield self.table(name)
             return
         for table in self.catalog.list_tables(database):
-            yield self.opened(Identifier.parse(f"`{database}`.`{table}`"))
+            identifier = Identifier.parse(f"`{database}`.`{table}`")
+            if not self.catalog.is_format_table(identifier):
+                yield self.opened(identifier)
 
     def opened(self, identifier: Identifier) -> Table:
         """Return a table with the session's options. Raises NotFoundError if it does not exist."""

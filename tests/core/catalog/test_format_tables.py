@@ -88,6 +88,17 @@ def test_what_a_format_table_is_not(catalog):
         catalog.create_table("db.v", Schema(COLUMNS, options={"type": "format-table"}))
 
 
+def test_format_tables_among_other_tables(catalog):
+    catalog.create_format_table("db.t", CSV)
+    catalog.create_table("db.u", Schema(COLUMNS, partition_keys=["p"])).write(ROWS)
+    assert (catalog.is_format_table("db.t"), catalog.is_format_table("db.u")) == (True, False)
+    tables = catalog.system_table("sys.tables").to_arrow(["table_name", "table_type", "partitioned"]).to_pylist()
+    assert [tuple(row.values()) for row in tables] == [("t", "format-table", True), ("u", "table", True)]
+    assert set(catalog.system_table("sys.partitions").to_arrow()["table_name"].to_pylist()) == {"u"}
+    assert set(catalog.system_table("sys.all_table_options").to_arrow()["table_name"].to_pylist()) == {"t", "u"}
+    assert "db.t is a format table" in catalog.state("db").tables[0].error
+
+
 def test_catalog_without_format_tables(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path))
     catalog.create_database("db")
