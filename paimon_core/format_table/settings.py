@@ -57,10 +57,11 @@ _OTHER_NAMES: Final = {
     "text": {"text.line-delimiter": ("lineSep",)},
 }
 """The options of the text formats, with the other names that Paimon accepts, the first found first."""
+_OF_SPEED: Final = ("format-table.scan.list-parallelism", "format-table.statistics.parallelism")
 _GENERAL: Final = frozenset(
     {
         "type", "path", "file.compression.zstd-level", "file.block-size", "parquet.enable.dictionary",
-        _ONLY_VALUES, _IMPLEMENTATION, *_COMPRESSIONS,
+        _ONLY_VALUES, _IMPLEMENTATION, *_COMPRESSIONS, *_OF_SPEED,
         *(o.key for o in (FILE_FORMAT, PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME, DATA_FILE_PREFIX)),
         TARGET_FILE_SIZE.key, METASTORE_PARTITIONED_TABLE.key, DYNAMIC_PARTITION_OVERWRITE.key,
     }
