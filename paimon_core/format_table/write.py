@@ -125,9 +125,14 @@ class FormatTableWriter:
     def _new_file(self, directory: str, values: tuple[Value, ...]) -> "_OpenFile":
         hidden = join(self._root, _STAGING, f".tmp.{uuid4()}")
         path = join(directory, f"{self._settings.prefix}{uuid4()}-0{self._settings.extension}")
-        sink = self._io.create(hidden)
         format, settings = self._settings.file_format(self._stored), self._settings
-        writer = format.open_writer(sink, self._stored, settings.options, settings.compression)
+        sink = self._io.create(hidden)
+        try:
+            writer = format.open_writer(sink, self._stored, settings.options, settings.compression)
+        except BaseException:
+            sink.close()
+            discard(self._io, [hidden])
+            raise
         return _OpenFile(hidden, path, values, sink, writer)
 
     def _complete(self, directory: str) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from paimon_core.commit.overwrite import DYNAMIC
-from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format_table.directories import (
     FormatFile,
@@ -140,7 +140,8 @@ class FormatTable(ReadableRows):
     def add_partition(self, partition: Mapping[str, Value]) -> bool:
         """Create the directory of a partition; return False if the partition exists.
 
-        ``partition``: a value for each partition column. Raises InvalidInputError for missing and unknown columns.
+        ``partition``: a value for each partition column. Raises InvalidInputError for missing and unknown columns,
+        UnsupportedError for an object store, which has no empty directories.
         """
         values = self._complete(partition)
         if matching(self._partitions(), self._schema.partition_fields, predicate_of(self._schema, values)):
@@ -151,6 +152,11 @@ class FormatTable(ReadableRows):
         marker = join(directory, ".partition")  # a directory is created with its first file
         self._io.write(marker, b"")
         self._io.delete(marker)
+        if not self._io.exists(directory):
+            raise UnsupportedError(
+                f"a partition of {self.name} without files is not possible: the store of {hide_secrets(self._path)} has "
+                "no empty directories; write rows"
+            )
         return True
 
     def drop_partitions(self, partition: Mapping[str, Value]) -> int:
@@ -171,9 +177,7 @@ class FormatTable(ReadableRows):
         """Return a writer of hidden files, which `publish` makes visible."""
         return FormatTableWriter(self._io, self._path, self._schema, self._settings)
 
-    def publish(
-        self, files: Sequence[StagedFile], replaced: Mapping[str, Value] | Predicate | str | None = None
-    ) -> None:
+    def publish(self, files: Sequence[StagedFile], replaced: Replaced | None = None) -> None:
         """Make hidden files visible, and then delete the files that an overwrite replaces.
 
         Args:
@@ -210,8 +214,10 @@ class FormatTable(ReadableRows):
     def _replaced(self, files: Sequence[StagedFile], replaced: Replaced) -> list[FormatPartition]:
         """Return the partitions that an overwrite replaces. Raises InvalidInputError for a file outside of them."""
         partitions = self._partitions()
-        if isinstance(replaced, str):
+        if isinstance(replaced, str) and self._schema.partition_keys:
             return partitions_of(partitions, files)
+        if isinstance(replaced, str):
+            return partitions
         where = replaced if isinstance(replaced, Predicate) else self._where(replaced)
         outside = not_matching(files, self._schema.partition_fields, where)
         if outside:

@@ -150,6 +150,15 @@ def test_many_partitions_and_large_files(make, monkeypatch):
     assert not list(Path(table.path, "_temporary").iterdir())
 
 
+def test_overwrites_of_a_table_without_partitions(make):
+    table = make(LINES, dynamic__partition__overwrite="true")
+    table.write(pa.table({"id": [1], "s": ["a"]}))
+    table.overwrite(pa.table({"id": [2], "s": ["b"]}))
+    assert ids(table) == [2]
+    table.overwrite(LINES.empty_table())
+    assert ids(table) == []
+
+
 def test_text(make):
     table = make(pa.schema([("line", pa.string()), ("p", pa.int32())]), ["p"], file_format="text")
     table.write(pa.table({"line": ["a b", "", "é"], "p": [1, 1, 1]}))
