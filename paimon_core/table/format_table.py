@@ -154,7 +154,7 @@ class FormatTable(ReadableRows):
         self._io.delete(marker)
         if not self._io.exists(directory):
             raise UnsupportedError(
-                f"a partition of {self.name} without files is not possible: the store of {hide_secrets(self._path)} has "
+                f"a partition of {self.name} without files is not possible: its store has "
                 "no empty directories; write rows"
             )
         return True
