@@ -217,3 +217,29 @@ def test_staged_table_is_registered(catalog, database):
     staged.publish()
     assert catalog.list_tables(database) == ["t"]
     assert catalog.table(Identifier(database, "t")).to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json", "orc", "parquet"])
+def test_format_table_is_stored_as_java_stores_it(catalog, database, java, file_format):
+    ours, theirs = f"{database}.ours", f"{database}.theirs"
+    columns_without_null = pa.schema([("k", pa.int32()), ("v", pa.string()), ("d", pa.string())])
+    schema = Schema(columns_without_null, partition_keys=["d"], options={"file.format": file_format})
+    catalog.create_format_table(ours, schema)
+    java.tell("create", theirs, "partition", "type=format-table", f"file.format={file_format}")
+    assert catalog.list_tables(database) == ["ours", "theirs"]
+    first, second = stored(catalog, ours), stored(catalog, theirs)
+    for table in (first, second):
+        for key in ("transient_lastDdlTime", "numFiles", "totalSize", "numPartitions"):
+            table.parameters.pop(key, None)
+        table.createTime = table.lastAccessTime = 0
+        table.tableName = table.sd.location = ""
+    assert first == second
+    for name in (ours, theirs):
+        assert java.tell("write", name, "1", "a", "x") == "ok"
+        table = catalog.format_table(name)
+        table.write(pa.table({"k": [2], "v": ["b"], "d": ["y/z"]}))
+        assert java.tell("read", name) == "1=a,2=b"
+        assert table.to_arrow(filter="d = 'x'").to_pylist() == [{"k": 1, "v": "a", "d": "x"}]
+        assert [partition["d"] for partition in table.partitions()] == ["x", "y/z"]
+        catalog.drop_table(name)
+    assert java.tell("tables", database) == "[]"
