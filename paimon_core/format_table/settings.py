@@ -38,7 +38,7 @@ _IMPLEMENTATION: Final = "format-table.implementation"
 _COMPRESSIONS: Final = ("file.compression", "format-table.file.compression", "compression")
 _DEFAULT_COMPRESSION: Final = {"parquet": "snappy", "orc": "zstd"}
 _TARGET_SIZE: Final = 256 << 20  # bytes
-_OTHER_NAMES: Final = {
+_OTHER_NAMES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "csv": {
         "csv.field-delimiter": ("field-delimiter", "seq", "delimiter"),
         "csv.line-delimiter": ("lineSep",),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -72,6 +72,7 @@ _CAPABILITIES = (
 )
 _READS = ("BATCH_READ", "MICRO_BATCH_READ")
 _DATA_SOURCE = "paimon"
+Kind = TypeVar("Kind", Table, FormatTable)
 NEEDS_CLASSIC = (
     "a catalog needs a classic session, but this is a Spark Connect session: connect to a server of paimon-spark "
     "serve, which has catalogs, or use spark.read.format('paimon') and paimon_spark.PaimonTable.forPath"
@@ -238,7 +239,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     def _created_format_table(self, identifier: Any, schema: Schema) -> FormatTable:
         return self._created_by(self.catalog.create_format_table, identifier, schema)
 
-    def _created_by(self, create: Callable[[Identifier, Schema], Any], identifier: Any, schema: Schema) -> Any:
+    def _created_by(self, create: Callable[[Identifier, Schema], Kind], identifier: Any, schema: Schema) -> Kind:
         self.create_default()
         try:
             return create(self._identifier(self._parts(identifier)), schema)

@@ -216,7 +216,7 @@ class FormatTableScanHandler(ScanEndpoint):
             {
                 "columns": columns.json(),
                 "whole": spark_schema(self.table.schema.fields).json(),
-                "partitions": list(self.table.schema.partition_keys),
+                "partitions": [key for key in self.table.schema.partition_keys if key in columns.names],
                 "text": f"paimon {shown}{said}, {self.table.format} files read by {self._kind}",
             }
         )
