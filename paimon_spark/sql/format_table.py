@@ -135,7 +135,7 @@ class FormatTableHandler(TableHandler):
 
     def set_partition_properties(self, values: Any) -> None:
         """Raise UnsupportedError."""
-        self._refuse("a partition with properties or a location")
+        self._refuse("properties and locations of partitions")
 
     # ---- inside
 
@@ -183,8 +183,8 @@ class FormatTableHandler(TableHandler):
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(
-            f"{what} is not possible: {self.name} is a format table, whose {self.table.format} files can only be added "
-            "and replaced"
+            f"{self.name} is a format table, whose {self.table.format} files can only be added and replaced: it has no "
+            f"{what}"
         )
 
 
