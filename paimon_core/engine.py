@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from paimon_core.format_table.directories import FormatFile
     from paimon_core.format_table.read import FormatTableRead, tasks_of
     from paimon_core.format_table.settings import FORMAT_TABLE_FORMATS, is_format_table
-    from paimon_core.format_table.write import StagedFile
+    from paimon_core.format_table.write import FormatTableWriter, StagedFile
     from paimon_core.inspect.advice.report import SEVERE
     from paimon_core.inspect.explain.explain import execute, explain
     from paimon_core.inspect.explain.limits import DEFAULT_LISTED
@@ -191,7 +191,15 @@ __all__ += [
 __all__ += ["AUDIT_LOG", "BINLOG", "Part", "SystemRead", "listed_field", "packed_rows", "row_fields", "shown_options"]
 """System tables: reads of system tables, and the rows of `$audit_log` and `$binlog`."""
 
-__all__ += ["FORMAT_TABLE_FORMATS", "FormatFile", "FormatTableRead", "StagedFile", "is_format_table", "tasks_of"]
+__all__ += [
+    "FORMAT_TABLE_FORMATS",
+    "FormatFile",
+    "FormatTableRead",
+    "FormatTableWriter",
+    "StagedFile",
+    "is_format_table",
+    "tasks_of",
+]
 """Format tables: their reads, and the files of their writes."""
 
 __all__ += [
@@ -549,7 +557,7 @@ _NAMES = {
     "paimon_core.format_table.directories": "FormatFile",
     "paimon_core.format_table.read": "FormatTableRead tasks_of",
     "paimon_core.format_table.settings": "FORMAT_TABLE_FORMATS is_format_table",
-    "paimon_core.format_table.write": "StagedFile",
+    "paimon_core.format_table.write": "FormatTableWriter StagedFile",
     "paimon_core.table": "AnyTable open_any read_only resolved_snapshot table_summary viewed",
     "paimon_core.types.parse": "parse_type",
     "paimon_core.write.align": "align column_positions",

@@ -85,7 +85,7 @@ class StagedFiles(WriterCommitMessage):
 def write_format_table(frame: DataFrame, table: FormatTable, replaced: Any = None) -> None:
     """Write the rows of a DataFrame: tasks write hidden files, and this process publishes them.
 
-    After an error in a task or of Spark, the hidden files are deleted; those of tasks that Spark kills stay.
+    After an error in a task or of Spark, the hidden files are deleted, but not the files of tasks that Spark kills.
 
     Args:
         frame: the rows, of a classic session; columns are matched by name.

@@ -52,9 +52,9 @@ class CatalogFormatTables(ABC):
             schema: its columns, partition columns and options.
             ignore_if_exists: True to return an existing format table instead of an error.
 
-        Raises AlreadyExistsError if the name is taken, NotFoundError if its database does not exist, UnsupportedError
-        for a catalog that holds no format tables and for a column that the files or the catalog cannot hold, and
-        InvalidInputError for a primary key and for an option without effect on a format table.
+        Raises AlreadyExistsError if the name is taken, NotFoundError if its database does not exist. Raises
+        UnsupportedError for a catalog that holds no format tables, and for a column that the files or the catalog
+        cannot hold. Raises InvalidInputError for a primary key, and for an option without effect on a format table.
         """
         name = plain_identifier(identifier, "created")
         if not self.has_format_tables:

@@ -156,7 +156,7 @@ class CsvFormat(FileFormat):
                 yield texts.select(names) if names else texts
 
     def _plain_or_ragged(self, block: bytes, names: list[str], skip: int) -> pa.Table:
-        """Return lines without an escape character; those of any tool may have too few or too many values."""
+        """Return lines without an escape character; other tools may write too few or too many values."""
         try:
             return self._plain(block, names, skip)
         except pa.ArrowInvalid:

@@ -17,7 +17,7 @@ from paimon_core.options.option import Options
 from paimon_core.types.datatype import AtomicType, DataField
 
 _LINE_END = "\n"
-_BYTE_ORDER_MARK = "\ufeff"
+_BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class TextFileWriter(LineWriter):
                 raise InvalidInputError(f"a value of column {name!r} is NULL: text files cannot hold it")
             if pc.any(pc.match_substring_regex(part, "[\r\n]")).as_py():
                 raise InvalidInputError(f"a value of column {name!r} has a line break: text files cannot hold it")
-            if pc.any(pc.starts_with(part, _BYTE_ORDER_MARK)).as_py():
+            if pc.any(pc.starts_with(part, _BOM)).as_py():
                 raise InvalidInputError(
                     f"a value of column {name!r} begins with U+FEFF, which readers of text files skip"
                 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -24,12 +24,14 @@ from paimon_core.predicate.rewrite import restrict
 from paimon_core.schema.partition_spec import value_of_text
 from paimon_core.store.layout import escape, is_blank, partition_text
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import AtomicType, DataField
 
 Value = object
 """A value of a partition column, as Arrow returns it; `None`: NULL."""
 _NULL_OF_HIVE: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_DAY: Final = re.compile(r"-[0-9]{1,7}")
+"""The number of a day before 1970."""
 _KEY_VALUE: Final = re.compile(r"([^=]+)=(.+)", re.DOTALL)
 
 
@@ -69,8 +71,8 @@ def list_partitions(
     """
     found = [FormatPartition(root)]
     for level, key in enumerate(keys):
-        below = parallel_map(partial(_below, io, key, settings), found)
-        found = _matching(list(chain.from_iterable(below)), keys[: level + 1], predicate)
+        children = parallel_map(partial(_children, io, key, settings), found)
+        found = _matching(list(chain.from_iterable(children)), keys[: level + 1], predicate)
     tests = None if predicate is None else restrict(predicate, {key.name for key in keys})
     chosen = found if tests is None else matching(found, keys, tests)
     return sorted(chosen, key=lambda partition: partition.path)
@@ -87,12 +89,12 @@ Placed = TypeVar("Placed", bound=_InPartition)
 
 def matching(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[Placed]:
     """Return the partitions or files for which a bound predicate on the partition columns ``keys`` is true."""
-    return [item for item, kept in zip(placed, _truth(placed, keys, predicate), strict=True) if kept]
+    return [item for item, truth in zip(placed, _truth(placed, keys, predicate), strict=True) if truth]
 
 
 def not_matching(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[Placed]:
     """Return the partitions or files that `matching` leaves out."""
-    return [item for item, kept in zip(placed, _truth(placed, keys, predicate), strict=True) if not kept]
+    return [item for item, truth in zip(placed, _truth(placed, keys, predicate), strict=True) if not truth]
 
 
 def _truth(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predicate) -> list[bool]:
@@ -103,7 +105,9 @@ def _truth(placed: Sequence[Placed], keys: Sequence[DataField], predicate: Predi
     return truth
 
 
-def _below(io: FileIO, key: DataField, settings: FormatTableSettings, parent: FormatPartition) -> list[FormatPartition]:
+def _children(
+    io: FileIO, key: DataField, settings: FormatTableSettings, parent: FormatPartition
+) -> list[FormatPartition]:
     """Return the partitions one level below a directory."""
     found = []
     for entry in io.list(parent.path):
@@ -125,6 +129,8 @@ def _value_in(name: str, key: str, settings: FormatTableSettings) -> str | None:
 def _parsed(text: str, key: DataField, settings: FormatTableSettings, path: str) -> Value:
     if text in (settings.null_name, _NULL_OF_HIVE):
         return None
+    if _DAY.fullmatch(text) and isinstance(key.type, AtomicType) and key.type.root == "DATE":
+        return pa.array([int(text)], pa.int32()).view(pa.date32())[0].as_py()
     return value_of_text(key.name, text, key.type, f"the directory {path}")
 
 
@@ -148,7 +154,7 @@ def _matching(
         nulls = np.asarray(values.is_null()).astype(np.int64)
         statistics[key.name] = ColumnStats(values, values, nulls)
     mask = may_match(predicate, statistics, np.ones(count, np.int64), count)
-    return [partition for partition, kept in zip(partitions, mask, strict=True) if kept]
+    return list(compress(partitions, mask))
 
 
 def partition_array(values: Sequence[Value], key: DataField) -> pa.Array:

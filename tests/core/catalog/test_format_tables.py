@@ -70,7 +70,7 @@ def test_files_of_a_table_with_a_path_outlive_it(catalog, tmp_path):
     assert catalog.create_format_table("db.u", Schema(COLUMNS, options=options)).to_arrow().num_rows == 2
 
 
-def test_what_a_format_table_is_not(catalog):
+def test_other_work_on_a_format_table_is_refused(catalog):
     catalog.create_format_table("db.t", CSV)
     catalog.create_table("db.u", Schema(COLUMNS))
     message = "db.t is a format table, without snapshots: open it with Catalog.format_table"
