@@ -98,7 +98,7 @@ def test_options_of_the_format(run, server):
 
 
 REFUSED = {
-    "DELETE FROM files.db.t WHERE id = 1": "whose csv files can only be added and replaced: it has no DELETE, UPDATE and MERGE",
+    "DELETE FROM files.db.t WHERE id = 1": "files can only be added and replaced: it has no DELETE",
     "UPDATE files.db.t SET id = 1": "files.db.t is a format table",
     "MERGE INTO files.db.t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE": "is a format table",
     "SELECT * FROM files.db.t VERSION AS OF 1": "files.db.t is a format table, which has no versions",
