@@ -28,7 +28,7 @@ from paimon_core.engine import (
 )
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import OF_OPENING
 from paimon_core.options.option import Option
 from paimon_core.types.columns import find_column
 from paimon_spark.bucket_shuffle import find_shuffle
@@ -88,7 +88,8 @@ def _new_schema(request: WriteRequest, schema: StructType) -> Schema:
     fields = paimon_fields(schema, without=hidden)
     for key in (*(request.primary_keys or ()), *(request.partition_keys or ())):
         find_column(fields, key, "the DataFrame")
-    options = {key: value for key, value in request.options.items() if key != DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
+    opening = {option.key for option in OF_OPENING}
+    options = {key: value for key, value in request.options.items() if key not in opening}
     return Schema(fields, request.primary_keys or (), request.partition_keys or (), options)
 
 

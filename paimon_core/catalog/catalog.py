@@ -23,7 +23,7 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.lazy import deferred
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import OF_OPENING
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
@@ -426,11 +426,13 @@ class Catalog(CatalogViews, CatalogFormatTables):
         """Open a table with the external roots that the catalog allows, unless the ``options`` have some."""
         storage = self.storage_options if entry.storage_options is None else entry.storage_options
         table = Table.open(entry.path, storage, options, branch)
-        allowed = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
         store = table.store.within(self.warehouse).of_catalog(entry.environment)
-        if allowed in self.options and allowed not in (options or {}):
-            store = store.with_options({allowed: self.options[allowed]})
+        store = store.with_options(self._allowed_paths(options or {}))
         return table.with_store(replace(store, of_all_queries=self._manifests))
+
+    def _allowed_paths(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Return the catalog's options that allow paths, without those that ``options`` have."""
+        return {o.key: self.options[o.key] for o in OF_OPENING if o.key in self.options and o.key not in options}
 
     def _new_io(self, entry: TableEntry, name: Identifier) -> FileIO:
         """Return the storage for a new table, which does not bring a dropped database back."""

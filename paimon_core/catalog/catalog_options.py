@@ -14,7 +14,7 @@ from paimon_core.fileio.stores import is_storage_option
 from paimon_core.manifest.remembered import RememberedFiles
 from paimon_core.options import is_known, warn_once
 from paimon_core.options.families import DEFAULTS_PREFIX
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import OF_OPENING
 from paimon_core.options.parse import boolean, memory_size
 from paimon_core.schema.properties import check_table_options
 
@@ -75,7 +75,7 @@ _CACHE_MEMORY: Final = "cache.manifest.small-file-memory"
 _CACHE_THRESHOLD: Final = "cache.manifest.small-file-threshold"
 _DEFAULT_CACHE_MEMORY: Final = 128 << 20
 _DEFAULT_CACHE_THRESHOLD: Final = 1 << 20
-_EFFECTIVE: Final = (DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, _CACHE, _CACHE_MEMORY, _CACHE_THRESHOLD)
+_EFFECTIVE: Final = (*(option.key for option in OF_OPENING), _CACHE, _CACHE_MEMORY, _CACHE_THRESHOLD)
 KNOWN: Final = (*_EFFECTIVE, METASTORE, *_OF_SERVICES, *_FIXED, *_WITHOUT_EFFECT)
 """All names outside of families. The families are ``table-default.<option>``, and the refused options of services."""
 

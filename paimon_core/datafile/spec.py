@@ -27,6 +27,7 @@ from paimon_core.options.file import (
     TARGET_FILE_SIZE,
 )
 from paimon_core.options.file_index import index_column
+from paimon_core.schema.blob_columns import in_blob_files, in_managed_files
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import AtomicType, DataField, is_blob_type
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
@@ -67,6 +68,8 @@ class DataFileSpec:
     """True if rows of a table without a primary key are sorted by columns."""
     blobs: tuple["DataFileSpec", ...] = ()
     """The specs of the blob files of the same rows, one for each column of blobs."""
+    managed_blobs: tuple[str, ...] = ()
+    """The columns whose values describe managed blobs: a file beside the data file lists the files of these blobs."""
 
     @staticmethod
     def of(
@@ -102,13 +105,14 @@ class DataFileSpec:
             row_tracking=row_tracking,
             stores_tracking=stores_tracking,
             prefix=options.value(DATA_FILE_PREFIX),
+            managed_blobs=tuple(sorted(in_managed_files(schema))),
         )
-        blobs = [f for f in schema.fields if is_blob_type(f.type)]
+        blobs = in_blob_files(schema)
         if not blobs:
             return spec
         blob_size = options.value(BLOB_TARGET_FILE_SIZE) or spec.target_size
-        blob_specs = tuple(spec.of_columns((field,), blob_size) for field in blobs)
-        rest = tuple(f for f in schema.fields if not is_blob_type(f.type))
+        blob_specs = tuple(spec.of_blobs(f, blob_size) for f in schema.fields if f.name in blobs)
+        rest = tuple(f for f in schema.fields if f.name not in blobs)
         return replace(spec.of_columns(rest, spec.target_size), blobs=blob_specs)
 
     @staticmethod
@@ -122,22 +126,37 @@ class DataFileSpec:
             format=(options.value(CHANGELOG_FILE_FORMAT) or data.format).lower(),
             compression=(options.value(CHANGELOG_FILE_COMPRESSION) or data.compression).lower(),
             prefix=options.value(CHANGELOG_FILE_PREFIX),
+            managed_blobs=(),
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "DataFileSpec":
-        """Return the spec of files with only these columns: one of blobs, or other columns (append tables only)."""
+        """Return the spec of files with only these columns: one of a blob file, or others (append tables only)."""
+        if columns in (spec.fields for spec in self.blobs):
+            return self.of_blobs(columns[0], target_size)
         specs = (self, *self.blobs)
         modes = {f.name: m for spec in specs for f, m in zip(spec.value_fields, spec.modes, strict=True)}
         names = {f.name for f in columns}
-        of_blobs = any(is_blob_type(f.type) for f in columns)
         return replace(
             self,
             fields=columns,
             value_fields=columns,
             modes=tuple(modes[f.name] for f in columns),
             indexes=tuple(i for i in self.indexes if index_column(i.item) in names),
-            format=BLOB if of_blobs else self.format,
-            compression="none" if of_blobs else self.compression,
+            target_size=target_size,
+            writes_column_names=True,
+            blobs=(),
+        )
+
+    def of_blobs(self, column: DataField, target_size: int) -> "DataFileSpec":
+        """Return the spec of blob files with the values of one column."""
+        return replace(
+            self,
+            fields=(column,),
+            value_fields=(column,),
+            modes=(parse_mode("none"),),
+            indexes=(),
+            format=BLOB,
+            compression="none",
             target_size=target_size,
             writes_column_names=True,
             blobs=(),

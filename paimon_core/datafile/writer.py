@@ -5,6 +5,8 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from paimon_core.datafile.blob_references import SUFFIX as BLOB_REFERENCES
+from paimon_core.datafile.blob_references import BlobReferences
 from paimon_core.datafile.indexes import INDEX_SUFFIX
 from paimon_core.datafile.row_summary import RowSummary
 from paimon_core.datafile.spec import DataFileSpec
@@ -129,6 +131,7 @@ class DataFileWriter:
         name = f"{spec.prefix}{self._store.new_name()}-0{extension_of(self._store, spec)}"
         path = join(self._store.bucket_path(self._bucket), name)
         self._paths += [path, path + INDEX_SUFFIX] if spec.indexes else [path]
+        self._paths += [path + BLOB_REFERENCES] if spec.managed_blobs else []
         return _OpenFile(self._store, path, name, spec)
 
     def _finish(self) -> None:
@@ -166,6 +169,7 @@ class _OpenFile:
         self._arrow = arrow_schema(spec.fields)
         self._summary = RowSummary(spec)
         self._indexes = FileIndexes(spec.indexes) if spec.indexes else None
+        self._blobs = BlobReferences(spec.managed_blobs) if spec.managed_blobs else None
         self._bytes = 0
 
     @property
@@ -178,6 +182,8 @@ class _OpenFile:
         self._summary.add(rows)
         if self._indexes is not None:
             self._indexes.add(rows)
+        if self._blobs is not None:
+            self._blobs.add(rows)
         self._bytes += stored.nbytes
 
     def fitting(self, rows: pa.Table) -> pa.Table:
@@ -231,7 +237,7 @@ class _OpenFile:
             max_sequence_number=sequences[1],
             schema_id=self._store.schema.id,
             level=spec.level,
-            extra_files=index_files,
+            extra_files=(*index_files, *self._finish_blobs()),
             creation_time=local_millis(self._store.now()),
             delete_row_count=summary.retracts,
             embedded_index=embedded,
@@ -249,6 +255,13 @@ class _OpenFile:
             return data, ()
         self._store.io.write(self._path + INDEX_SUFFIX, data)
         return None, (self._name + INDEX_SUFFIX,)
+
+    def _finish_blobs(self) -> tuple[str, ...]:
+        """Write the list of the managed blobs of the rows, and return the name of its file."""
+        if self._blobs is None:
+            return ()
+        self._store.io.write(self._path + BLOB_REFERENCES, self._blobs.content())
+        return (self._name + BLOB_REFERENCES,)
 
 
 def local_millis(epoch_millis: int) -> int:

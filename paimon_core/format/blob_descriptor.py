@@ -1,18 +1,34 @@
 """Blob descriptors (format 7.7): the file, the position and the length of a blob, as bytes in place of the blob."""
 
 import struct
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 
 _VERSION: Final = 2
 _MAGIC: Final = struct.pack("<q", 0x424C4F4244455343)
 _HEAD: Final = 1 + len(_MAGIC)
 _MAX_BYTES: Final = 2**31 - 1  # of all descriptors in one Arrow array
 _SHORTEST: Final = _HEAD + 4 + 16  # with an empty path
+_TO_THE_END: Final = -1  # the length of a blob that reaches to the end of its file
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The blobs that descriptors describe, in their order, without NULL.
+
+    ``files``: the distinct files; ``file_of``: the number of the file of each blob; ``starts``: positions in bytes;
+    ``lengths``: bytes, -1 for a blob that reaches to the end of its file.
+    """
+
+    files: tuple[str, ...]
+    file_of: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
 
 
 def descriptors(path: str, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
@@ -48,3 +64,76 @@ def has_descriptor(data: memoryview, starts: np.ndarray, lengths: np.ndarray) ->
     heads = np.frombuffer(data, np.uint8)[starts[:, None] + np.arange(_HEAD)]
     found = (heads[:, 0] <= _VERSION) & (heads[:, 1:] == np.frombuffer(_MAGIC, np.uint8)).all(axis=1)
     return bool(found.any())
+
+
+def described(values: pa.Array, where: str) -> Described:
+    """Return the blobs that descriptors describe.
+
+    Args:
+        values: the descriptors (binary), of version 1 or 2; NULL is left out.
+        where: the column or the file of the values, for messages.
+
+    Raises CorruptedError for a value that is no descriptor, UnsupportedError for a newer version.
+    """
+    values = values.drop_null()
+    count = len(values)
+    if not count:
+        nothing = np.zeros(0, np.int64)
+        return Described((), nothing, nothing, nothing)
+    bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + count + 1].astype(np.int64)
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    begins, sizes = bounds[:-1], np.diff(bounds)
+    _check(sizes >= 1, where)
+    versions = data[begins]
+    if (versions > _VERSION).any():
+        raise UnsupportedError(
+            f"{where} has a blob descriptor of version {versions.max()}; this engine reads versions up to {_VERSION}"
+        )
+    heads = np.where(versions > 1, _HEAD, 1)  # version 1 has no magic number
+    _check((versions >= 1) & (sizes >= heads + 20), where)
+    newer = begins[versions > 1]
+    _check((data[newer[:, None] + 1 + np.arange(len(_MAGIC))] == np.frombuffer(_MAGIC, np.uint8)).all(axis=1), where)
+    path_begins = begins + heads + 4
+    path_sizes = _numbers(data, path_begins - 4, "<i4")
+    _check((path_sizes >= 0) & (path_sizes <= sizes - heads - 20), where)
+    places = _numbers(data, path_begins + path_sizes, "<i8"), _numbers(data, path_begins + path_sizes + 8, "<i8")
+    _check((places[0] >= 0) & (places[1] >= _TO_THE_END), where)
+    path_ends = path_sizes.cumsum()
+    at = np.repeat(path_begins - (path_ends - path_sizes), path_sizes) + np.arange(path_ends[-1])
+    offsets = np.concatenate([[0], path_ends]).astype(np.int32)
+    paths = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data[at].tobytes())])
+    distinct = paths.dictionary_encode()
+    try:
+        files = tuple(path.decode() for path in distinct.dictionary.to_pylist())
+    except UnicodeDecodeError as cause:
+        raise CorruptedError(f"{where} has a blob descriptor whose path is not UTF-8") from cause
+    return Described(files, distinct.indices.to_numpy().astype(np.int64), *places)
+
+
+def _check(valid: np.ndarray, where: str) -> None:
+    if not valid.all():
+        raise CorruptedError(
+            f"{where} has a value that is no blob descriptor: value {int(np.argmin(valid))}, without NULL, of a batch"
+        )
+
+
+def _numbers(data: np.ndarray, begins: np.ndarray, kind: str) -> np.ndarray:
+    """Return the little-endian numbers at these positions, as int64."""
+    width = np.dtype(kind).itemsize
+    numbers: np.ndarray = data[begins[:, None] + np.arange(width)].view(kind).reshape(-1).astype(np.int64)
+    return numbers
+
+
+def begins_as_descriptor(values: pa.Array) -> np.ndarray:
+    """Return True for each value (binary) that begins as a descriptor of version 2; False for NULL."""
+    count = len(values)
+    found = np.zeros(count, bool)
+    if count:
+        bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + count + 1]
+        fits = np.diff(bounds) >= _SHORTEST
+        if values.null_count:
+            fits &= values.is_valid().to_numpy(zero_copy_only=False)
+        begins = bounds[:-1][fits].astype(np.int64)
+        heads = np.frombuffer(values.buffers()[2] or b"", np.uint8)[begins[:, None] + np.arange(_HEAD)]
+        found[fits] = (heads == np.frombuffer(bytes([_VERSION]) + _MAGIC, np.uint8)).all(axis=1)
+    return found

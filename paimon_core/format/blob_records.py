@@ -29,7 +29,8 @@ from paimon_core.types.datatype import AtomicType, DataField
 BLOB: Final = "blob"
 _VERSION: Final = 1
 _MAGIC: Final = struct.pack("<i", 1481511375)
-_FRAME: Final = 16  # bytes of a record besides the value: magic before it, length and checksum after it
+HEAD: Final = 4  # bytes of a record before the value
+FRAME: Final = 16  # bytes of a record besides the value: magic before it, length and checksum after it
 _TAIL: Final = 5  # bytes at the end of the file: size of the index, version
 _BATCH_BYTES: Final = 32 << 20
 _WRITE_BYTES: Final = 1 << 18  # smaller records are written together up to this size, larger values uncopied
@@ -57,7 +58,7 @@ class BlobFormat(FileFormat):
             return
         if self.as_descriptors and isinstance(column.type, AtomicType):
             sizes = np.maximum(lengths, 0)
-            starts, values = sizes.cumsum() - sizes + len(_MAGIC), np.where(lengths < 0, NULL, lengths - _FRAME)
+            starts, values = sizes.cumsum() - sizes + len(_MAGIC), np.where(lengths < 0, NULL, lengths - FRAME)
             for first in range(0, len(lengths), request.batch_rows):
                 part = slice(first, first + request.batch_rows)
                 found = descriptors(path, starts[part], values[part])
@@ -132,7 +133,7 @@ def values_to_reach(values: pa.ChunkedArray, size: int) -> int:
 
 def _record_lengths(payloads: Payloads) -> np.ndarray:
     """Return the bytes of the record of each value (int64), -1 for NULL."""
-    return np.where(payloads.lengths == NULL, NULL, payloads.lengths + _FRAME)
+    return np.where(payloads.lengths == NULL, NULL, payloads.lengths + FRAME)
 
 
 def _framed(payloads: Payloads, lengths: np.ndarray) -> Iterator[bytes | memoryview]:
@@ -190,7 +191,7 @@ def _lengths(source: Any, path: str) -> np.ndarray:
     if (lengths < NULL).any():
         raise UnsupportedError(f"{path} refers to blobs in other files, which this engine does not read")
     stored = lengths[lengths != NULL]
-    if (stored < _FRAME).any() or stored.sum() != size - _TAIL - index:
+    if (stored < FRAME).any() or stored.sum() != size - _TAIL - index:
         raise CorruptedError(f"{path} is damaged: its blobs take {stored.sum()} of {size - _TAIL - index} bytes")
     return lengths
 

@@ -22,7 +22,7 @@ from paimon_core.options.parse import (
 from paimon_core.options.parse import weights as weight_list
 
 _INSIDE_ONLY = not_yet("files are written below the table only")
-_STORED_ELSEWHERE = refused("the values of these columns are stored elsewhere")
+_NO_LONGER_IN_JAVA = refused("tables with it are only read: newer releases of the Java engine no longer have it")
 _NO_METASTORE = without_effect("tags are not registered as partitions of a metastore")
 
 PATH = Option("path", text, None, "directory of the table; set by the catalog, never altered")
@@ -73,6 +73,15 @@ DATA_FILE_EXTERNAL_PATHS_ALLOWED = Option(
     NOTHING,
     "directories outside the table whose files may be read and deleted; never stored with a table",
 )
+BLOB_EXTERNAL_PATHS_ALLOWED = Option(
+    "blob.external-paths.allowed",
+    comma_list,
+    NOTHING,
+    "directories outside the table and the warehouse in which blobs that descriptors describe may be read; never "
+    "stored with a table",
+)
+OF_OPENING = (DATA_FILE_EXTERNAL_PATHS_ALLOWED, BLOB_EXTERNAL_PATHS_ALLOWED)
+"""The options of a call or a catalog that allow paths: a table never stores them."""
 DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
     "data-file.external-paths.strategy",
     enum("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
@@ -205,9 +214,8 @@ BLOB_DESCRIPTOR_FIELD = Option(
     "blob-descriptor-field",
     comma_list,
     NOTHING,
-    "blob columns stored as descriptors",
+    "columns of bytes that become BLOB columns when the table is created, and store descriptors: where blobs are",
     ("blob.stored-descriptor-fields",),
-    mark=_STORED_ELSEWHERE,
 )
 BLOB_AS_DESCRIPTOR = Option(
     "blob-as-descriptor",
@@ -220,17 +228,21 @@ BLOB_EXTERNAL_STORAGE_FIELD = Option(
     comma_list,
     NOTHING,
     "blob columns whose values are stored outside of the table",
-    mark=_STORED_ELSEWHERE,
+    mark=_NO_LONGER_IN_JAVA,
 )
 BLOB_EXTERNAL_STORAGE_PATH = Option(
     "blob-external-storage-path",
     text,
     None,
     "directory of the values of blob-external-storage-field",
-    mark=not_yet("blobs are written below the table only"),
+    mark=_NO_LONGER_IN_JAVA,
 )
 BLOB_VIEW_FIELD = Option(
-    "blob-view-field", comma_list, NOTHING, "blob columns that point into other tables", mark=_STORED_ELSEWHERE
+    "blob-view-field",
+    comma_list,
+    NOTHING,
+    "blob columns that point into other tables",
+    mark=refused("the values of these columns are stored in other tables"),
 )
 VECTOR_FIELD = Option(
     "vector-field",

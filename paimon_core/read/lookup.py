@@ -82,7 +82,7 @@ class Lookup:
         row[which] = positions
         row = row[numbers]
         rows: pa.Table = table.select([f.name for f in fields]).take(pa.array(row[row >= 0]))
-        return rows
+        return read.with_blobs(rows)
 
     def _by_bucket(self, keys: pa.Table) -> Iterator[tuple[LookupBucket, pa.Table]]:
         """Yield every bucket with the keys that it can hold according to partition and hash."""

@@ -21,16 +21,19 @@ from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.metrics.listeners import listening
 from paimon_core.metrics.values import ReadMetrics
 from paimon_core.options import warn_once
+from paimon_core.options.file import BLOB_AS_DESCRIPTOR
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
 from paimon_core.predicate.rewrite import columns, restrict, tested, tests_fields
+from paimon_core.read.blobs import with_blobs
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.projection import StructField, columns_to_read, field_at
 from paimon_core.scan.split import DataSplit
+from paimon_core.schema.blob_columns import stored_as_descriptors
 from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -53,6 +56,8 @@ class TableRead:
     """True if ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` apply: only for reads by users."""
     recorder: ReadRecorder | None = field(default=None, compare=False, repr=False)
     """Measures the reads, one split at a time. `None`: the metrics of each split go to the listeners, if any."""
+    keeps_descriptors: bool = False
+    """True to return columns whose files hold descriptors of blobs as they are stored: for rows that are moved."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -112,7 +117,8 @@ class TableRead:
         read = self._merged if self.store.schema.primary_keys else self._joined
         check_files_known(self.store, self.fields, split)
         rows = self._raw(split, self._needed()) if split.raw_convertible else read(split)
-        return self._matching(rows, self.schema, BucketColumns(self.store, self.fields, split))
+        of_bucket = BucketColumns(self.store, self.fields, split)
+        return self._with_blobs(self._matching(rows, self.schema, of_bucket))
 
     def batches_with_kinds(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split of a table with a primary key, with deletes that no compaction has dropped.
@@ -139,8 +145,23 @@ class TableRead:
             rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
         else:
             rows = self._merged(split, kinds=True)
-        schema = arrow_schema((VALUE_KIND, *self.fields))
-        return self._matching(rows, schema, BucketColumns(self.store, self.fields, split))
+        schema, of_bucket = arrow_schema((VALUE_KIND, *self.fields)), BucketColumns(self.store, self.fields, split)
+        return self._with_blobs(self._matching(rows, schema, of_bucket))
+
+    def _with_blobs(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows with blobs in place of descriptors. A predicate tests a blob for NULL only."""
+        names = self._descriptors()
+        return with_blobs(self.store, batches, names) if names else batches
+
+    def with_blobs(self, rows: pa.Table) -> pa.Table:
+        """Return rows that `merged` has yielded with blobs in place of descriptors."""
+        names = self._descriptors() & {*rows.schema.names}
+        return pa.Table.from_batches(with_blobs(self.store, rows.to_batches(), names), rows.schema) if names else rows
+
+    def _descriptors(self) -> frozenset[str]:
+        """Return the columns whose descriptors are replaced by blobs."""
+        as_stored = self.keeps_descriptors or self.store.options.value(BLOB_AS_DESCRIPTOR)
+        return frozenset() if as_stored else stored_as_descriptors(self.store.schema)
 
     def _matching(
         self,

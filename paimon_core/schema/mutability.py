@@ -8,6 +8,7 @@ from paimon_core.options.merge import DELETION_VECTORS_MODIFIABLE
 NEVER = {
     "path": "the directory of a table is fixed",
     "type": "the type of a table is fixed",
+    "blob.external-paths.allowed": "a table cannot allow its own paths; set it for each call or the catalog",
     "data-file.external-paths.allowed": "a table cannot allow its own paths; set it for each call or the catalog",
 }
 """Options that cannot change even while the table is empty."""
@@ -15,6 +16,7 @@ NEVER = {
 IMMUTABLE = frozenset(
     {
         "aggregation.remove-record-on-delete", "blob-descriptor-field", "blob-field", "blob-view-field",
+        "blob.stored-descriptor-fields",
         "bucket-function.type", "bucket-key", "data-evolution.enabled", "data-file.path-directory",
         "dynamic-bucket.initial-buckets", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
         "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",

@@ -16,6 +16,7 @@ from paimon_core.format import WRITABLE_FORMATS
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
 from paimon_core.options.per_field import split_field_option
+from paimon_core.schema.blob_columns import in_managed_files, managed_blob_fault
 from paimon_core.schema.iceberg import not_describable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
@@ -165,16 +166,21 @@ def _shredded_maps(schema: TableSchema) -> str | None:
 
 def _special_column(schema: TableSchema) -> str | None:
     """Find a column, or a part of a column, of an unsupported type. Columns of blobs are supported."""
-    evolving = _on("data-evolution.enabled")(schema) is not None
-    fields = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
+    with_blobs = schema.primary_keys or _on("data-evolution.enabled")(schema) is not None
+    fields = tuple(f for f in schema.fields if not (with_blobs and is_blob_type(f.type)))
     special = ((path, t) for path, t in _types(fields) if _is_special(t))
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 
-def _keyed_blob(schema: TableSchema) -> str | None:
-    """Find a column of blobs in a table with a primary key."""
-    blobs = (f for f in schema.fields if schema.primary_keys and is_blob_type(f.type))
-    return next((f"column {f.name} of type {f.type} under a primary key" for f in blobs), None)
+def _managed_blobs(is_meant: Callable[[TableSchema], bool]) -> Callable[[TableSchema], str | None]:
+    """Return a function that finds a column of managed blobs if ``is_meant`` is True for the schema."""
+
+    def find(schema: TableSchema) -> str | None:
+        managed = (f for f in schema.fields if f.name in in_managed_files(schema))
+        found = next((f"column {f.name} of type {f.type} under a primary key" for f in managed), None)
+        return found if found is not None and is_meant(schema) else None
+
+    return find
 
 
 def _no_blobs(schema: TableSchema) -> str | None:
@@ -227,7 +233,6 @@ _QUERY_AUTH = Limit(
 
 LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
-    Limit(_keyed_blob, "its values are descriptors of blobs in '.managed.blob' files", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
@@ -255,10 +260,20 @@ LIMITS: tuple[Limit, ...] = (
     # columns and rows outside of the data files
     Limit(_no_blobs, "only blobs, and arrays and maps of blobs, are stored in separate files", write=True),
     Limit(_on("blob-as-descriptor"), "descriptors are only read: writes take the bytes of blobs", write=True),
+    Limit(_set("blob-view-field"), "the values of these columns are stored in other tables", read=True, write=True),
     Limit(
-        _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),
-        "the values of these columns are stored elsewhere",
-        read=True,
+        _set("blob-external-storage-field"),
+        "newer releases of the Java engine no longer store blobs in this way: use 'blob-descriptor-field'",
+        write=True,
+    ),
+    Limit(
+        _managed_blobs(lambda schema: schema.bucket == -2),
+        "only rows whose bucket is known can have blobs: use 'bucket' = '-1'",
+        write=True,
+    ),
+    Limit(
+        _managed_blobs(lambda schema: bool(managed_blob_fault(schema))),
+        "no engine writes blobs with these options; rows could lose their blobs",
         write=True,
     ),
     Limit(_set("vector-field"), "these columns are stored in separate files", read=True, write=True),

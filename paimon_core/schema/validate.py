@@ -16,10 +16,11 @@ from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
 from paimon_core.options.families import USER_PREFIX
-from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_FIELD, OF_OPENING
 from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.schema.blob_columns import in_managed_files, managed_blob_fault
 from paimon_core.schema.directives import with_directives
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
@@ -52,7 +53,7 @@ _POSITIONS = {
     "from-creation-timestamp": ("scan.creation-time-millis",),
     "incremental": ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
 }
-_OPENING_ONLY = {"path", "branch", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
+_OPENING_ONLY = {"path", "branch", *(option.key for option in OF_OPENING)}
 
 
 def create(schema: Schema, now_millis: int) -> TableSchema:
@@ -64,7 +65,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     """
     options = dict(schema.options)
     check_table_options(options, "the options of the new table")
-    check_change({}, DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, options.get(DATA_FILE_EXTERNAL_PATHS_ALLOWED.key))
+    for option in OF_OPENING:
+        check_change({}, option.key, options.get(option.key))
     primary_keys = _keys(schema.primary_keys, options, "primary-key")
     partition_keys = _keys(schema.partition_keys, options, "partition")
     if _flag(options, "auto-create"):
@@ -72,8 +74,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     fields = with_directives(schema.data_fields, options)
     if not fields:
         raise InvalidInputError("a table needs at least one column")
-    blobs = Options(options).value(BLOB_FIELD)
-    fields = _with_blobs(fields, blobs)
+    fields = _with_blobs(fields, Options(options).value(BLOB_FIELD))
+    fields = _with_descriptors(fields, Options(options).value(BLOB_DESCRIPTOR_FIELD))
     check_case(field.name for field in fields)
     if not _flag(options, "primary-key.nullable"):
         fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
@@ -178,6 +180,21 @@ def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[Da
                 "of BLOB or BYTES"
             )
     return tuple(replace(f, type=blobs[f.name]) if f.name in names else f for f in fields)
+
+
+def _with_descriptors(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
+    """Return the columns, with the columns of ``names`` as BLOB."""
+    blobs = {f.name: AtomicType("BLOB", f.type.nullable) for f in fields if _is_bytes(f.type)}
+    for name in names:
+        if name not in blobs:
+            raise InvalidInputError(
+                f"option 'blob-descriptor-field' names {name!r}, which is not a column of type BLOB or BYTES"
+            )
+    return tuple(replace(f, type=blobs[f.name]) if f.name in names else f for f in fields)
+
+
+def _is_bytes(t: DataType) -> bool:
+    return isinstance(t, AtomicType) and t.root in (*BINARY_ROOTS, "BLOB")
 
 
 def _as_blob(t: DataType) -> DataType | None:
@@ -418,20 +435,30 @@ def _check_blobs(schema: TableSchema) -> None:
     for field in schema.fields:
         if is_blob_type(field.type):
             check_map_keys(field.type, field.name)
-    if blobs and schema.primary_keys:
-        raise InvalidInputError(
-            f"column {blobs[0]!r} is {schema.field(blobs[0]).type}, which a table with a primary key cannot have "
-            "in this engine: leave the primary key out, or declare the column as bytes"
-        )
-    if blobs and not _flag(schema.options, "data-evolution.enabled"):
+    if blobs and not schema.primary_keys and not _flag(schema.options, "data-evolution.enabled"):
         raise InvalidInputError(
             f"column {blobs[0]!r} is {schema.field(blobs[0]).type}, which needs options 'row-tracking.enabled' and "
-            "'data-evolution.enabled'"
+            "'data-evolution.enabled', or a primary key"
         )
+    fault = managed_blob_fault(schema)
+    if fault is not None:
+        raise InvalidInputError(
+            f"the table has a primary key and blobs in column {min(in_managed_files(schema))!r}: {fault}"
+        )
+    ordering = {name for key in schema.options if key.endswith(".sequence-group") for name in _ordering(key)}
+    ordering |= set(_value(schema.options, "sequence.field"))
+    if not ordering.isdisjoint(blobs):
+        raise InvalidInputError(f"column {min(ordering.intersection(blobs))!r} holds blobs, which have no order")
     if len(blobs) == len(schema.fields):
         raise InvalidInputError(
             f"a table needs a column of another type than BLOB, besides {', '.join(map(repr, blobs))}"
         )
+
+
+def _ordering(key: str) -> tuple[str, ...]:
+    """Return the columns that order the rows of a sequence group, from the name of its option."""
+    columns, _ = split_field_option(key) or ((), "")
+    return tuple(columns)
 
 
 def _check_variants(schema: TableSchema) -> None:

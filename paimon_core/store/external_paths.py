@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from paimon_core.errors import CorruptedError, InvalidInputError, hide_secrets
 from paimon_core.fileio.paths import local_path, scheme_of
 from paimon_core.fileio.stores import canonical_scheme, store_of
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS, DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import (
+    BLOB_EXTERNAL_PATHS_ALLOWED,
+    DATA_FILE_EXTERNAL_PATHS,
+    DATA_FILE_EXTERNAL_PATHS_ALLOWED,
+)
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://([^/]*)(/.*)?", re.DOTALL)
 _ALLOWED = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
@@ -24,11 +28,13 @@ class Trust:
     """The paths that the caller allows, independent of the table's options.
 
     ``roots``: directories in which external files may be read and deleted. ``warehouse``: the directory in which roots
-    that the table declares may be read; `None`: no directory.
+    that the table declares may be read, and blobs that descriptors describe; `None`: no directory. ``blob_roots``:
+    other directories in which such blobs may be read.
     """
 
     roots: tuple[str, ...] = field(default=(), repr=False)
     warehouse: str | None = field(default=None, repr=False)
+    blob_roots: tuple[str, ...] = field(default=(), repr=False)
 
 
 NO_TRUST = Trust()
@@ -65,6 +71,25 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
         f"the table at {hide_secrets(root)} has a file at {shown}, outside of its directory, and only the table itself "
         f"allows reading it there: if you trust the creator of the table, set the option {_ALLOWED!r} = "
         f"{hide_secrets(declared_root)!r} for this call or for the catalog"
+    )
+
+
+def check_blob(path: str, declared: Sequence[str], trust: Trust, root: str) -> str:
+    """Return ``path``, the file of a blob that a value of the table at ``root`` describes, if it may be read.
+
+    Values come from anybody who writes rows. So the path must be below the table, below a directory of ``trust``, or
+    below a root of ``declared`` that is on an object store. Arguments as for `check_external`. Raises InvalidInputError
+    for another path.
+    """
+    trusted = (root, *trust.roots, *trust.blob_roots, *(() if trust.warehouse is None else (trust.warehouse,)))
+    if is_inside(path, (*trusted, *(place for place in declared if store_of(place).object_store))):
+        return path
+    shown = hide_secrets(path)
+    raise InvalidInputError(
+        f"a row of the table at {hide_secrets(root)} describes a blob in {shown}, which is neither below the table nor "
+        f"below the warehouse: if you trust the writers of the table, add the directory of the file to the option "
+        f"{BLOB_EXTERNAL_PATHS_ALLOWED.key!r} of this call or of the catalog, or read the descriptors with "
+        "'blob-as-descriptor' = 'true'"
     )
 
 

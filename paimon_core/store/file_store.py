@@ -17,6 +17,7 @@ from paimon_core.manifest.remembered import RememberedFiles
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
 from paimon_core.options.file import (
+    BLOB_EXTERNAL_PATHS_ALLOWED,
     DATA_FILE_EXTERNAL_PATHS,
     DATA_FILE_EXTERNAL_PATHS_ALLOWED,
     INDEX_FILE_IN_DATA_FILE_DIR,
@@ -38,7 +39,7 @@ from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
 from paimon_core.store.current_schema import current_schema
 from paimon_core.store.environment import NO_CATALOG, CatalogEnvironment
-from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_inside
+from paimon_core.store.external_paths import NO_TRUST, Trust, check_blob, check_external, is_inside
 from paimon_core.store.layout import (
     MAIN_BRANCH,
     branch_directory,
@@ -62,7 +63,9 @@ def fresh_name() -> str:
     return str(uuid4())
 
 
-_NOT_OF_THE_SCHEMA = {"path", "branch", "primary-key", "partition", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
+_NOT_OF_THE_SCHEMA = {
+    "path", "branch", "primary-key", "partition", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, BLOB_EXTERNAL_PATHS_ALLOWED.key
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +194,10 @@ class FileStore:
         store = self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
         )
-        if DATA_FILE_EXTERNAL_PATHS_ALLOWED.key not in options:
-            return store
-        roots = DATA_FILE_EXTERNAL_PATHS_ALLOWED.parse(options[DATA_FILE_EXTERNAL_PATHS_ALLOWED.key] or "")
-        return replace(store, trust=replace(self.trust, roots=roots))
+        for option, name in ((DATA_FILE_EXTERNAL_PATHS_ALLOWED, "roots"), (BLOB_EXTERNAL_PATHS_ALLOWED, "blob_roots")):
+            if option.key in options:
+                store = replace(store, trust=replace(store.trust, **{name: option.parse(options[option.key] or "")}))
+        return store
 
     def remembering(self) -> "FileStore":
         """Return the table for a statement that reads no manifest and no manifest list twice, or itself if it is one.
@@ -422,6 +425,11 @@ class FileStore:
     def _external(self, path: str) -> str:
         declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)
         return check_external(path, declared, self.trust, self.root)
+
+    def blob_path(self, path: str) -> str:
+        """Return the path of a blob that a value describes. Raises as `check_blob` for one that is not allowed."""
+        declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)
+        return check_blob(path, declared, self.trust, self.root)
 
     def _is_deletable(self, path: str) -> bool:
         return is_inside(path, (self.root, *self.trust.roots))

@@ -6,10 +6,13 @@ without one. A value that the column cannot store without loss is refused.
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.format.blob_descriptor import begins_as_descriptor
+from paimon_core.schema.blob_columns import given_as_descriptors
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.coerce import coerce_array
@@ -30,7 +33,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         first_row: the number that error messages give the first row.
 
     Raises InvalidInputError for a NULL in a NOT NULL column, and for a value that the column's type cannot hold. The
-    error names column and row.
+    error names column and row. Also for a value that is no descriptor where the column stores descriptors.
     """
     columns = []
     for field, position in zip(schema.fields, positions, strict=True):
@@ -39,7 +42,28 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
             continue
         array = coerce_array(data.column(position), field.type, field.name, first_row)
         columns.append(_filled(_not_null(array, field, first_row), field))
-    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
+    rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
+    check_descriptors(schema, rows, first_row)
+    return rows
+
+
+def check_descriptors(schema: TableSchema, rows: pa.RecordBatch, first_row: int = 0) -> None:
+    """Raise InvalidInputError for a value that is no descriptor, in a column of ``blob-descriptor-field``.
+
+    Args:
+        schema: the table's schema.
+        rows: rows with columns of the table, in their Arrow types.
+        first_row: the number that error messages give the first row.
+    """
+    for name in sorted(given_as_descriptors(schema) & {*rows.schema.names}):
+        wrong = rows.column(name).is_valid().to_numpy(zero_copy_only=False) & ~begins_as_descriptor(rows.column(name))
+        if wrong.any():
+            row = first_row + int(np.argmax(wrong))
+            raise InvalidInputError(
+                f"cannot write to column {name!r} bytes that are no blob descriptor (row {row} of the "
+                "data): the option 'blob-descriptor-field' names the column, so it stores where blobs are. Read "
+                "descriptors with 'blob-as-descriptor' = 'true', or write the bytes to a column of 'blob-field'"
+            )
 
 
 def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:

@@ -22,6 +22,7 @@ from paimon_core.types.combine import combined
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.bucket_state import BucketState
+from paimon_core.write.managed_blobs import ManagedBlobs
 from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
 
@@ -77,6 +78,7 @@ class MergeTreeWriter:
         self._spilled: list[SpilledRun] = []  # oldest first
         self._sequence, self._compaction = sequence, compaction
         self._buffer: list[pa.RecordBatch] = []
+        self._blobs = ManagedBlobs(store, bucket.ref)
         self._files = DataFileWriter(store, bucket.ref, spec)
         self._removals = DataFileWriter(store, bucket.ref, spec)
         self._changelog = None if changelog_spec is None else DataFileWriter(store, bucket.ref, changelog_spec)
@@ -90,7 +92,8 @@ class MergeTreeWriter:
         return bool(self._spilled) or (self._compaction is not None and self._compaction.size > _HEAVY_BYTES)
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Buffer rows with sequence numbers and row kinds (`None`: all inserts)."""
+        """Buffer rows with sequence numbers and row kinds (`None`: all inserts); write their managed blobs."""
+        rows = self._blobs.stored(rows, kinds)
         numbers = pa.array(self._sequence.take(rows.num_rows))
         kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
         numbered = pa.RecordBatch.from_arrays(
@@ -195,6 +198,7 @@ class MergeTreeWriter:
 
     def finish(self, *, full: bool = False) -> None:
         """Flush and run due compactions. ``full``: run a full compaction if rows were added since the last one."""
+        self._blobs.finish()
         self._write_buffer()
         if self._compaction is None:
             return
@@ -209,6 +213,7 @@ class MergeTreeWriter:
         new, self._written = tuple(self._written), []
         changelog, self._changelog_files = tuple(self._changelog_files), []
         compacted = CommitMessage(*self._bucket) if self._compaction is None else self._compaction.release()
+        self._blobs.release()
         self._files.release()
         self._removals.release()
         if self._changelog is not None:
@@ -222,6 +227,7 @@ class MergeTreeWriter:
         self._forget_spilled()
         if self._compaction is not None:
             self._compaction.abort()
+        self._blobs.abort()
         self._files.abort()
         self._removals.abort()
         if self._changelog is not None:

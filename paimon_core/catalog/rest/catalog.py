@@ -28,7 +28,6 @@ from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.families import DEFAULTS_PREFIX
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -314,9 +313,7 @@ class RestCatalog(Catalog):
                 f"the server has schema {entry.described.schema_id} of table {str(entry.name)!r}, but the newest in "
                 f"the files at {entry.path}, which this engine reads, is {newest}"
             )
-        allowed = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
-        if allowed in self.options and allowed not in (options or {}):
-            store = store.with_options({allowed: self.options[allowed]})
+        store = store.with_options(self._allowed_paths(options or {}))
         if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
             store = replace(store, permissions=entry.environment.permissions(store))
         return table.with_store(replace(store, of_all_queries=self._manifests))

@@ -218,7 +218,7 @@ def rewritten(
 
     Raises TableChangedError if the rows may have columns that ``store.schema`` does not have.
     """
-    schema, read = store.schema, TableRead(store, store.schema.fields, where)
+    schema, read = store.schema, TableRead(store, store.schema.fields, where, keeps_descriptors=True)
     key = list(schema.bucket_keys)
     check_no_newer(store, [file for split in splits for file in split.files])
     with TableWrite(store, overwrite=True) as writer:

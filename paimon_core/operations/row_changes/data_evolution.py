@@ -43,6 +43,7 @@ from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files
 from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.blob_columns import in_blob_files
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Operation, Snapshot
 from paimon_core.snapshot.started_from import StartedFrom
@@ -50,8 +51,9 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
-from paimon_core.types.datatype import DataField, is_blob_type
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID
+from paimon_core.write.align import check_descriptors
 from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer, write_rows
 
 _WRITERS = 2  # files written in parallel
@@ -121,6 +123,8 @@ class RowRanges:
             new: the new values of the changed rows, with these columns and types.
         """
         location, group = self.ranges[number]
+        for batch in new.rows.to_batches():
+            check_descriptors(store.schema, batch)
         message = CommitMessage(*location)
         try:
             for columns, files in _parts(store, group, fields):
@@ -200,9 +204,10 @@ def _parts(
     New blobs replace a single blob file; the other blob files of the range are not rewritten. However, Java reads
     consecutive blob files only if they were written under one schema.
     """
-    if other_fields := tuple(f for f in fields if not is_blob_type(f.type)):
+    in_files = in_blob_files(store.schema)
+    if other_fields := tuple(f for f in fields if f.name not in in_files):
         yield other_fields, group
-    for field in (f for f in fields if is_blob_type(f.type)):
+    for field in (f for f in fields if f.name in in_files):
         holders = files_with_column(store, group, field)
         one_by_one = is_blob(holders[0]) and (len(holders) == 1 or {f.schema_id for f in holders} == {store.schema.id})
         for files in [(file,) for file in holders] if one_by_one else [group]:
@@ -235,6 +240,7 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], N
         if column.null_count and not field.type.nullable:
             raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL")
         columns.append(column)
+    check_descriptors(schema, pa.RecordBatch.from_arrays(columns, schema=arrow_schema(fields)))
     row_ids = ids.to_numpy().astype(np.int64)
     order = np.argsort(row_ids, kind="stable")
     rows = pa.Table.from_arrays(columns, schema=arrow_schema(fields))

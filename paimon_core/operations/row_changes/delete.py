@@ -280,7 +280,7 @@ def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
     if snapshot is None:
         return _NO_ROWS
     visible_store = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
-    read = TableRead(visible_store, store.schema.fields, predicate)
+    read = TableRead(visible_store, store.schema.fields, predicate, keeps_descriptors=True)
     publisher = Publisher(store, operation=Operation.DELETE)
     started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
     with TableWrite(store, started_from=started_from) as writer:

@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 from paimon_core import Schema, TableSchema
 from paimon_core.engine import FORMAT_TABLE_FORMATS, is_format_table, metadata_fields, tracking_fields
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import OF_OPENING
 from paimon_core.options.parse import column_list
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.char_columns import catalog_columns
@@ -139,7 +139,7 @@ def with_write_options(schema: Schema, request: WriteRequest, table: str) -> Sch
         columns[option] = declared or written
     options = dict(schema.options)
     for key, value in request.options.items():
-        if key == DATA_FILE_EXTERNAL_PATHS_ALLOWED.key:
+        if key in {option.key for option in OF_OPENING}:
             continue
         if options.setdefault(key, value) != value:
             raise _contradiction(table, key, value, options[key])

@@ -1,0 +1,198 @@
+"""Blobs in place of the descriptors that data files hold (format 7.7).
+
+A descriptor may come from a stranger, so a file is opened only where `FileStore.blob_path` allows it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format.blob_descriptor import Described, described
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.map_entries import map_entries
+
+_PART_BYTES: Final = 32 << 20  # of the blobs in a batch; a single row may have more
+_GAP: Final = 64  # bytes between two blobs that one request reads; the frame of a record has 16
+_MAX_BYTES: Final = 2**31 - 1  # of all blobs in one Arrow array
+
+
+def with_blobs(store: FileStore, batches: Iterable[pa.RecordBatch], names: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with blobs in place of descriptors; batches get smaller, so that they have about 32 MiB of blobs.
+
+    Args:
+        store: the table.
+        batches: the rows.
+        names: the columns with descriptors; other names are ignored.
+
+    Raises CorruptedError for a value that is no descriptor, and for a file that is missing or too short. Raises
+    InvalidInputError for a file in a place that nobody allows, UnsupportedError for a row with more than 2 GiB.
+    """
+    for batch in batches:
+        found = [name for name in batch.schema.names if name in names]
+        if not found:
+            yield batch
+            continue
+        begin = 0
+        sizes = [_row_bytes(store, batch.column(name), name) for name in found]
+        for end in _part_ends(np.sum(sizes, axis=0)):
+            part = batch.slice(begin, end - begin)
+            read = {name: _read_column(store, part.column(name), name) for name in found}
+            arrays = [read.get(name, array) for name, array in zip(batch.schema.names, part.columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+            begin = end
+
+
+def _part_ends(row_bytes: np.ndarray) -> Iterator[int]:
+    """Yield the end of each part of the rows, which has at most `_PART_BYTES`, or one row."""
+    total, end = row_bytes.cumsum(), 0
+    while end < len(total):
+        before = int(total[end - 1]) if end else 0
+        end = max(end + 1, int(np.searchsorted(total, before + _PART_BYTES, "right")))
+        yield end
+
+
+def _row_bytes(store: FileStore, column: pa.Array, name: str) -> np.ndarray:
+    """Return the bytes of the blobs in each row (int64)."""
+    items, counts, _ = elements(column)
+    rows = np.repeat(np.arange(len(column)), counts)[_valid(items)]
+    lengths = _sized(store, described(items, _shown(store, name))).lengths
+    return np.bincount(rows, lengths, len(column)).astype(np.int64)
+
+
+def _read_column(store: FileStore, column: pa.Array, name: str) -> pa.Array:
+    """Return the column with blobs in place of descriptors."""
+    items, counts, keys = elements(column)
+    return with_elements(column, _read_values(store, items, _shown(store, name)), counts, keys)
+
+
+def read_parts(store: FileStore, values: pa.Array, name: str) -> Iterator[tuple[int, pa.Array]]:
+    """Yield the blobs of descriptors (binary) of a column in parts of about 32 MiB, with the index of the first value.
+
+    Raises as `with_blobs`.
+    """
+    begin = 0
+    for end in _part_ends(_row_bytes(store, values, name)):
+        yield begin, _read_values(store, values.slice(begin, end - begin), _shown(store, name))
+        begin = end
+
+
+def with_elements(column: pa.Array, items: pa.Array, counts: np.ndarray, keys: pa.Array | None) -> pa.Array:
+    """Return a column with other binary values. ``counts`` and ``keys``: as `elements` returns them for the column."""
+    kind = column.type
+    if not pa.types.is_list(kind) and not pa.types.is_map(kind):
+        return items
+    child = items if keys is None else map_entries(keys, items, kind)
+    offsets = pa.py_buffer(np.concatenate([[0], counts.cumsum()]).astype(np.int32))
+    return pa.Array.from_buffers(kind, len(column), [_validity(_valid(column)), offsets], children=[child])
+
+
+def elements(column: pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array | None]:
+    """Return the binary values in a column, their number in each row, and the keys of a map; `None`: it is no map."""
+    kind = column.type
+    if not pa.types.is_list(kind) and not pa.types.is_map(kind):
+        return column, np.ones(len(column), np.int64), None
+    if column.null_count:  # take drops elements that belong to a NULL
+        column = column.take(pa.array(np.arange(len(column))))
+    bounds = column.offsets.to_numpy().astype(np.int64)
+    child = column.values.slice(bounds[0], bounds[-1] - bounds[0])
+    if pa.types.is_list(kind):
+        return child, np.diff(bounds), None
+    return child.field(1), np.diff(bounds), child.field(0)
+
+
+def _read_values(store: FileStore, values: pa.Array, where: str) -> pa.Array:
+    """Return the blobs that descriptors (binary) describe; NULL stays NULL."""
+    found = _sized(store, described(values, where))
+    valid = _valid(values)
+    lengths = np.zeros(len(values), np.int64)
+    lengths[valid] = found.lengths
+    ends = lengths.cumsum()
+    if len(ends) and ends[-1] > _MAX_BYTES:
+        raise UnsupportedError(
+            f"a row has {ends[-1]} bytes of blobs in {where}, more than 2 GiB: read its descriptors with "
+            "'blob-as-descriptor' = 'true'"
+        )
+    offsets = pa.py_buffer(np.concatenate([[0], ends]).astype(np.int32))
+    data = pa.py_buffer(b"".join(_read_blobs(store, found, where)))
+    return pa.Array.from_buffers(pa.binary(), len(values), [_validity(valid), offsets, data])
+
+
+def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memoryview]:
+    """Return the bytes of blobs. The blobs of a file are read in the order of their positions, neighbours at once."""
+    order = np.lexsort((found.starts, found.file_of))
+    file_of, starts, ends = (part[order] for part in (found.file_of, found.starts, found.starts + found.lengths))
+    gaps = starts[1:] - ends[:-1]
+    apart = (np.diff(file_of) != 0) | (gaps < 0) | (gaps > _GAP)
+    firsts = np.concatenate([[0], np.flatnonzero(apart) + 1]) if len(order) else np.zeros(0, np.int64)
+    lasts = np.concatenate([firsts[1:], [len(order)]]) - 1 if len(order) else firsts
+    runs: dict[str, list[tuple[int, int]]] = {}
+    for file, first, last in zip(file_of[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+        runs.setdefault(found.files[file], []).append((first, last))
+
+    def read(path: str) -> list[memoryview]:
+        parts = []
+        with _opened(store, path, where) as source:
+            for first, last in runs[path]:
+                begin, end = int(starts[first]), int(ends[last])
+                source.seek(begin)
+                data = memoryview(source.read(end - begin))
+                if len(data) != end - begin:
+                    raise CorruptedError(
+                        f"{where} has a descriptor of bytes {begin} to {end} of {hide_secrets(path)}, which ends earlier"
+                    )
+                bounds = zip(
+                    (starts[first : last + 1] - begin).tolist(), (ends[first : last + 1] - begin).tolist(), strict=True
+                )
+                parts += [data[low:high] for low, high in bounds]
+        return parts
+
+    in_order = [part for parts in parallel_map(read, runs) for part in parts]
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return [in_order[place] for place in places.tolist()]
+
+
+def _sized(store: FileStore, found: Described) -> Described:
+    """Return the blobs with the lengths of those that reach to the end of their file."""
+    open_ended = np.flatnonzero(found.lengths < 0)
+    if not len(open_ended):
+        return found
+    sizes = np.zeros(len(found.files), np.int64)
+    for number in np.unique(found.file_of[open_ended]).tolist():
+        with _opened(store, found.files[number], "a column") as source:
+            sizes[number] = source.size()
+    lengths = found.lengths.copy()
+    lengths[open_ended] = np.maximum(0, sizes[found.file_of[open_ended]] - found.starts[open_ended])
+    return replace(found, lengths=lengths)
+
+
+@contextmanager
+def _opened(store: FileStore, path: str, where: str) -> Iterator[pa.NativeFile]:
+    """Open a file that a descriptor names."""
+    allowed = store.blob_path(path)
+    try:
+        with store.io.open(allowed) as source:
+            yield source
+    except FileNotFoundError as cause:
+        raise CorruptedError(f"{where} has a descriptor of the file {hide_secrets(path)}, which is missing") from cause
+
+
+def _shown(store: FileStore, name: str) -> str:
+    return f"column {name!r} of {hide_secrets(store.root)}"
+
+
+def _valid(values: pa.Array) -> np.ndarray:
+    if not values.null_count:
+        return np.ones(len(values), bool)
+    valid: np.ndarray = values.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _validity(valid: np.ndarray) -> pa.Buffer | None:
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
