@@ -25,6 +25,7 @@ from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.lazy import deferred
 from paimon_core.options.file import OF_OPENING
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
+from paimon_core.schema.blob_columns import check_movable
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -410,7 +411,9 @@ class Catalog(CatalogViews, CatalogFormatTables):
                 "directory atomically, so a reader or a crash could meet half a table; clone the table to the new "
                 "name, then drop it"
             )
-        iceberg = self._iceberg_directory(old, Schemas(self._io, self.location(old)).latest())
+        schema = Schemas(self._io, self.location(old)).latest()
+        check_movable(schema, repr(str(old)))
+        iceberg = self._iceberg_directory(old, schema)
         try:
             self._new_io(self._entry(new), new).rename_directory(self.location(old), self.location(new))
         except FileExistsError:

@@ -33,6 +33,7 @@ from paimon_core.options.file import PLACES_OF_NEW_FILES
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.blob_columns import check_movable
 from paimon_core.schema.continuity import is_replaced, replaced_version, replacing, unmarked
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
@@ -102,6 +103,7 @@ def clone(
             f"{source.root} reads missing partitions from branch {branch!r} ({SCAN_FALLBACK_BRANCH.key}), but clone "
             "copies one branch: clone each branch, or remove the option"
         )
+    check_movable(source.schema, f"a clone of {_name(source)}")
     schemas = _schemas(source, None if newest or snapshot is None else snapshot.schema_id)
     if snapshot is not None:
         schemas = _without_replacement(schemas, snapshot.schema_id)

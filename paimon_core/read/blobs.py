@@ -143,8 +143,9 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
                 source.seek(begin)
                 data = memoryview(source.read(end - begin))
                 if len(data) != end - begin:
+                    shown = hide_secrets(path)
                     raise CorruptedError(
-                        f"{where} has a descriptor of bytes {begin} to {end} of {hide_secrets(path)}, which ends earlier"
+                        f"{where} has a descriptor of bytes {begin} to {end} of {shown}, which ends earlier"
                     )
                 bounds = zip(
                     (starts[first : last + 1] - begin).tolist(), (ends[first : last + 1] - begin).tolist(), strict=True

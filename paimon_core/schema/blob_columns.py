@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_VIEW_FIELD, DATA_FILE_EXTERNAL_PATHS
 from paimon_core.schema.table_schema import TableSchema
@@ -57,6 +58,21 @@ def managed_blob_fault(schema: TableSchema) -> str | None:
                 f"'fields.{name}.ignore-retract' = 'true'"
             )
     return None
+
+
+def check_movable(schema: TableSchema | None, where: str) -> None:
+    """Raise UnsupportedError if the rows of a table name managed files by their absolute paths.
+
+    Args:
+        schema: the newest version; `None`: there is none.
+        where: the table, for the message.
+    """
+    managed = in_managed_files(schema) if schema is not None else frozenset()
+    if managed:
+        raise UnsupportedError(
+            f"the files of {where} cannot get another directory: rows name the files of the blobs in column "
+            f"{min(managed)!r} by their paths. Create a new table, and insert the rows"
+        )
 
 
 def _plain(schema: TableSchema) -> frozenset[str]:

@@ -16,7 +16,6 @@ NEVER = {
 IMMUTABLE = frozenset(
     {
         "aggregation.remove-record-on-delete", "blob-descriptor-field", "blob-field", "blob-view-field",
-        "blob.stored-descriptor-fields",
         "bucket-function.type", "bucket-key", "data-evolution.enabled", "data-file.path-directory",
         "dynamic-bucket.initial-buckets", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
         "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",
@@ -26,6 +25,7 @@ IMMUTABLE = frozenset(
 )  # fmt: skip
 """Options that determine the meaning of files already written."""
 
+_FORMER_NAMES = {"blob.stored-descriptor-fields"}
 _ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 
@@ -44,7 +44,7 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
         return
     if key in NEVER:
         raise InvalidInputError(f"option {key!r} cannot be changed: {NEVER[key]}")
-    if key in IMMUTABLE:
+    if key in IMMUTABLE or key in _FORMER_NAMES:
         raise InvalidInputError(
             f"option {key!r} cannot be changed from {old!r} to {value!r} once the table has data: "
             "the meaning of its files depends on the option; create a new table and copy the rows"

@@ -186,8 +186,11 @@ def _managed_blobs(is_meant: Callable[[TableSchema], bool]) -> Callable[[TableSc
 def _no_blobs(schema: TableSchema) -> str | None:
     """Find columns without blobs that an option names as blobs, as other engines may store them."""
     other_columns = {f.name for f in schema.fields if not is_blob_type(f.type)}
-    named = schema.options.value(ALL_OPTIONS["blob-field"])
-    return next((_shown("blob-field", name) for name in named if name in other_columns), None)
+    for key in ("blob-field", "blob-descriptor-field"):
+        name = next((name for name in schema.options.value(ALL_OPTIONS[key]) if name in other_columns), None)
+        if name is not None:
+            return _shown(key, name)
+    return None
 
 
 def _variant_elsewhere(schema: TableSchema) -> str | None:

@@ -67,7 +67,7 @@ class ManagedBlobs:
         return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
     def _written(self, packs: "_Packs", name: str, items: pa.Array) -> pa.Array:
-        """Return descriptors of blobs (binary), which are written, unless they are descriptors of this table already."""
+        """Return descriptors of blobs (binary), which are written, unless they are descriptors of this table."""
         valid = items.is_valid().to_numpy(zero_copy_only=False)
         blobs = items.drop_null()
         given = begins_as_descriptor(blobs)

@@ -38,6 +38,7 @@ from paimon_core.errors import (
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.stores import store_of
 from paimon_core.scan.entries import live_partitions
+from paimon_core.schema.blob_columns import check_movable
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
@@ -303,6 +304,8 @@ class HiveCatalog(Catalog):
                 "directory atomically, so a reader or a crash could meet half a table; clone the table to the new "
                 "name, then drop it"
             )
+        if is_managed:
+            check_movable(Schemas(io, path).latest(), repr(str(old)))
         found.dbName, found.tableName = new.database.lower(), new.table
         try:
             client.alter_table(old.database.lower(), old.table.lower(), found, renames=True)

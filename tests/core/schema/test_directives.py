@@ -30,6 +30,15 @@ def test_directive_declares_blob(tmp_path, comment, rest):
     assert list((tmp_path / "t").rglob("*.blob"))
 
 
+def test_directive_declares_descriptors(tmp_path):
+    """The names of the option's former key move to the new key, as in Java."""
+    comment = "__BLOB_DESCRIPTOR_FIELD; elsewhere"
+    table = Table.create(str(tmp_path / "t"), schema(comment, **{"blob.stored-descriptor-fields": "b"}))
+    field, options = table.schema.field("b"), table.schema.options
+    assert (str(field.type), field.description, options["blob-descriptor-field"]) == ("BLOB", "elsewhere", "b")
+    assert "blob.stored-descriptor-fields" not in options
+
+
 @pytest.mark.parametrize(
     ("kind", "stored"),
     [
@@ -53,7 +62,7 @@ def test_directive_and_option_may_both_name_columns(tmp_path):
         ("__BLOB_FIELD", "ARRAY<INT>", InvalidInputError, "nor an ARRAY or MAP of BLOB or BYTES"),
         ("__BLOB_FIELD", "ARRAY<ARRAY<BYTES>>", InvalidInputError, "nor an ARRAY or MAP of BLOB or BYTES"),
         ("__BLOB_FIELD", "MAP<DOUBLE NOT NULL, BYTES>", InvalidInputError, "keys of a map of blobs must be one of"),
-        ("__BLOB_DESCRIPTOR_FIELD; x", "BYTES", UnsupportedError, "'__BLOB_DESCRIPTOR_FIELD' is not supported"),
+        ("__BLOB_DESCRIPTOR_FIELD; x", "ARRAY<BYTES>", InvalidInputError, "not a column of type BLOB or BYTES"),
         ("__BLOB_VIEW_FIELD", "BYTES", UnsupportedError, "'__BLOB_VIEW_FIELD' is not supported"),
         ("__VECTOR_FIELD;3", "ARRAY<FLOAT>", UnsupportedError, "there is no vector type"),
         ("__BLOB_FEILD", "BYTES", InvalidInputError, "unknown directive '__BLOB_FEILD'"),

@@ -86,7 +86,7 @@ def test_descriptors_survive_updates_deletes_and_compaction(tmp_path, files):
 
 
 def test_descriptors_of_another_table_of_a_warehouse(tmp_path):
-    """Blobs are shared by two tables of a catalog, whose warehouse the caller named; a path alone names no warehouse."""
+    """Two tables share blobs in the warehouse that the caller named; a path alone names no warehouse."""
     catalog = open_catalog(str(tmp_path))
     catalog.create_database("db")
     source_schema = pa.schema([("k", pa.int64()), ("b", pa.binary())])
@@ -115,7 +115,7 @@ def test_only_allowed_files_are_opened(tmp_path, files, monkeypatch, path):
     opened = []
     original = FileIO.open
     monkeypatch.setattr(FileIO, "open", lambda io, path, *size: opened.append(path) or original(io, path, *size))
-    with pytest.raises(InvalidInputError, match="describes a blob in .*, which is neither below the table nor"):
+    with pytest.raises(InvalidInputError, match=r"describes a blob in .*, which is neither below the table nor"):
         table.to_arrow()
     assert all(str(tmp_path / "t") in path for path in opened)
     with pytest.raises(InvalidInputError, match=f"option '{ALLOWED}' cannot be changed: a table cannot allow"):

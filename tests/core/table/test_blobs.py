@@ -1,6 +1,5 @@
 """Columns of blobs are in separate files, through writes, new values, compaction and schema changes."""
 
-import os
 import struct
 from pathlib import Path
 
@@ -87,11 +86,6 @@ def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
         Table.create(str(tmp_path / "t"), Schema(schema, options={**BLOBS, **options}))
 
 
-def test_blobs_under_primary_key_are_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="'b' is BLOB, which a table with a primary key cannot have"):
-        Table.create(str(tmp_path / "t"), Schema(COLUMNS, primary_keys=["k"], options={"blob-field": "b"}))
-
-
 def pointed_to(descriptor):
     """The bytes that a descriptor describes, by its definition."""
     version, magic, length = struct.unpack_from("<bqi", descriptor)
@@ -125,17 +119,6 @@ def test_blobs_are_read_as_descriptors_and_descriptors_are_not_written(tmp_path)
         with pytest.raises(UnsupportedError, match=f"a blob of column '{name}' is a descriptor"):
             table.write(table.to_arrow().set_column("kbam".index(name), name, described.to_arrow().column(name)))
     assert table.to_arrow().num_rows == 4
-
-
-def test_managed_blobs_of_java_are_no_orphans(tmp_path):
-    table = append_table(tmp_path / "t", pa.schema([("k", pa.int64())]))
-    table.write(pa.table({"k": [1]}))
-    names = [tmp_path / "t" / "bucket-0" / f"data-x-0.{kind}" for kind in ("managed.blob", "blob")]
-    for name in names:
-        name.write_bytes(b"x")
-        os.utime(name, (1, 1))
-    assert [p.rpartition("/")[2] for p in table.maintenance.remove_orphan_files().paths] == ["data-x-0.blob"]
-    assert names[0].exists()
 
 
 @pytest.mark.parametrize("binary", [pa.binary(), pa.large_binary(), pa.binary_view()])
