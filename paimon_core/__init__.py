@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TableChangedError,
         UnsupportedError,
     )
+    from paimon_core.format.blob_view import blob_views
     from paimon_core.inspect.advice.report import Advice, TableHealth
     from paimon_core.inspect.explain.explanation import Explanation
     from paimon_core.inspect.verify.repair import RepairReport
@@ -164,6 +165,7 @@ __all__ = [
     "UpdateType",
     "VerifyReport",
     "View",
+    "blob_views",
     "col",
     "open_catalog",
     "variant_get",
@@ -182,6 +184,7 @@ _NAMES = {
         "MissingDependencyError NotFoundError OutOfRangeError PaimonError PermissionDeniedError TableChangedError "
         "UnsupportedError"
     ),
+    "paimon_core.format.blob_view": "blob_views",
     "paimon_core.variant.paths": "variant_get variant_set",
     "paimon_core.inspect.advice.report": "Advice TableHealth",
     "paimon_core.inspect.explain.explanation": "Explanation",

@@ -336,13 +336,18 @@ def test_avro_types_agree_with_table(row):
 REFUSED = {
     "option `type`": [{"type": "format-table"}],
     "column of type VECTOR": ["VECTOR<FLOAT, 3>", "GEOMETRY", "GEOGRAPHY"],
-    "column of type BLOB": ["ARRAY<BLOB>", "BLOB"],
+    "column of type BLOB": ["ARRAY<ARRAY<BLOB>>", "ROW<b BLOB>"],
+    "blobs under a primary key": [
+        ({"bucket": "-2"}, "BLOB"),
+        ({"merge-engine": "aggregation"}, "ARRAY<BLOB>"),
+        ({"changelog-producer": "input"}, "MAP<INT NOT NULL, BLOB>"),
+    ],
     "column of type VARIANT": [({"file.format": "orc"}, "VARIANT"), ({"file.format.per.level": "5:avro"}, "VARIANT")],
     "`force-lookup`": [{"force-lookup": "true", "changelog-producer": "full-compaction"}],
     "`write.sequence-number-init-mode`": [{"write.sequence-number-init-mode": "snapshot"}],
     "`postpone.merge-on-read`": [{"postpone.merge-on-read": "true", "bucket": "-2"}],
     "cross-partition key": [{"bucket": "2"}],
-    "`blob-field`": [{"blob-field": "v"}],
+    "`blob-field`": [{"blob-field": "v"}, {"blob-descriptor-field": "v"}, {"blob-view-field": "v"}],
     "`blob-as-descriptor`": [{"blob-as-descriptor": "true"}],
     "maps in shared columns": [
         {"fields.v.map.storage-layout": "x"},

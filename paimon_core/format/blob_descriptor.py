@@ -76,13 +76,10 @@ def described(values: pa.Array, where: str) -> Described:
     Raises CorruptedError for a value that is no descriptor, UnsupportedError for a newer version.
     """
     values = values.drop_null()
-    count = len(values)
-    if not count:
+    if not len(values):
         nothing = np.zeros(0, np.int64)
         return Described((), nothing, nothing, nothing)
-    bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + count + 1].astype(np.int64)
-    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-    begins, sizes = bounds[:-1], np.diff(bounds)
+    data, begins, sizes = binary_bounds(values)
     _check(sizes >= 1, where)
     versions = data[begins]
     if (versions > _VERSION).any():
@@ -94,20 +91,43 @@ def described(values: pa.Array, where: str) -> Described:
     newer = begins[versions > 1]
     _check((data[newer[:, None] + 1 + np.arange(len(_MAGIC))] == np.frombuffer(_MAGIC, np.uint8)).all(axis=1), where)
     path_begins = begins + heads + 4
-    path_sizes = _numbers(data, path_begins - 4, "<i4")
+    path_sizes = stored_numbers(data, path_begins - 4, "<i4")
     _check((path_sizes >= 0) & (path_sizes <= sizes - heads - 20), where)
-    places = _numbers(data, path_begins + path_sizes, "<i8"), _numbers(data, path_begins + path_sizes + 8, "<i8")
-    _check((places[0] >= 0) & (places[1] >= _TO_THE_END), where)
-    path_ends = path_sizes.cumsum()
-    at = np.repeat(path_begins - (path_ends - path_sizes), path_sizes) + np.arange(path_ends[-1])
-    offsets = np.concatenate([[0], path_ends]).astype(np.int32)
-    paths = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data[at].tobytes())])
-    distinct = paths.dictionary_encode()
+    starts, lengths = (stored_numbers(data, path_begins + path_sizes + after, "<i8") for after in (0, 8))
+    _check((starts >= 0) & (lengths >= _TO_THE_END), where)
+    return Described(*stored_texts(data, path_begins, path_sizes, where), starts, lengths)
+
+
+def binary_bounds(values: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bytes of all values of a binary array (uint8), and the start and the length of each value in them."""
+    bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    return data, bounds[:-1].astype(np.int64), np.diff(bounds).astype(np.int64)
+
+
+def stored_texts(
+    data: np.ndarray, begins: np.ndarray, sizes: np.ndarray, where: str
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the distinct texts among parts of bytes, and the number of the text of each part.
+
+    Args:
+        data: the bytes (uint8).
+        begins: the start of each part.
+        sizes: the bytes of each part, which are UTF-8.
+        where: the source of the values, for messages.
+
+    Raises CorruptedError for a text that is not UTF-8.
+    """
+    ends = sizes.cumsum()
+    at = np.repeat(begins - (ends - sizes), sizes) + np.arange(ends[-1])
+    offsets = pa.py_buffer(np.concatenate([[0], ends]).astype(np.int32))
+    parts = pa.Array.from_buffers(pa.binary(), len(begins), [None, offsets, pa.py_buffer(data[at].tobytes())])
+    distinct = parts.dictionary_encode()
     try:
-        files = tuple(path.decode() for path in distinct.dictionary.to_pylist())
+        texts = tuple(text.decode() for text in distinct.dictionary.to_pylist())
     except UnicodeDecodeError as cause:
-        raise CorruptedError(f"{where} has a blob descriptor whose path is not UTF-8") from cause
-    return Described(files, distinct.indices.to_numpy().astype(np.int64), *places)
+        raise CorruptedError(f"{where} has a reference to a blob with a name that is not UTF-8") from cause
+    return texts, distinct.indices.to_numpy().astype(np.int64)
 
 
 def _check(valid: np.ndarray, where: str) -> None:
@@ -117,7 +137,7 @@ def _check(valid: np.ndarray, where: str) -> None:
         )
 
 
-def _numbers(data: np.ndarray, begins: np.ndarray, kind: str) -> np.ndarray:
+def stored_numbers(data: np.ndarray, begins: np.ndarray, kind: str) -> np.ndarray:
     """Return the little-endian numbers at these positions, as int64."""
     width = np.dtype(kind).itemsize
     numbers: np.ndarray = data[begins[:, None] + np.arange(width)].view(kind).reshape(-1).astype(np.int64)
@@ -126,14 +146,20 @@ def _numbers(data: np.ndarray, begins: np.ndarray, kind: str) -> np.ndarray:
 
 def begins_as_descriptor(values: pa.Array) -> np.ndarray:
     """Return True for each value (binary) that begins as a descriptor of version 2; False for NULL."""
-    count = len(values)
-    found = np.zeros(count, bool)
-    if count:
-        bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + count + 1]
-        fits = np.diff(bounds) >= _SHORTEST
+    return begins_with(values, bytes([_VERSION]) + _MAGIC, _SHORTEST)
+
+
+def begins_with(values: pa.Array, head: bytes, shortest: int, at: int = 0) -> np.ndarray:
+    """Return True for each value (binary) of at least ``shortest`` bytes that has ``head`` at a position.
+
+    NULL is False. REQUIRES: ``at + len(head) <= shortest``.
+    """
+    found = np.zeros(len(values), bool)
+    if len(values):
+        data, begins, sizes = binary_bounds(values)
+        fits = sizes >= shortest
         if values.null_count:
             fits &= values.is_valid().to_numpy(zero_copy_only=False)
-        begins = bounds[:-1][fits].astype(np.int64)
-        heads = np.frombuffer(values.buffers()[2] or b"", np.uint8)[begins[:, None] + np.arange(_HEAD)]
-        found[fits] = (heads == np.frombuffer(bytes([_VERSION]) + _MAGIC, np.uint8)).all(axis=1)
+        heads = data[begins[fits][:, None] + at + np.arange(len(head))]
+        found[fits] = (heads == np.frombuffer(head, np.uint8)).all(axis=1)
     return found

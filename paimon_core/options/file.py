@@ -241,8 +241,8 @@ BLOB_VIEW_FIELD = Option(
     "blob-view-field",
     comma_list,
     NOTHING,
-    "blob columns that point into other tables",
-    mark=refused("the values of these columns are stored in other tables"),
+    "columns of bytes that become BLOB columns when the table is created, and store views: the table, column and row "
+    "of blobs",
 )
 VECTOR_FIELD = Option(
     "vector-field",

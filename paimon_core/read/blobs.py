@@ -154,9 +154,9 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
         return parts
 
     in_order = [part for parts in parallel_map(read, runs) for part in parts]
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return [in_order[place] for place in places.tolist()]
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order))
+    return [in_order[position] for position in positions.tolist()]
 
 
 def _sized(store: FileStore, found: Described) -> Described:

@@ -26,6 +26,7 @@ from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
 from paimon_core.predicate.rewrite import columns, restrict, tested, tests_fields
+from paimon_core.read.blob_views import ViewedBlobs
 from paimon_core.read.blobs import with_blobs
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
@@ -33,7 +34,7 @@ from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.projection import StructField, columns_to_read, field_at
 from paimon_core.scan.split import DataSplit
-from paimon_core.schema.blob_columns import stored_as_descriptors
+from paimon_core.schema.blob_columns import stored_as_descriptors, stored_as_views
 from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -150,13 +151,25 @@ class TableRead:
 
     def _with_blobs(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows with blobs in place of descriptors. A predicate tests a blob for NULL only."""
-        names = self._descriptors()
-        return with_blobs(self.store, batches, names) if names else batches
+        viewed, names = self._views(), self._descriptors()
+        if viewed:
+            reading = lambda store, fields, rows: TableRead(store, tuple(fields), rows).descriptors_of  # noqa: E731
+            batches = ViewedBlobs(self.store, reading).with_descriptors(batches, viewed)
+        return with_blobs(self.store, batches, names | viewed) if names or viewed else batches
+
+    def descriptors_of(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split with descriptors in place of blobs, however they are stored."""
+        store = self.store.with_schema(self.store.schema.copy({BLOB_AS_DESCRIPTOR.key: "true"}))
+        return replace(self, store=store).to_batches(split)
+
+    def _views(self) -> frozenset[str]:
+        """Return the columns whose views are replaced by blobs."""
+        as_stored = self.keeps_descriptors or self.store.options.value(BLOB_AS_DESCRIPTOR)
+        return frozenset() if as_stored else stored_as_views(self.store.schema) & {f.name for f in self.fields}
 
     def with_blobs(self, rows: pa.Table) -> pa.Table:
         """Return rows that `merged` has yielded with blobs in place of descriptors."""
-        names = self._descriptors() & {*rows.schema.names}
-        return pa.Table.from_batches(with_blobs(self.store, rows.to_batches(), names), rows.schema) if names else rows
+        return pa.Table.from_batches(self._with_blobs(iter(rows.to_batches())), rows.schema)
 
     def _descriptors(self) -> frozenset[str]:
         """Return the columns whose descriptors are replaced by blobs."""

@@ -31,6 +31,11 @@ def given_as_descriptors(schema: TableSchema) -> frozenset[str]:
     return _blobs(schema) & set(schema.options.value(BLOB_DESCRIPTOR_FIELD))
 
 
+def stored_as_views(schema: TableSchema) -> frozenset[str]:
+    """Return the columns that store views: the table, the column and the row of a blob."""
+    return _blobs(schema) & set(schema.options.value(BLOB_VIEW_FIELD))
+
+
 def stored_as_descriptors(schema: TableSchema) -> frozenset[str]:
     """Return the columns whose data files hold descriptors of blobs, alone or in arrays and maps."""
     return given_as_descriptors(schema) | in_managed_files(schema)

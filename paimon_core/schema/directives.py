@@ -5,14 +5,17 @@ from dataclasses import replace
 from typing import Final
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_FIELD
+from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_FIELD, BLOB_VIEW_FIELD
 from paimon_core.options.option import Option, Options
 from paimon_core.types.datatype import DataField
 
-_OPTIONS: Final = {"__BLOB_FIELD": BLOB_FIELD, "__BLOB_DESCRIPTOR_FIELD": BLOB_DESCRIPTOR_FIELD}
+_OPTIONS: Final = {
+    "__BLOB_FIELD": BLOB_FIELD,
+    "__BLOB_DESCRIPTOR_FIELD": BLOB_DESCRIPTOR_FIELD,
+    "__BLOB_VIEW_FIELD": BLOB_VIEW_FIELD,
+}
 """The option that names the columns of each directive."""
 _UNSUPPORTED: Final = {
-    "__BLOB_VIEW_FIELD": "blobs are stored in the table, not as views of other tables",
     "__VECTOR_FIELD": "there is no vector type; leave the directive out to store an array",
 }
 _STARTS: Final = ("__BLOB", "__VECTOR")
@@ -66,6 +69,6 @@ def _parsed(column: str, comment: str | None) -> tuple[Option[tuple[str, ...]] |
     if directive not in _OPTIONS:
         raise InvalidInputError(
             f"column {column!r}: unknown directive {directive!r} at the start of its comment; supported are "
-            f"{' and '.join(map(repr, _OPTIONS))}"
+            f"{', '.join(map(repr, _OPTIONS))}"
         )
     return _OPTIONS[directive], rest.strip() or None

@@ -186,7 +186,7 @@ def _managed_blobs(is_meant: Callable[[TableSchema], bool]) -> Callable[[TableSc
 def _no_blobs(schema: TableSchema) -> str | None:
     """Find columns without blobs that an option names as blobs, as other engines may store them."""
     other_columns = {f.name for f in schema.fields if not is_blob_type(f.type)}
-    for key in ("blob-field", "blob-descriptor-field"):
+    for key in ("blob-field", "blob-descriptor-field", "blob-view-field"):
         name = next((name for name in schema.options.value(ALL_OPTIONS[key]) if name in other_columns), None)
         if name is not None:
             return _shown(key, name)
@@ -263,7 +263,6 @@ LIMITS: tuple[Limit, ...] = (
     # columns and rows outside of the data files
     Limit(_no_blobs, "only blobs, and arrays and maps of blobs, are stored in separate files", write=True),
     Limit(_on("blob-as-descriptor"), "descriptors are only read: writes take the bytes of blobs", write=True),
-    Limit(_set("blob-view-field"), "the values of these columns are stored in other tables", read=True, write=True),
     Limit(
         _set("blob-external-storage-field"),
         "newer releases of the Java engine no longer store blobs in this way: use 'blob-descriptor-field'",

@@ -16,11 +16,11 @@ from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
 from paimon_core.options.families import USER_PREFIX
-from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_FIELD, OF_OPENING
+from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_FIELD, BLOB_VIEW_FIELD, OF_OPENING
 from paimon_core.options.file_index import stray_option
-from paimon_core.options.option import Options
+from paimon_core.options.option import Option, Options
 from paimon_core.options.per_field import split_field_option, split_list
-from paimon_core.schema.blob_columns import in_managed_files, managed_blob_fault
+from paimon_core.schema.blob_columns import given_as_descriptors, in_managed_files, managed_blob_fault, stored_as_views
 from paimon_core.schema.directives import with_directives
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
@@ -75,7 +75,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     if not fields:
         raise InvalidInputError("a table needs at least one column")
     fields = _with_blobs(fields, Options(options).value(BLOB_FIELD))
-    fields = _with_descriptors(fields, Options(options).value(BLOB_DESCRIPTOR_FIELD))
+    for option in (BLOB_DESCRIPTOR_FIELD, BLOB_VIEW_FIELD):
+        fields = _with_references(fields, option, Options(options))
     check_case(field.name for field in fields)
     if not _flag(options, "primary-key.nullable"):
         fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
@@ -182,15 +183,17 @@ def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[Da
     return tuple(replace(f, type=blobs[f.name]) if f.name in names else f for f in fields)
 
 
-def _with_descriptors(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns, with the columns of ``names`` as BLOB."""
-    blobs = {f.name: AtomicType("BLOB", f.type.nullable) for f in fields if _is_bytes(f.type)}
+def _with_references(
+    fields: tuple[DataField, ...], option: Option[tuple[str, ...]], options: Options
+) -> tuple[DataField, ...]:
+    """Return the columns, with the columns that an option for references to blobs names as BLOB."""
+    names, blobs = options.value(option), {f.name: f for f in fields if _is_bytes(f.type)}
     for name in names:
         if name not in blobs:
             raise InvalidInputError(
-                f"option 'blob-descriptor-field' names {name!r}, which is not a column of type BLOB or BYTES"
+                f"option {option.key!r} names {name!r}, which is not a column of type BLOB or BYTES"
             )
-    return tuple(replace(f, type=blobs[f.name]) if f.name in names else f for f in fields)
+    return tuple(replace(f, type=AtomicType("BLOB", f.type.nullable)) if f.name in names else f for f in fields)
 
 
 def _is_bytes(t: DataType) -> bool:
@@ -439,6 +442,11 @@ def _check_blobs(schema: TableSchema) -> None:
         raise InvalidInputError(
             f"column {blobs[0]!r} is {schema.field(blobs[0]).type}, which needs options 'row-tracking.enabled' and "
             "'data-evolution.enabled', or a primary key"
+        )
+    both = given_as_descriptors(schema) & stored_as_views(schema)
+    if both:
+        raise InvalidInputError(
+            f"column {min(both)!r} is in both 'blob-descriptor-field' and 'blob-view-field': it can store only one kind"
         )
     fault = managed_blob_fault(schema)
     if fault is not None:

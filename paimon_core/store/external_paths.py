@@ -82,7 +82,7 @@ def check_blob(path: str, declared: Sequence[str], trust: Trust, root: str) -> s
     for another path.
     """
     trusted = (root, *trust.roots, *trust.blob_roots, *(() if trust.warehouse is None else (trust.warehouse,)))
-    if is_inside(path, (*trusted, *(place for place in declared if store_of(place).object_store))):
+    if is_inside(path, (*trusted, *(directory for directory in declared if store_of(directory).object_store))):
         return path
     shown = hide_secrets(path)
     raise InvalidInputError(

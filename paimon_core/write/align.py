@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.format.blob_descriptor import begins_as_descriptor
-from paimon_core.schema.blob_columns import given_as_descriptors
+from paimon_core.format.blob_view import begins_as_view
+from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_VIEW_FIELD
+from paimon_core.schema.blob_columns import given_as_descriptors, stored_as_views
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.coerce import coerce_array
@@ -33,7 +35,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         first_row: the number that error messages give the first row.
 
     Raises InvalidInputError for a NULL in a NOT NULL column, and for a value that the column's type cannot hold. The
-    error names column and row. Also for a value that is no descriptor where the column stores descriptors.
+    error names column and row. Also for a value that is no descriptor or view of a blob, where the column stores these.
     """
     columns = []
     for field, position in zip(schema.fields, positions, strict=True):
@@ -43,27 +45,33 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         array = coerce_array(data.column(position), field.type, field.name, first_row)
         columns.append(_filled(_not_null(array, field, first_row), field))
     rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
-    check_descriptors(schema, rows, first_row)
+    check_references(schema, rows, first_row)
     return rows
 
 
-def check_descriptors(schema: TableSchema, rows: pa.RecordBatch, first_row: int = 0) -> None:
-    """Raise InvalidInputError for a value that is no descriptor, in a column of ``blob-descriptor-field``.
+def check_references(schema: TableSchema, rows: pa.RecordBatch, first_row: int = 0) -> None:
+    """Raise InvalidInputError for a value that is no descriptor or view of a blob, where a column stores only these.
 
     Args:
         schema: the table's schema.
         rows: rows with columns of the table, in their Arrow types.
         first_row: the number that error messages give the first row.
     """
-    for name in sorted(given_as_descriptors(schema) & {*rows.schema.names}):
-        wrong = rows.column(name).is_valid().to_numpy(zero_copy_only=False) & ~begins_as_descriptor(rows.column(name))
-        if wrong.any():
-            row = first_row + int(np.argmax(wrong))
-            raise InvalidInputError(
-                f"cannot write to column {name!r} bytes that are no blob descriptor (row {row} of the "
-                "data): the option 'blob-descriptor-field' names the column, so it stores where blobs are. Read "
-                "descriptors with 'blob-as-descriptor' = 'true', or write the bytes to a column of 'blob-field'"
-            )
+    kinds = (
+        (given_as_descriptors(schema), begins_as_descriptor, "descriptor", BLOB_DESCRIPTOR_FIELD.key),
+        (stored_as_views(schema), begins_as_view, "view", BLOB_VIEW_FIELD.key),
+    )
+    for names, fits, kind, option in kinds:
+        for name in sorted(names & {*rows.schema.names}):
+            values = rows.column(name)
+            wrong = values.is_valid().to_numpy(zero_copy_only=False) & ~fits(values)
+            if wrong.any():
+                raise InvalidInputError(
+                    f"cannot write to column {name!r} bytes that are no blob {kind} (row "
+                    f"{first_row + int(np.argmax(wrong))} of the data): the option {option!r} names the column, so it "
+                    f"stores where blobs are. Read {kind}s with 'blob-as-descriptor' = 'true', or write the bytes to a "
+                    "column of 'blob-field'"
+                )
 
 
 def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:

@@ -53,7 +53,7 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID
-from paimon_core.write.align import check_descriptors
+from paimon_core.write.align import check_references
 from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer, write_rows
 
 _WRITERS = 2  # files written in parallel
@@ -124,7 +124,7 @@ class RowRanges:
         """
         location, group = self.ranges[number]
         for batch in new.rows.to_batches():
-            check_descriptors(store.schema, batch)
+            check_references(store.schema, batch)
         message = CommitMessage(*location)
         try:
             for columns, files in _parts(store, group, fields):
@@ -240,7 +240,7 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], N
         if column.null_count and not field.type.nullable:
             raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL")
         columns.append(column)
-    check_descriptors(schema, pa.RecordBatch.from_arrays(columns, schema=arrow_schema(fields)))
+    check_references(schema, pa.RecordBatch.from_arrays(columns, schema=arrow_schema(fields)))
     row_ids = ids.to_numpy().astype(np.int64)
     order = np.argsort(row_ids, kind="stable")
     rows = pa.Table.from_arrays(columns, schema=arrow_schema(fields))

@@ -63,7 +63,7 @@ def test_directive_and_option_may_both_name_columns(tmp_path):
         ("__BLOB_FIELD", "ARRAY<ARRAY<BYTES>>", InvalidInputError, "nor an ARRAY or MAP of BLOB or BYTES"),
         ("__BLOB_FIELD", "MAP<DOUBLE NOT NULL, BYTES>", InvalidInputError, "keys of a map of blobs must be one of"),
         ("__BLOB_DESCRIPTOR_FIELD; x", "ARRAY<BYTES>", InvalidInputError, "not a column of type BLOB or BYTES"),
-        ("__BLOB_VIEW_FIELD", "BYTES", UnsupportedError, "'__BLOB_VIEW_FIELD' is not supported"),
+        ("__BLOB_VIEW_FIELD", "MAP<INT NOT NULL, BYTES>", InvalidInputError, "not a column of type BLOB or BYTES"),
         ("__VECTOR_FIELD;3", "ARRAY<FLOAT>", UnsupportedError, "there is no vector type"),
         ("__BLOB_FEILD", "BYTES", InvalidInputError, "unknown directive '__BLOB_FEILD'"),
     ],

@@ -71,7 +71,7 @@ ON_ANY = [
     ({"blob-as-descriptor": "true"}, False, True),
     ({"blob-descriptor-field": "v"}, False, True),
     ({"blob-external-storage-field": "v"}, False, True),
-    ({"blob-view-field": "v"}, True, True),
+    ({"blob-view-field": "v"}, False, True),
     ({"vector-field": "v"}, True, True),
     ({"chain-table.enabled": "true"}, True, True),
     ({"scan.fallback-branch": "b"}, True, False),

@@ -286,7 +286,7 @@ def test_files_that_rows_name_do_not_move(tmp_path):
     catalog = open_catalog(str(tmp_path))
     catalog.create_database("db")
     made(tmp_path / "db.db" / "t")
-    moves = lambda: catalog.rename_table("db.t", "db.u"), lambda: catalog.clone("db.t", catalog, "db.u")  # noqa: E731
+    moves = lambda: catalog.rename_table("db.t", "db.u"), lambda: catalog.clone("db.t", catalog, "db.u")
     for move in moves:
         with pytest.raises(UnsupportedError, match="rows name the files of the blobs in column 'a' by their paths"):
             move()
