@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
     from paimon_core.scan.task_plan import weight as split_weight
     from paimon_core.scan.top_rows import TopRows, first_rows
+    from paimon_core.schema.blob_columns import read_by_reference
     from paimon_core.schema.change import FIRST, DropPrimaryKey, SchemaChange
     from paimon_core.schema.change import Position as ColumnPosition
     from paimon_core.schema.change import apply as apply_changes
@@ -412,6 +413,7 @@ __all__ += [
     "parse_type",
     "partition_spec",
     "partition_values",
+    "read_by_reference",
     "value_of_text",
 ]
 """Schemas: changes and merges of schemas, and texts of partitions."""
@@ -539,6 +541,7 @@ _NAMES = {
     "paimon_core.scan.stream_scan": "BatchSplit StreamScan",
     "paimon_core.scan.task_plan": "pack_tasks packing_of_tasks plan_tasks weight=split_weight",
     "paimon_core.scan.top_rows": "TopRows first_rows",
+    "paimon_core.schema.blob_columns": "read_by_reference",
     "paimon_core.schema.change": "FIRST DropPrimaryKey SchemaChange Position=ColumnPosition apply=apply_changes",
     "paimon_core.schema.evolution": "evolve",
     "paimon_core.schema.merge": "MERGE_OPTIONS MergeRules merge_changes",

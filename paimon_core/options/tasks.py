@@ -17,6 +17,8 @@ TASKS: dict[str, tuple[str, ...]] = {
         "path",
         "type",
         "blob-field",
+        "blob-descriptor-field",
+        "blob-view-field",
         "blob-as-descriptor",
         "row-tracking.*",
         "data-evolution.enabled",

@@ -61,7 +61,8 @@ def _row_bytes(store: FileStore, column: pa.Array, name: str) -> np.ndarray:
     """Return the bytes of the blobs in each row (int64)."""
     items, counts, _ = elements(column)
     rows = np.repeat(np.arange(len(column)), counts)[_valid(items)]
-    lengths = _sized(store, described(items, _shown(store, name))).lengths
+    shown = _shown(store, name)
+    lengths = _sized(store, described(items, shown), shown).lengths
     return np.bincount(rows, lengths, len(column)).astype(np.int64)
 
 
@@ -108,7 +109,7 @@ def elements(column: pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array | None]:
 
 def _read_values(store: FileStore, values: pa.Array, where: str) -> pa.Array:
     """Return the blobs that descriptors (binary) describe; NULL stays NULL."""
-    found = _sized(store, described(values, where))
+    found = _sized(store, described(values, where), where)
     valid = _valid(values)
     lengths = np.zeros(len(values), np.int64)
     lengths[valid] = found.lengths
@@ -159,15 +160,19 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
     return [in_order[position] for position in positions.tolist()]
 
 
-def _sized(store: FileStore, found: Described) -> Described:
+def _sized(store: FileStore, found: Described, where: str) -> Described:
     """Return the blobs with the lengths of those that reach to the end of their file."""
     open_ended = np.flatnonzero(found.lengths < 0)
     if not len(open_ended):
         return found
+
+    def size(number: int) -> int:
+        with _opened(store, found.files[number], where) as source:
+            return int(source.size())
+
+    numbers = np.unique(found.file_of[open_ended])
     sizes = np.zeros(len(found.files), np.int64)
-    for number in np.unique(found.file_of[open_ended]).tolist():
-        with _opened(store, found.files[number], "a column") as source:
-            sizes[number] = source.size()
+    sizes[numbers] = list(parallel_map(size, numbers.tolist()))
     lengths = found.lengths.copy()
     lengths[open_ended] = np.maximum(0, sizes[found.file_of[open_ended]] - found.starts[open_ended])
     return replace(found, lengths=lengths)

@@ -20,6 +20,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.split import DataSplit
+from paimon_core.schema.blob_columns import read_by_reference
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -67,6 +68,8 @@ def few_matches(
     """
     store.check_readable()
     if not all(split.raw_convertible for split in splits):
+        return None
+    if not read_by_reference(store.schema).isdisjoint(field.name for field in fields):
         return None
     files = list({file.file_name: (split.bucket_ref, file) for split in splits for file in split.files}.values())
     size = sum(file.file_size for _, file in files)

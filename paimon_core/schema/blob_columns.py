@@ -41,6 +41,11 @@ def stored_as_descriptors(schema: TableSchema) -> frozenset[str]:
     return given_as_descriptors(schema) | in_managed_files(schema)
 
 
+def read_by_reference(schema: TableSchema) -> frozenset[str]:
+    """Return the columns whose blobs are in none of the files of a split, so its size does not count them."""
+    return stored_as_descriptors(schema) | stored_as_views(schema)
+
+
 def managed_blob_fault(schema: TableSchema) -> str | None:
     """Return why a table cannot have its columns of managed blobs, as text for a message; `None`: it can."""
     managed, options = in_managed_files(schema), schema.options

@@ -264,7 +264,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_no_blobs, "only blobs, and arrays and maps of blobs, are stored in separate files", write=True),
     Limit(_on("blob-as-descriptor"), "descriptors are only read: writes take the bytes of blobs", write=True),
     Limit(
-        _set("blob-external-storage-field"),
+        _set("blob-external-storage-field", "blob-external-storage-path"),
         "newer releases of the Java engine no longer store blobs in this way: use 'blob-descriptor-field'",
         write=True,
     ),

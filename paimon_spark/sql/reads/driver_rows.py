@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core import DataSplit, Plan, TableSchema
-from paimon_core.engine import MatchLimits, Predicate, most_keys
+from paimon_core.engine import MatchLimits, Predicate, most_keys, read_by_reference
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.options import read_request
 from paimon_spark.reader import PaimonReader, batch_reader
@@ -47,6 +47,8 @@ def small_read(
     types = columns.simpleString()
     files = sum(len(split.files) for split in splits)
     if files > MOST_FILES or any(name in types for name in _NOT_FROM_ARROW):
+        return None
+    if not read_by_reference(schema).isdisjoint(columns.names):  # the sizes of these blobs are unknown
         return None
     rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
     if rows <= MOST_ROWS and size <= _MOST_BYTES:
