@@ -103,9 +103,9 @@ class BlobFileWriter(FormatWriter):
             payloads = encoded_payloads(values)
             if payloads.has_descriptor:
                 raise UnsupportedError(
-                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and this engine does not copy the "
-                    "blob that it describes: read bytes without 'blob-as-descriptor', or store descriptors in a "
-                    "column of type BYTES"
+                    f"a blob of column {self._schema.names[0]!r} is a descriptor, and only rows that are added get a "
+                    "copy of the blob that it describes: read bytes without 'blob-as-descriptor', or store descriptors "
+                    "in a column of 'blob-descriptor-field'"
                 )
             lengths = _record_lengths(payloads)
             for data in _framed(payloads, lengths):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.format.blob_descriptor import Described, described
+from paimon_core.format.blob_descriptor import Described, begins_as_descriptor, described
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.map_entries import map_entries
 
@@ -46,6 +46,47 @@ def with_blobs(store: FileStore, batches: Iterable[pa.RecordBatch], names: Colle
             arrays = [read.get(name, array) for name, array in zip(batch.schema.names, part.columns, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
             begin = end
+
+
+def with_copies(store: FileStore, rows: pa.RecordBatch, names: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """Yield rows to write with blobs in place of values that begin as descriptors, in parts of about 32 MiB of blobs.
+
+    Args:
+        store: the table to write.
+        rows: rows with columns of the table, in their Arrow types.
+        names: the columns that store blobs.
+
+    Raises as `with_blobs`.
+    """
+    described_bytes = np.zeros(rows.num_rows, np.int64)
+    found = []
+    for name in names:
+        items, counts, _ = elements(rows.column(name))
+        given = begins_as_descriptor(items)
+        if given.any():
+            found.append(name)
+            owners = np.repeat(np.arange(rows.num_rows), counts)[given]
+            shown = _shown(store, name)
+            lengths = _sized(store, described(items.filter(pa.array(given)), shown), shown).lengths
+            described_bytes += np.bincount(owners, lengths, rows.num_rows).astype(np.int64)
+    if not found:
+        yield rows
+        return
+    begin = 0
+    for end in _part_ends(described_bytes):
+        part = rows.slice(begin, end - begin)
+        copied = {name: _with_copies(store, part.column(name), name) for name in found}
+        arrays = [copied.get(name, array) for name, array in zip(part.schema.names, part.columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+        begin = end
+
+
+def _with_copies(store: FileStore, column: pa.Array, name: str) -> pa.Array:
+    items, counts, keys = elements(column)
+    given = begins_as_descriptor(items)
+    copies = _read_values(store, items.filter(pa.array(given)), _shown(store, name))
+    chosen = np.where(given, len(items) + given.cumsum() - 1, np.arange(len(items)))
+    return with_elements(column, pa.concat_arrays([items, copies]).take(pa.array(chosen)), counts, keys)
 
 
 def _part_ends(row_bytes: np.ndarray) -> Iterator[int]:

@@ -18,6 +18,8 @@ from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
+from paimon_core.read.blobs import with_copies
+from paimon_core.schema.blob_columns import in_blob_files
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.started_from import StartedFrom
 from paimon_core.store.expired import raise_if_expired
@@ -105,6 +107,7 @@ class TableWrite:
         self._router = ROUTERS[self.plan.mode](store, role.keys)
         self._spec = DataFileSpec.of(store, keeps_row_ids=keeps_row_ids)
         self._keeps_row_ids = keeps_row_ids
+        self._blobs = in_blob_files(store.schema)
         self._space = SpillSpace.of(store.options)
         self._shared = SharedResources(OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL)), self._space)
         self._merge: MergeSettings | None = None
@@ -161,6 +164,16 @@ class TableWrite:
         ids = batch.column(ROW_ID.name) if self._keeps_row_ids else None
         batch = batch if ids is None else batch.drop_columns([ROW_ID.name])
         rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count)
+        if not self._blobs:
+            self._gather_aligned(rows, ids, kind_names)
+            return
+        at = 0
+        for part in with_copies(self._store, rows, self._blobs):
+            of_part = (None if one is None else one.slice(at, part.num_rows) for one in (ids, kind_names))
+            self._gather_aligned(part, *of_part)
+            at += part.num_rows
+
+    def _gather_aligned(self, rows: pa.RecordBatch, ids: pa.Array | None, kind_names: pa.Array | None) -> None:
         if ids is not None:
             rows = rows.append_column(ROW_ID.name, ids.cast(pa.int64()))
             rows = rows.append_column(ROW_SEQUENCE.name, pa.nulls(rows.num_rows, pa.int64()))

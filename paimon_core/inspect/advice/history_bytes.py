@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from paimon_core.datafile.blob_references import MANAGED_BLOB
+from paimon_core.datafile.blob_references import SUFFIX as BLOB_REFERENCES
 from paimon_core.datafile.indexes import INDEX_SUFFIX
 from paimon_core.fileio.fileio import join
 from paimon_core.fileio.parallel import parallel_map
@@ -60,6 +62,8 @@ def history_bytes(
     total = sum(
         status.size
         for status in listed(buckets)
-        if not status.is_directory and status.name.removesuffix(INDEX_SUFFIX) not in live
+        if not status.is_directory
+        and not status.name.endswith(MANAGED_BLOB)  # nobody knows which of them are in use
+        and status.name.removesuffix(INDEX_SUFFIX).removesuffix(BLOB_REFERENCES) not in live
     )
     return HistoryBytes(total, complete)

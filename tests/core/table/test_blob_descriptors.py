@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core import open_catalog
+from paimon_core import blob_views, open_catalog
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.format.blob_descriptor import described
@@ -212,3 +212,44 @@ def test_descriptors_are_parsed_as_defined(places, cut, rest):
 def test_damaged_descriptors_are_refused(value, error):
     with pytest.raises(error, match="a column has"):
         described(pa.array([descriptor("/a", 0, 1), value], pa.binary()), "a column")
+
+
+def test_rows_get_copies_of_described_blobs(tmp_path, files, monkeypatch):
+    """Descriptors among blobs, also in arrays, are copied in parts of limited size, from allowed files only."""
+    schema = pa.schema([("k", pa.int64()), ("d", pa.binary()), ("a", pa.list_(pa.binary()))])
+    table = append_table(tmp_path / "t", schema, **EVOLVING, **{"blob-field": "d,a"})
+    one = descriptor(files / "one", 2, 5)
+    given = pa.table({"k": [0, 1, 2, 3], "d": [b"bytes", one, None, one], "a": [[one, None], None, [], [b"x", one]]})
+    given = given.cast(schema)
+    with pytest.raises(InvalidInputError, match="neither below the table nor below the warehouse"):
+        table.write(given)
+    assert table.snapshot() is None
+    monkeypatch.setattr(blobs, "_PART_BYTES", 6)
+    trusting(table, files).write(given.slice(0, 1))
+    trusting(table, files).write(given.slice(1))
+    assert table.to_arrow().to_pylist() == [
+        {"k": 0, "d": b"bytes", "a": [b"23456", None]},
+        {"k": 1, "d": b"23456", "a": None},
+        {"k": 2, "d": None, "a": []},
+        {"k": 3, "d": b"23456", "a": [b"x", b"23456"]},
+    ]
+
+
+def test_all_kinds_of_blobs_in_one_table(tmp_path, files):
+    """Blobs in files, descriptors and views are written, replaced and compacted side by side."""
+    catalog = open_catalog(str(tmp_path), options={ALLOWED: str(files)})
+    catalog.create_database("db")
+    schema = pa.schema([("k", pa.int64()), ("b", pa.binary()), ("d", pa.binary()), ("v", pa.binary())])
+    options = {**OPTIONS, "blob-field": "b", "blob-view-field": "v"}
+    table = catalog.create_table("db.t", Schema(schema, options=options))
+    at = table.schema.field("b").id
+    for turn in range(3):
+        data = {"k": [turn], "b": [b"b%d" % turn], "d": [descriptor(files / "one", turn, 1)]}
+        table.write(pa.table({**data, "v": blob_views("db.t", at, pa.array([0]))}))
+    table.update_columns(pa.table({"_ROW_ID": [1], "b": [b"new"], "d": [descriptor(files / "one", 9, 1)]}))
+    table.compact(full=True)
+    assert table.to_arrow().to_pylist() == [
+        {"k": 0, "b": b"b0", "d": b"0", "v": b"b0"},
+        {"k": 1, "b": b"new", "d": b"9", "v": b"b0"},
+        {"k": 2, "b": b"b2", "d": b"2", "v": b"b0"},
+    ]
