@@ -12,14 +12,14 @@ from paimon_core.fileio.fileio import join
 from paimon_core.fileio.paths import check_name
 from paimon_core.format.blob_view import views
 from paimon_core.predicate.expr import Predicate, col
-from paimon_core.predicate.rewrite import bind
+from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.blob_columns import stored_as_views
 from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.current_schema import current_schema
-from paimon_core.store.environment import NO_CATALOG
+from paimon_core.store.environment import CatalogEnvironment
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH, branch_directory
 from paimon_core.store.location import split_name
@@ -31,6 +31,16 @@ Reading: TypeAlias = Callable[
 ]
 """A function from a table, columns and a predicate to a reader of splits."""
 _DENSE: Final = 4  # a range of row ids is read as a whole if at most this many ids come on each wanted id
+
+
+def check_no_view_tested(store: FileStore, predicate: Predicate | None) -> None:
+    """Raise UnsupportedError if a predicate, which selects rows to delete, tests a column that stores views."""
+    tested = set() if predicate is None else columns(predicate) & stored_as_views(store.schema)
+    if tested:
+        raise UnsupportedError(
+            f"rows of {hide_secrets(store.root)} cannot be deleted by a condition on {min(tested)!r}, which stores "
+            "views of blobs: name the rows by another column"
+        )
 
 
 class ViewedBlobs:
@@ -119,7 +129,7 @@ def sibling(store: FileStore, name: str) -> FileStore:
     InvalidInputError for a name that no table can have, or for a table without row ids.
     """
     warehouse = store.trust.warehouse
-    if warehouse is None or store.environment is not NO_CATALOG:
+    if warehouse is None or type(store.environment) is not CatalogEnvironment:
         raise UnsupportedError(
             f"{hide_secrets(store.root)} has views of blobs of table {name!r}, which only a catalog of directories "
             "finds: open the table by its name in such a catalog, or read the views with 'blob-as-descriptor' = 'true'"

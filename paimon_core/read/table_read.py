@@ -25,7 +25,7 @@ from paimon_core.options.file import BLOB_AS_DESCRIPTOR
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
-from paimon_core.predicate.rewrite import columns, restrict, tested, tests_fields
+from paimon_core.predicate.rewrite import columns, restrict, split_by, tested, tests_fields
 from paimon_core.read.blob_views import ViewedBlobs
 from paimon_core.read.blobs import with_blobs
 from paimon_core.read.data_evolution import read_row_range
@@ -34,7 +34,7 @@ from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.projection import StructField, columns_to_read, field_at
 from paimon_core.scan.split import DataSplit
-from paimon_core.schema.blob_columns import stored_as_descriptors, stored_as_views
+from paimon_core.schema.blob_columns import read_as_views, stored_as_descriptors
 from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -73,7 +73,25 @@ class TableRead:
         self.store.check_readable(enforcing=True)
         if self.store.is_restricted:
             return self._permitted(split)
-        return self._measured(TableRead._rows_of_snapshot, split)
+        return self._tested(TableRead._rows_of_snapshot, split)
+
+    def _tested(
+        self, read: Callable[["TableRead", DataSplit], Iterator[pa.RecordBatch]], split: DataSplit
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a read; test views for NULL after they are replaced by blobs."""
+        views, schema = self._views(), self.store.schema
+        if self.predicate is None or views.isdisjoint(columns(self.predicate)):
+            yield from self._measured(read, split)
+            return
+        names = {f.name for f in (*schema.fields, *tracking_fields(schema))}
+        stored, late = split_by(self.predicate, names - views)
+        assert late is not None
+        added = tuple(f for f in schema.fields if f.name in columns(late) - {field.name for field in self.fields})
+        plain = replace(self, fields=(*self.fields, *added), predicate=stored)
+        for batch in plain._measured(read, split):
+            rows = filter_rows(batch, evaluate(late, batch))
+            if rows.num_rows:
+                yield rows.drop_columns([f.name for f in added])
 
     def _permitted(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split that the user may see, with masked values."""
@@ -127,7 +145,7 @@ class TableRead:
         The first column is ``_VALUE_KIND`` (int8): the kind of the merged row. Raises the errors of `to_batches`.
         """
         self.store.check_readable()
-        return self._measured(TableRead._with_kinds_of_snapshot, split)
+        return self._tested(TableRead._with_kinds_of_snapshot, split)
 
     def _with_kinds_of_snapshot(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         with raise_if_expired(self.store, split.snapshot_id):
@@ -139,7 +157,7 @@ class TableRead:
         The first column is ``_VALUE_KIND`` (int8). Overlapping files are merged, as if one write had written all rows.
         """
         self.store.check_readable()
-        return self._measured(TableRead._changelog_batches, split)
+        return self._tested(TableRead._changelog_batches, split)
 
     def _changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         if split.raw_convertible:
@@ -164,8 +182,7 @@ class TableRead:
 
     def _views(self) -> frozenset[str]:
         """Return the columns whose views are replaced by blobs."""
-        as_stored = self.keeps_descriptors or self.store.options.value(BLOB_AS_DESCRIPTOR)
-        return frozenset() if as_stored else stored_as_views(self.store.schema) & {f.name for f in self.fields}
+        return frozenset() if self.keeps_descriptors else read_as_views(self.store.schema)
 
     def with_blobs(self, rows: pa.Table) -> pa.Table:
         """Return rows that `merged` has yielded with blobs in place of descriptors."""

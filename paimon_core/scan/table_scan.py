@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.datafile.file_columns import stored_columns
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import hide_secrets
 from paimon_core.lazy import collection_paused
 from paimon_core.lsm.row_ranges import group_by_row_range, is_blob
@@ -23,6 +24,7 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import PruningStep, prune_files
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_split, plan_splits
+from paimon_core.schema.blob_columns import read_as_views
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -108,11 +110,15 @@ class TableScan:
         return replace(self, store=self.store.enforcing())
 
     def _permitted(self) -> "TableScan":
-        """Return the scan for planning: it must not prune by the stored values of masked columns."""
-        rules = self.store.permissions
-        if rules is None or not rules.restricts:
-            return self
-        return replace(self, predicate=rules.pushed(self.predicate), limit=None)
+        """Return the scan for planning: it must not prune by the stored values of masked columns and of views."""
+        rules, scan, schema = self.store.permissions, self, self.store.schema
+        if rules is not None and rules.restricts:
+            scan = replace(self, predicate=rules.pushed(self.predicate), limit=None)
+        views = read_as_views(schema)
+        if not views or scan.predicate is None or views.isdisjoint(columns(scan.predicate)):
+            return scan
+        names = {f.name for f in (*schema.fields, *tracking_fields(schema))} - views
+        return replace(scan, predicate=restrict(scan.predicate, names), limit=None)
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         schema = self.store.schema

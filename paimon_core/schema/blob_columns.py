@@ -4,7 +4,12 @@ from typing import Final
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.options import ALL_OPTIONS
-from paimon_core.options.file import BLOB_DESCRIPTOR_FIELD, BLOB_VIEW_FIELD, DATA_FILE_EXTERNAL_PATHS
+from paimon_core.options.file import (
+    BLOB_AS_DESCRIPTOR,
+    BLOB_DESCRIPTOR_FIELD,
+    BLOB_VIEW_FIELD,
+    DATA_FILE_EXTERNAL_PATHS,
+)
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import is_blob_type
 
@@ -34,6 +39,11 @@ def given_as_descriptors(schema: TableSchema) -> frozenset[str]:
 def stored_as_views(schema: TableSchema) -> frozenset[str]:
     """Return the columns that store views: the table, the column and the row of a blob."""
     return _blobs(schema) & set(schema.options.value(BLOB_VIEW_FIELD))
+
+
+def read_as_views(schema: TableSchema) -> frozenset[str]:
+    """Return the columns whose views reads replace by blobs, so stored values do not show which of them are NULL."""
+    return frozenset() if schema.options.value(BLOB_AS_DESCRIPTOR) else stored_as_views(schema)
 
 
 def stored_as_descriptors(schema: TableSchema) -> frozenset[str]:

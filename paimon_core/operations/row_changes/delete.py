@@ -43,6 +43,7 @@ from paimon_core.options.merge import (
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.read.blob_views import check_no_view_tested
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
@@ -280,6 +281,7 @@ def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
     if snapshot is None:
         return _NO_ROWS
     visible_store = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
+    check_no_view_tested(store, predicate)
     read = TableRead(visible_store, store.schema.fields, predicate, keeps_descriptors=True)
     publisher = Publisher(store, operation=Operation.DELETE)
     started_from = StartedFrom.of(snapshot, Guard.LAYOUT | Guard.ROWS)
@@ -331,6 +333,7 @@ def _messages(
     progress: Progress | None = None,
 ) -> list[CommitMessage]:
     """Return messages that delete the matching rows of a snapshot; empty if no file can hold a matching row."""
+    check_no_view_tested(store, predicate)
     if snapshot is None:
         return []
     with raise_if_expired(store, snapshot):

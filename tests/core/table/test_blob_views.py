@@ -61,6 +61,26 @@ def test_views_are_stored_and_blobs_are_read(catalog):
     assert table.to_arrow(["v"], filter="k = 0").to_pylist() == [{"v": b"new"}]
 
 
+@pytest.mark.parametrize("keys", [(), ("k",)])
+def test_filters_test_blobs_not_views(catalog, keys):
+    """A view of NULL is NULL: neither statistics nor filters of files decide."""
+    options = {"bucket": "1", "blob-view-field": "v"} if keys else {**VIEWS.options, "deletion-vectors.enabled": "true"}
+    table = catalog.create_table("db.filtered", Schema(VIEWS.fields, primary_keys=keys, options=options))
+    c = catalog.table("db.source").schema.field("c").id
+    table.write(rows(view("db.source", c, 0), view("db.source", c, 1)))
+    keyed = lambda **how: table.to_arrow(["k"], **how).column("k").to_pylist()  # noqa: E731
+    assert keyed(filter="v IS NULL") == [0]
+    assert keyed(filter="v IS NOT NULL") == [1]
+    assert keyed(filter="v IS NOT NULL", limit=1) == [1]
+    assert keyed(filter="v IS NULL AND k = 1") == []
+    assert keyed(filter="v IS NULL OR k = 1") == [0, 1]
+    assert table.with_options({"blob-as-descriptor": "true"}).to_arrow(filter="v IS NULL").num_rows == 0
+    with pytest.raises(UnsupportedError, match="deleted by a condition on 'v', which stores views"):
+        table.delete("v IS NULL")
+    if keys:
+        assert table.changes(0).column("v").to_pylist() == [None, b"c"]
+
+
 def test_only_rows_of_views_are_read(catalog, monkeypatch):
     """A batch of views reads each column of each table once, and only the splits with its rows."""
     source, table = catalog.table("db.source"), catalog.table("db.t")

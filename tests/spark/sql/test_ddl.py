@@ -279,3 +279,44 @@ def test_arrays_and_maps_of_blobs(sql):
     assert sql("SELECT a[0], m['x'] FROM t ORDER BY k") == [(b"\1", b"\2"), (b"\3", None)]
     sql("ALTER TABLE t SET TBLPROPERTIES ('blob-as-descriptor' = 'true')")
     assert sql("SELECT length(a[0]) > 29 FROM t") == [(True,), (True,)]
+
+
+ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
+
+
+def test_descriptors_and_views_of_blobs(sql):
+    """Declared by comments, copied by queries, updated and merged, and read as bytes."""
+    sql(f"CREATE TABLE s (k INT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({ROW_IDS})")
+    sql("INSERT INTO s VALUES (1, X'0101'), (2, NULL), (3, X'03')")
+    sql(f"CREATE TABLE t (k INT, d BINARY COMMENT '__BLOB_DESCRIPTOR_FIELD; shared') TBLPROPERTIES ({ROW_IDS})")
+    sql("INSERT INTO t SELECT * FROM s WITH ('blob-as-descriptor' = 'true')")
+    assert sql("SELECT * FROM t ORDER BY k") == [(1, b"\1\1"), (2, None), (3, b"\3")]
+    assert sql("SELECT k, length(d) FROM t WHERE d IS NOT NULL ORDER BY k") == [(1, 2), (3, 1)]
+    sql(
+        "MERGE INTO t USING (SELECT k + 1 AS k, b FROM s WITH ('blob-as-descriptor' = 'true') WHERE k = 1) n "
+        "ON t.k = n.k WHEN MATCHED THEN UPDATE SET d = n.b"
+    )
+    assert sql("SELECT d FROM t ORDER BY k") == [(b"\1\1",), (b"\1\1",), (b"\3",)]
+    with pytest.raises(Exception, match="no blob descriptor"):
+        sql("INSERT INTO t VALUES (4, X'04')")
+    sql(f"CREATE TABLE v (k INT, b BINARY COMMENT '__BLOB_VIEW_FIELD') TBLPROPERTIES ({ROW_IDS})")
+    name = f"{sql.database}.s".encode()
+    head = "0157454956424F4C42" + len(name).to_bytes(4, "little").hex() + name.hex() + "01000000"
+    sql(f"INSERT INTO v VALUES (0, X'{head}0200000000000000'), (1, X'{head}0100000000000000')")
+    assert sql("SELECT b FROM v ORDER BY k") == [(b"\3",), (None,)]
+
+
+def test_blobs_under_a_primary_key(sql):
+    sql(
+        "CREATE TABLE t (k INT NOT NULL, n INT, b BINARY COMMENT '__BLOB_FIELD', a ARRAY<BINARY>) TBLPROPERTIES "
+        "('primary-key' = 'k', 'bucket' = '1', 'blob-field' = 'a')"
+    )
+    sql("INSERT INTO t VALUES (1, 1, X'01', array(X'11', NULL)), (2, 2, NULL, NULL), (3, 3, X'03', array())")
+    sql("UPDATE t SET b = X'0202' WHERE k = 2")
+    sql("MERGE INTO t USING (SELECT 1 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = 10")
+    sql("DELETE FROM t WHERE k = 3")
+    expected = [(1, 10, b"\1", [b"\x11", None]), (2, 2, b"\2\2", None)]
+    assert sql("SELECT * FROM t ORDER BY k") == expected
+    sql("CALL sys.compact(table => 't', compact_strategy => 'full')")
+    assert sql("SELECT * FROM t ORDER BY k") == expected
+    assert sql("SELECT rowkind, k, b FROM `t$audit_log` WHERE k = 2") == [("+I", 2, b"\2\2")]
