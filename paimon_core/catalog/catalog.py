@@ -84,7 +84,8 @@ class Catalog(CatalogViews, CatalogFormatTables):
 
     A table is named by a text ``"db.table"`` or an `Identifier`. ``options`` may contain ``table-default.<option>``, a
     default for tables that this catalog creates, and ``data-file.external-paths.allowed``: roots outside of the
-    tables, in which files of the tables may be read and deleted. See `check_catalog_options` for other options.
+    tables, in which files of the tables may be read and deleted; ``blob.external-paths.allowed`` only lets blobs that
+    rows describe be read. See `check_catalog_options` for other options.
 
     All queries of tables that a catalog opens share a cache of manifests: see `manifest_cache`.
 

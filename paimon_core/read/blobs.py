@@ -182,13 +182,13 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
         with _opened(store, path, where) as source:
             for first, last in runs[path]:
                 begin, end = int(starts[first]), int(ends[last])
-                source.seek(begin)
-                data = memoryview(source.read(end - begin))
-                if len(data) != end - begin:
+                if not begin <= end <= source.size():  # checked first: the numbers may be absurd
                     shown = hide_secrets(path)
                     raise CorruptedError(
                         f"{where} has a descriptor of bytes {begin} to {end} of {shown}, which ends earlier"
                     )
+                source.seek(begin)
+                data = memoryview(source.read(end - begin))
                 bounds = zip(
                     (starts[first : last + 1] - begin).tolist(), (ends[first : last + 1] - begin).tolist(), strict=True
                 )
@@ -202,7 +202,16 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
 
 
 def _sized(store: FileStore, found: Described, where: str) -> Described:
-    """Return the blobs with the lengths of those that reach to the end of their file."""
+    """Return the blobs with the lengths of those that reach to the end of their file.
+
+    Raises UnsupportedError for a blob of more than 2 GiB.
+    """
+    largest = found.lengths.max(initial=0)
+    if largest > _MAX_BYTES:
+        raise UnsupportedError(
+            f"{where} has a blob of {largest} bytes, more than 2 GiB: read its descriptor with 'blob-as-descriptor' = "
+            "'true'"
+        )
     open_ended = np.flatnonzero(found.lengths < 0)
     if not len(open_ended):
         return found
@@ -216,7 +225,7 @@ def _sized(store: FileStore, found: Described, where: str) -> Described:
     sizes[numbers] = list(parallel_map(size, numbers.tolist()))
     lengths = found.lengths.copy()
     lengths[open_ended] = np.maximum(0, sizes[found.file_of[open_ended]] - found.starts[open_ended])
-    return replace(found, lengths=lengths)
+    return _sized(store, replace(found, lengths=lengths), where)
 
 
 @contextmanager

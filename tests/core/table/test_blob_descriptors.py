@@ -128,6 +128,9 @@ def test_only_allowed_files_are_opened(tmp_path, files, monkeypatch, path):
         ("{d}/missing|0|1", CorruptedError, "which is missing"),
         ("{d}/one|8|5", CorruptedError, "bytes 8 to 13 of .*/one, which ends earlier"),
         ("{d}/one|11|1", CorruptedError, "which ends earlier"),
+        (f"{{d}}/one|{2**63 - 1}|2147483647", CorruptedError, "which ends earlier"),
+        (f"{{d}}/one|1|{2**31}", UnsupportedError, "a blob of 2147483648 bytes, more than 2 GiB"),
+        (f"{{d}}/one|{2**63 - 1}|{2**63 - 1}", UnsupportedError, "more than 2 GiB"),
     ],
 )
 def test_blobs_that_do_not_exist(tmp_path, files, value, error, said):
