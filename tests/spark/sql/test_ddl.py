@@ -5,14 +5,17 @@ import threading
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.base import IllegalArgumentException, UnsupportedOperationException
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 import paimon_spark
 from paimon_core import Schema, Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from paimon_spark.sql.reads.driver_rows import small_read
 
 
 def described(sql, statement):
@@ -320,3 +323,14 @@ def test_blobs_under_a_primary_key(sql):
     sql("CALL sys.compact(table => 't', compact_strategy => 'full')")
     assert sql("SELECT * FROM t ORDER BY k") == expected
     assert sql("SELECT rowkind, k, b FROM `t$audit_log` WHERE k = 2") == [("+I", 2, b"\2\2")]
+
+
+def test_driver_reads_no_blobs_of_unknown_size(tmp_path):
+    """The size of a split does not count blobs that its rows only describe."""
+    schema = Schema(pa.schema([("k", pa.int32()), ("b", pa.binary())]), primary_keys=["k"], options={"blob-field": "b"})
+    table = Table.create(str(tmp_path / "t"), schema)
+    table.write(pa.table({"k": pa.array([1], pa.int32()), "b": [b"x"]}))
+    columns = StructType([StructField("k", IntegerType()), StructField("b", BinaryType())])
+    splits = table.scan().plan().splits
+    assert small_read(table.schema, splits, columns, None) is None
+    assert small_read(table.schema, splits, StructType(columns[:1]), None) == "1 rows of 1 files"
