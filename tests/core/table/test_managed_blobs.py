@@ -193,16 +193,18 @@ def test_changes_show_blobs(tmp_path):
 
 
 def test_abort_deletes_blobs_and_prepared_blobs_survive(tmp_path):
-    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
+    options = {"blob.target-file-size": "200 b", "write-buffer-size": "1 kb", "write-buffer-spillable": "false"}
+    table = made(tmp_path / "t", **options)
     before = files_below(table.path)
     writer = table.writer()
-    writer.write(rows(table, [1, 3], "A"))
+    writer.write(rows(table, list(range(50)), "A"))
+    assert packs(table)
     writer.abort()
     assert files_below(table.path) == before
     writer = table.writer()
     writer.write(rows(table, [1], "A"))
     messages = writer.prepare_commit()
-    writer.write(rows(table, [3], "B"))
+    writer.write(rows(table, list(range(1, 50)), "B"))
     writer.abort()
     table.committer().commit(messages)
     assert found(table) == expected(table, ([1], "A"))
