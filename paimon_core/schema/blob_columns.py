@@ -10,6 +10,7 @@ from paimon_core.options.file import (
     BLOB_VIEW_FIELD,
     DATA_FILE_EXTERNAL_PATHS,
 )
+from paimon_core.options.option import Option
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import is_blob_type
 
@@ -33,12 +34,12 @@ def in_managed_files(schema: TableSchema) -> frozenset[str]:
 
 def given_as_descriptors(schema: TableSchema) -> frozenset[str]:
     """Return the columns that store the descriptors that writers give."""
-    return _blobs(schema) & set(schema.options.value(BLOB_DESCRIPTOR_FIELD))
+    return _blobs(schema) & _named(schema, BLOB_DESCRIPTOR_FIELD)
 
 
 def stored_as_views(schema: TableSchema) -> frozenset[str]:
     """Return the columns that store views: the table, the column and the row of a blob."""
-    return _blobs(schema) & set(schema.options.value(BLOB_VIEW_FIELD))
+    return _blobs(schema) & _named(schema, BLOB_VIEW_FIELD)
 
 
 def read_as_views(schema: TableSchema) -> frozenset[str]:
@@ -96,8 +97,12 @@ def check_movable(schema: TableSchema | None, where: str) -> None:
 
 
 def _plain(schema: TableSchema) -> frozenset[str]:
-    options = schema.options
-    return _blobs(schema) - set(options.value(BLOB_DESCRIPTOR_FIELD)) - set(options.value(BLOB_VIEW_FIELD))
+    return _blobs(schema) - _named(schema, BLOB_DESCRIPTOR_FIELD) - _named(schema, BLOB_VIEW_FIELD)
+
+
+def _named(schema: TableSchema, option: Option[tuple[str, ...]]) -> frozenset[str]:
+    names: tuple[str, ...] = schema.options.value(option)
+    return frozenset(names)
 
 
 def _blobs(schema: TableSchema) -> frozenset[str]:

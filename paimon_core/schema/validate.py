@@ -74,7 +74,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     fields = with_directives(schema.data_fields, options)
     if not fields:
         raise InvalidInputError("a table needs at least one column")
-    fields = _with_blobs(fields, Options(options).value(BLOB_FIELD))
+    blobs = Options(options).value(BLOB_FIELD)
+    fields = _with_blobs(fields, blobs)
     for option in (BLOB_DESCRIPTOR_FIELD, BLOB_VIEW_FIELD):
         fields = _with_references(fields, option, Options(options))
     check_case(field.name for field in fields)

@@ -194,10 +194,13 @@ class FileStore:
         store = self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
         )
-        for option, name in ((DATA_FILE_EXTERNAL_PATHS_ALLOWED, "roots"), (BLOB_EXTERNAL_PATHS_ALLOWED, "blob_roots")):
-            if option.key in options:
-                store = replace(store, trust=replace(store.trust, **{name: option.parse(options[option.key] or "")}))
-        return store
+        trust, allowed = self.trust, DATA_FILE_EXTERNAL_PATHS_ALLOWED
+        if allowed.key in options:
+            trust = replace(trust, roots=allowed.parse(options[allowed.key] or ""))
+        allowed = BLOB_EXTERNAL_PATHS_ALLOWED
+        if allowed.key in options:
+            trust = replace(trust, blob_roots=allowed.parse(options[allowed.key] or ""))
+        return replace(store, trust=trust)
 
     def remembering(self) -> "FileStore":
         """Return the table for a statement that reads no manifest and no manifest list twice, or itself if it is one.
