@@ -139,7 +139,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
     from paimon_core.scan.task_plan import weight as split_weight
     from paimon_core.scan.top_rows import TopRows, first_rows
-    from paimon_core.schema.blob_columns import read_by_reference
+    from paimon_core.schema.blob_columns import in_blob_files, read_by_reference
     from paimon_core.schema.change import FIRST, DropPrimaryKey, SchemaChange
     from paimon_core.schema.change import Position as ColumnPosition
     from paimon_core.schema.change import apply as apply_changes
@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
     from paimon_core.snapshot.time_travel import epoch_millis
     from paimon_core.store.expired import EXPIRED, expiry
+    from paimon_core.store.external_paths import Trust
     from paimon_core.store.file_store import FileStore
     from paimon_core.store.layout import MAIN_BRANCH
     from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, split_name
@@ -177,6 +178,7 @@ __all__ += [
     "FileStore",
     "Identifier",
     "TableTraits",
+    "Trust",
     "is_catalog_option",
     "open_any",
     "open_at",
@@ -408,6 +410,7 @@ __all__ += [
     "apply_changes",
     "check_writable",
     "evolve",
+    "in_blob_files",
     "merge_changes",
     "new_schema",
     "parse_type",
@@ -541,7 +544,7 @@ _NAMES = {
     "paimon_core.scan.stream_scan": "BatchSplit StreamScan",
     "paimon_core.scan.task_plan": "pack_tasks packing_of_tasks plan_tasks weight=split_weight",
     "paimon_core.scan.top_rows": "TopRows first_rows",
-    "paimon_core.schema.blob_columns": "read_by_reference",
+    "paimon_core.schema.blob_columns": "in_blob_files read_by_reference",
     "paimon_core.schema.change": "FIRST DropPrimaryKey SchemaChange Position=ColumnPosition apply=apply_changes",
     "paimon_core.schema.evolution": "evolve",
     "paimon_core.schema.merge": "MERGE_OPTIONS MergeRules merge_changes",
@@ -553,6 +556,7 @@ _NAMES = {
     "paimon_core.snapshot.started_from": "Guard StartedFrom",
     "paimon_core.snapshot.time_travel": "OPTIONS=TIME_TRAVEL_OPTIONS epoch_millis",
     "paimon_core.store.expired": "EXPIRED expiry",
+    "paimon_core.store.external_paths": "Trust",
     "paimon_core.store.file_store": "FileStore",
     "paimon_core.store.layout": "MAIN_BRANCH",
     "paimon_core.store.location": "READ_OPTIMIZED SEPARATOR split_name",

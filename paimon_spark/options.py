@@ -21,7 +21,10 @@ from paimon_core.engine import (
     Identifier,
     Limits,
     StartedFrom,
+    Trust,
+    in_blob_files,
     is_storage_option,
+    read_by_reference,
     read_only,
 )
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
@@ -83,10 +86,20 @@ CATALOG_OPTION = "catalog-with-secrets"
 """The option in which a job gets the catalog of its table. Spark redacts options whose name contains "secret"."""
 
 
+TRUST_OPTION = "catalog-trust"
+"""The option in which a job gets the paths outside of its table that the caller allows."""
+
+
 def catalog_option(table: "AnyTable") -> dict[str, str]:
-    """Return the option with the catalog of a table; empty for a table that its path is enough to open."""
+    """Return the options with the catalog of a table; empty for a table that its path is enough to open.
+
+    They include the paths that the caller allows if rows of the table may describe blobs there.
+    """
     address = table.store.environment.address()
-    return {CATALOG_OPTION: json.dumps(address)} if address else {}
+    options = {CATALOG_OPTION: json.dumps(address)} if address else {}
+    if read_by_reference(table.store.schema) or in_blob_files(table.store.schema):
+        options[TRUST_OPTION] = table.store.trust.to_text()
+    return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +116,14 @@ class TableAddress:
     warehouse: str | None = None
     catalog: str | None = field(default=None, repr=False)
     """The value of `CATALOG_OPTION`; `None`: the table is opened by its path alone."""
+    trust: str | None = field(default=None, repr=False)
+    """The value of `TRUST_OPTION`; `None`: only what the other options allow."""
 
     @property
     def others(self) -> dict[str, str]:
         """The options, other than the path and the branch, with which a job opens the table."""
-        catalog = {} if self.catalog is None else {CATALOG_OPTION: self.catalog}
-        return {**self.storage_options, **catalog}
+        named = {CATALOG_OPTION: self.catalog, TRUST_OPTION: self.trust}
+        return {**self.storage_options, **{key: value for key, value in named.items() if value is not None}}
 
     def __repr__(self) -> str:
         branch = "" if self.branch is None else f", branch {self.branch!r}"
@@ -132,6 +147,8 @@ class TableAddress:
             table = open_at(json.loads(self.catalog), self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
             table = table.with_store(table.store.within(self.warehouse))
+        if self.trust is not None:
+            table = table.with_store(table.store.trusting(Trust.of_text(self.trust)))
         return viewed(table, self.system_table)
 
 
@@ -460,7 +477,7 @@ def _pop_read(named: dict[str, str]) -> dict[str, Any]:
 def _pop_address(named: dict[str, str]) -> TableAddress:
     storage = {key: named.pop(key) for key in list(named) if is_storage_option(key)}
     path, warehouse, table, branch = (named.pop(key, None) for key in ("path", "warehouse", "table", "branch"))
-    catalog = named.pop(CATALOG_OPTION, None)
+    catalog, trust = named.pop(CATALOG_OPTION, None), named.pop(TRUST_OPTION, None)
     if "paths" in named:
         raise InvalidInputError(
             f"a read takes one path, got {json.loads(named['paths'])}: read each table and union the DataFrames"
@@ -482,7 +499,7 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
             f"option 'branch' is {branch!r}, but the table's name has branch {location.branch!r}: keep one"
         )
     chosen = branch or location.branch
-    return TableAddress(location.path, chosen, storage, location.system_table, warehouse, catalog)
+    return TableAddress(location.path, chosen, storage, location.system_table, warehouse, catalog, trust)
 
 
 def _name_ends(named: dict[str, str]) -> None:

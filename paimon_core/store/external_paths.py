@@ -3,6 +3,7 @@
 Metadata name these files by absolute paths, and metadata may come from an untrusted source.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,16 @@ class Trust:
     roots: tuple[str, ...] = field(default=(), repr=False)
     warehouse: str | None = field(default=None, repr=False)
     blob_roots: tuple[str, ...] = field(default=(), repr=False)
+
+    def to_text(self) -> str:
+        """Return the text that `of_text` reads, for another process of the caller's job."""
+        return json.dumps([self.roots, self.warehouse, self.blob_roots])
+
+    @staticmethod
+    def of_text(text: str) -> "Trust":
+        """Return the paths that `to_text` wrote."""
+        roots, warehouse, blob_roots = json.loads(text)
+        return Trust(tuple(roots), warehouse, tuple(blob_roots))
 
 
 NO_TRUST = Trust()

@@ -229,6 +229,12 @@ class FileStore:
         """Return the table with ``warehouse`` as the caller's warehouse: see `Trust`."""
         return replace(self, trust=replace(self.trust, warehouse=absolute(warehouse)))
 
+    def trusting(self, trust: Trust) -> "FileStore":
+        """Return the table with the paths that ``trust`` allows where its own options allow none."""
+        own = self.trust
+        allowed = Trust(own.roots or trust.roots, own.warehouse or trust.warehouse, own.blob_roots or trust.blob_roots)
+        return replace(self, trust=allowed)
+
     def in_microseconds(self) -> "FileStore":
         """Return the table with timestamps cut to microseconds, for reading only.
 

@@ -322,7 +322,7 @@ def test_blobs_under_a_primary_key(sql):
     assert sql("SELECT * FROM t ORDER BY k") == expected
     sql("CALL sys.compact(table => 't', compact_strategy => 'full')")
     assert sql("SELECT * FROM t ORDER BY k") == expected
-    assert sql("SELECT rowkind, k, b FROM `t$audit_log` WHERE k = 2") == [("+I", 2, b"\2\2")]
+    assert sql("SELECT rowkind, k, b FROM `t$audit_log` WHERE k = 2") == [("+U", 2, b"\2\2")]
 
 
 def test_driver_reads_no_blobs_of_unknown_size(tmp_path):
