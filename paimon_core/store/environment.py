@@ -141,6 +141,10 @@ class CatalogEnvironment:
         """
         return False
 
+    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+        """Mark serialised partitions of a branch as done, if a server does it; return False if none does."""
+        return False
+
     def create_branch(self, store: Branch, name: str, tag: str | None) -> bool:
         """Create a branch, if a server does it; return False if none does. ``tag``: `None`: an empty branch."""
         return False

@@ -123,6 +123,8 @@ class CatalogServer:
     """For the names of some tables the names of the tables whose files they have."""
     format_tables: dict[str, Any] = field(default_factory=dict)
     """The schemas of the format tables, by name, as JSON."""
+    done: list[Any] | None = None
+    """The partitions that were marked as done, as pairs of a table and {column: value}; `None`: the server does not mark them."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 
@@ -258,6 +260,8 @@ class CatalogServer:
                 return 200, {"snapshot": json.loads(found.to_json())}
             case "POST", ["rollback"]:
                 table.rollback_to(asked.body["instant"]["snapshotId"])
+            case "POST", ["partitions", "mark"] if self.done is not None:
+                self.done += [(name, spec) for spec in asked.body["specs"]]
             case "POST", ["auth"]:
                 return 200, self.permissions.get(name, {})
             case "GET", ["token"]:

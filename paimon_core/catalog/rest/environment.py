@@ -115,6 +115,11 @@ class RestEnvironment(CatalogEnvironment):
             )
         return after
 
+    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+        """Mark partitions as done by the server; return True. Raises UnsupportedError if the server does not do it."""
+        self.api.mark_done(self._branch(store), _specs(store, partitions))
+        return True
+
     def roll_back(self, store: Branch, target: Snapshot, tag: str | None) -> bool:
         """Roll back by the server; return True. Raises OutOfRangeError for a snapshot that the server does not have."""
         try:
@@ -189,6 +194,12 @@ class ExternalEnvironment(CatalogEnvironment):
     def permissions(self, store: Branch) -> Permissions:
         """Return what the user may see of a branch now. Raises UnsupportedError for a rule that is not known."""
         return _permissions(self.api, self.name, store)
+
+    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+        """Mark partitions as done by the server; return True. Raises UnsupportedError if the server does not do it."""
+        of_branch = replace(self.name, branch=None if store.branch == MAIN else store.branch)
+        self.api.mark_done(of_branch, _specs(store, partitions))
+        return True
 
     def alter(self, store: Branch, changes: Changes) -> TableSchema:
         """Apply schema changes by the server, and in the files if the server leaves these to its clients."""

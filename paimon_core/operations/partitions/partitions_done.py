@@ -1,4 +1,4 @@
-"""Mark complete partitions with a file ``_SUCCESS`` in their directories, for external schedulers."""
+"""Mark complete partitions, with a file ``_SUCCESS`` in their directories or on a server, for external schedulers."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -13,20 +13,23 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
-_ACTION = "success-file"
+_SUCCESS_FILE = "success-file"
+_EVENT = "mark-event"
 
 
 def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) -> list[str]:
-    """Write a success file into the directory of each partition {column: value}; return the paths.
+    """Mark each partition {column: value} as done; return the paths of the success files.
 
-    A missing column stands for all its values. Raises NotFoundError for a partition without rows (nothing is written),
-    InvalidInputError for a table without partitions, UnsupportedError for another ``partition.mark-done-action``.
+    A missing column stands for all its values. The option ``partition.mark-done-action`` says how: with a file in the
+    directory of the partition, by the server of the table, or both. Raises NotFoundError for a partition without rows
+    (nothing is marked), InvalidInputError for a table without partitions, UnsupportedError for another action, and for
+    the server if the table has none or the server does not support it.
     """
     actions = store.options.value(PARTITION_MARK_DONE_ACTION)
-    if actions != (_ACTION,):
+    if not actions or not {*actions} <= {_SUCCESS_FILE, _EVENT}:
         raise UnsupportedError(
-            f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {','.join(actions)!r}: only {_ACTION!r} is "
-            "supported"
+            f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {','.join(actions)!r}: only "
+            f"{_SUCCESS_FILE!r} and {_EVENT!r} are supported"
         )
     if not store.schema.partition_keys:
         raise InvalidInputError(f"{store.root} has no partitions")
@@ -39,7 +42,12 @@ def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) ->
         if not matching:
             raise NotFoundError(f"partition {dict(spec)} of {store.root} has no rows")
         done_partitions.update(dict.fromkeys(matching))
-    return _write_success_files(store, done_partitions)
+    if _EVENT in actions and not store.environment.mark_done(store, list(done_partitions)):
+        raise UnsupportedError(
+            f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {_EVENT!r}, but the table is not opened "
+            "through a REST catalog, whose server marks partitions: open it there, or set 'success-file'"
+        )
+    return _write_success_files(store, done_partitions) if _SUCCESS_FILE in actions else []
 
 
 def record_done_after_commit(store: FileStore, written: Collection[BucketRef]) -> None:

@@ -23,6 +23,7 @@ from paimon_core.errors import (
     UnsupportedError,
 )
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.operations.partitions.partitions_done import record_done
 from paimon_core.schema.change import (
     FIRST,
     AddColumn,
@@ -126,6 +127,24 @@ def test_secrets_are_not_shown(server, catalog, table):
     rows = shown.system_table("sys.catalog_options").to_arrow().to_pylist()
     text = f"{shown!r} {shown.api!r} {shown.table('db.t').store.environment!r} {rows}"
     assert "very-secret" not in text
+
+
+@pytest.mark.parametrize("actions", ["mark-event", "success-file,mark-event"])
+def test_server_marks_partitions_as_done(server, table, actions):
+    table.write(ROWS)
+    table = table.with_options({"partition.mark-done-action": actions})
+    success = f"{table.path}/p=a/_SUCCESS"
+    with pytest.raises(UnsupportedError, match="does not support the request"):
+        record_done(table.store, [{"p": "a"}])
+    assert not table.store.io.exists(success)
+    server.done = []
+    with pytest.raises(NotFoundError, match="has no rows"):
+        record_done(table.store, [{"p": "a"}, {"p": "z"}])
+    assert server.done == []
+    files = record_done(table.store, [{"p": "a"}, {"p": "b c"}])
+    assert server.done == [("db.t", {"p": "a"}), ("db.t", {"p": "b c"})]
+    assert len(files) == (2 if "success-file" in actions else 0)
+    assert table.store.io.exists(success) == ("success-file" in actions)
 
 
 def test_commit_names_table_snapshot_and_partitions(server, table):

@@ -88,6 +88,14 @@ def test_file_that_cannot_be_written_does_not_make_write_fail(caplog):
     assert list(done(table)) == ["p=1/q=a"]
 
 
+def test_only_server_is_told_of_done_partitions():
+    table = table_with({"partition.mark-done-action": "mark-event"})
+    table.write(rows((1, "a", 1)))
+    with pytest.raises(UnsupportedError, match="'mark-event', but the table is not opened through a REST catalog"):
+        record_done(table.store, [{"p": 1}])
+    assert not done(table)
+
+
 def test_another_action_is_refused_before_anything_is_written():
     other = {"partition.mark-done-action": "success-file,http-report"}
     with pytest.raises(UnsupportedError, match=r"partition\.mark-done-action.*http-report"):
@@ -97,5 +105,5 @@ def test_another_action_is_refused_before_anything_is_written():
     with pytest.raises(UnsupportedError, match=r"partition\.mark-done-action.*http-report"):
         table.with_options(DONE).write(rows((1, "a", 2)))
     assert table.store.snapshots.latest().id == 1
-    with pytest.raises(UnsupportedError, match="only 'success-file'"):
+    with pytest.raises(UnsupportedError, match="only 'success-file' and 'mark-event'"):
         record_done(table.store, [{"p": 1}])
