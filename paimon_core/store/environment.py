@@ -141,7 +141,7 @@ class CatalogEnvironment:
         """
         return False
 
-    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+    def report_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
         """Mark serialised partitions of a branch as done, if a server does it; return False if none does."""
         return False
 

@@ -119,6 +119,8 @@ def catalog(
     install_format(spark)
     cancel_jobs_on_interrupt(spark.sparkContext)
     kind = VIEWED_CATALOG_CLASS if jvm.has_views and handler.catalog.has_views else CATALOG_CLASS
+    read_by_rule = handler.catalog.has_views and not jvm.has_views and name != SESSION_CATALOG
+    jvm.call("PaimonViewRule", "lookInto", name, read_by_rule)
     settings = {f"spark.sql.catalog.{name}": SESSION_CATALOG_CLASS if name == SESSION_CATALOG else kind}
     if default:
         settings["spark.sql.defaultCatalog"] = name
@@ -197,6 +199,11 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
                 raise
             if version is not None or microseconds is not None:
                 raise UnsupportedError(f"{self._full_name(parts)} is a view, which has no versions") from None
+            if not self.jvm.has_views:
+                raise UnsupportedError(
+                    f"{self._full_name(parts)} is a view, which Spark {self.jvm.spark.version} can only read from a "
+                    "catalog: use Spark 4.3 for other statements"
+                ) from None
             return view
         if isinstance(table, FormatTable):
             if version is not None or microseconds is not None:

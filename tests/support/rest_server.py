@@ -124,7 +124,7 @@ class CatalogServer:
     format_tables: dict[str, Any] = field(default_factory=dict)
     """The schemas of the format tables, by name, as JSON."""
     done: list[Any] | None = None
-    """The partitions that were marked as done, as pairs of a table and {column: value}; `None`: the server does not mark them."""
+    """The partitions that were marked as done, as pairs of a table and {column: value}; `None`: it marks none."""
     tokens: list[Any] = field(default_factory=list)
     """The answers to the requests for credentials; the last one stays."""
 

@@ -121,7 +121,7 @@ class RestApi:
             return None
         return [RestPartition.from_json(record) for record in found]
 
-    def mark_done(self, name: Identifier, partitions: Sequence[Mapping[str, str]]) -> None:
+    def report_done(self, name: Identifier, partitions: Sequence[Mapping[str, str]]) -> None:
         """Mark partitions as done. ``partitions``: the values of each by column, as texts."""
         self.client.post(self._table(name, "partitions", "mark"), {"specs": [dict(spec) for spec in partitions]})
 

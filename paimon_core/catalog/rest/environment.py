@@ -115,9 +115,9 @@ class RestEnvironment(CatalogEnvironment):
             )
         return after
 
-    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+    def report_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
         """Mark partitions as done by the server; return True. Raises UnsupportedError if the server does not do it."""
-        self.api.mark_done(self._branch(store), _specs(store, partitions))
+        self.api.report_done(self._branch(store), _specs(store, partitions))
         return True
 
     def roll_back(self, store: Branch, target: Snapshot, tag: str | None) -> bool:
@@ -195,10 +195,10 @@ class ExternalEnvironment(CatalogEnvironment):
         """Return what the user may see of a branch now. Raises UnsupportedError for a rule that is not known."""
         return _permissions(self.api, self.name, store)
 
-    def mark_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
+    def report_done(self, store: Branch, partitions: Sequence[bytes]) -> bool:
         """Mark partitions as done by the server; return True. Raises UnsupportedError if the server does not do it."""
         of_branch = replace(self.name, branch=None if store.branch == MAIN else store.branch)
-        self.api.mark_done(of_branch, _specs(store, partitions))
+        self.api.report_done(of_branch, _specs(store, partitions))
         return True
 
     def alter(self, store: Branch, changes: Changes) -> TableSchema:

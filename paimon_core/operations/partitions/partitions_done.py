@@ -42,7 +42,7 @@ def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) ->
         if not matching:
             raise NotFoundError(f"partition {dict(spec)} of {store.root} has no rows")
         done_partitions.update(dict.fromkeys(matching))
-    if _EVENT in actions and not store.environment.mark_done(store, list(done_partitions)):
+    if _EVENT in actions and not store.environment.report_done(store, list(done_partitions)):
         raise UnsupportedError(
             f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {_EVENT!r}, but the table is not opened "
             "through a REST catalog, whose server marks partitions: open it there, or set 'success-file'"

@@ -84,7 +84,10 @@ class CatalogEndpoint(Protocol):
 
 
 class ViewsEndpoint(Protocol):
-    """The methods that ``ViewedCatalog.java`` calls. A view is a JSON text, see there; so are the parts of a name."""
+    """The methods that ``ViewedCatalog.java`` and ``PaimonViewRule.java`` call.
+
+    A view is a JSON text, see ``ViewedCatalog.java``; so are the parts of a name.
+    """
 
     def load_view(self, name: str) -> str | None:
         """Return a view; `None` if it does not exist."""
@@ -351,6 +354,7 @@ ENDPOINTS: Mapping[str, tuple[type, ...]] = {
     "SessionNamesRule": (CatalogEndpoint,),
     "Staged": (StagedEndpoint,),
     "ViewedCatalog": (CatalogEndpoint, ViewsEndpoint),
+    "Views": (ViewsEndpoint,),
 }
 """The endpoints that each Java class calls."""
 _ALL = frozenset(endpoint for several in ENDPOINTS.values() for endpoint in several)

@@ -1,4 +1,4 @@
-"""The views of a catalog, for Spark's catalog interface since version 4.3."""
+"""The views of a catalog: for Spark's catalog interface since version 4.3, and for queries in older versions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _PLAIN_KINDS = (None, "VIEW")
 
 @dataclass
 class ViewHandler(DatabaseHandler, ViewsEndpoint):
-    """The views of a catalog, for ``ViewedCatalog.java``."""
+    """The views of a catalog, for ``ViewedCatalog.java`` and, before Spark 4.3, for ``PaimonViewRule.java``."""
 
     def load_view(self, name: str) -> str | None:
         """Return the text that describes a view; `None` if it does not exist."""
@@ -50,11 +50,6 @@ class ViewHandler(DatabaseHandler, ViewsEndpoint):
             view = self.catalog.view(Identifier(*parts))
         except NotFoundError:
             return None
-        if not self.jvm.has_views:
-            raise UnsupportedError(
-                f"{'.'.join([self.name, *parts])} is a view, which Spark {self.jvm.spark.version} cannot read from a "
-                f"catalog: use Spark 4.3, or run its query: {view.query_in(SPARK_DIALECT)}"
-            )
         return json.dumps(described(view, self.name, parts[0]))
 
     def list_views(self, namespace: Any) -> Any:
@@ -172,12 +167,13 @@ def stored(given: Mapping[str, Any], catalog: str) -> View:
         options[_CONFIGS] = json.dumps(dict(sorted(given["configs"].items())))
     if given["mode"] is not None:
         options[_MODE] = given["mode"]
-    fields = [_field(field) for field in spark.StructType.fromJson(json.loads(given["schema"])).fields]
+    fields = [stored_field(field) for field in spark.StructType.fromJson(json.loads(given["schema"])).fields]
     query = given["query"]
     return View(fields, query, {SPARK_DIALECT: query}, properties.get(_COMMENT), options)
 
 
-def _field(column: spark.StructField) -> DataField:
+def stored_field(column: spark.StructField) -> DataField:
+    """Return a column of Spark for a catalog. Raises UnsupportedError for a type that Paimon lacks."""
     text = column.dataType.simpleString()
     if "collate" in text:
         raise UnsupportedError(f"column {column.name!r} has the type {text}: Paimon compares strings by their bytes")

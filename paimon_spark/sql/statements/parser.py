@@ -16,6 +16,7 @@ from paimon_spark.sql.bridge.jvm import SESSION_CATALOG, Jvm
 from paimon_spark.sql.bridge.spark_errors import syntax_error
 from paimon_spark.sql.reads.incremental import install_table_functions
 from paimon_spark.sql.statements.drop_partitions import DropPartitionsStatement
+from paimon_spark.sql.statements.functions import DescribeFunctionStatement, FunctionStatement
 from paimon_spark.sql.statements.show_create import ShowCreateStatement
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.statements.tokens import SyntaxMismatch, with_settings
@@ -80,6 +81,8 @@ class StatementsHandler(StatementsEndpoint):
             return None
         if ours and isinstance(ours[0], ShowCreateStatement) and names_view(self.jvm, spark, ours[0].table):
             return None  # Spark's own statement, for a view
+        if ours and isinstance(ours[0], DescribeFunctionStatement) and not ours[0].is_stored(self.jvm, spark):
+            return None
         return ours[0] if ours else None
 
 
@@ -95,6 +98,8 @@ def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
     catalog = first if named else str(manager.currentCatalog().name())
     if not jvm.bridge.Bridge.HANDLERS.containsKey(catalog):
         return False
+    if isinstance(statement, FunctionStatement):
+        return catalog != SESSION_CATALOG and not statement.is_of_session(jvm, spark)
     if catalog != SESSION_CATALOG or not statement.table:
         return True
     names = statement.table[1:] if named else statement.table

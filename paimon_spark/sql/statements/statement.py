@@ -12,6 +12,11 @@ from paimon_spark.sql.statements.analyze import parse_analyze
 from paimon_spark.sql.statements.copy_into import parse_copy
 from paimon_spark.sql.statements.create_like import parse_like
 from paimon_spark.sql.statements.drop_partitions import parse_drop_partitions
+from paimon_spark.sql.statements.functions import (
+    parse_create_function,
+    parse_describe_function,
+    parse_drop_function,
+)
 from paimon_spark.sql.statements.show_create import parse_show_create
 from paimon_spark.sql.statements.show_tables import parse_show_tables
 
@@ -60,4 +65,7 @@ FAMILIES = (
     Family(("CREATE", "LIKE"), parse_like),
     Family(("SHOW", "CREATE"), parse_show_create),
     Family(("SHOW", "EXTENDED"), parse_show_tables),
+    Family(("CREATE", "FUNCTION"), parse_create_function),
+    Family(("DROP", "FUNCTION"), parse_drop_function),
+    Family(("DESC", "FUNCTION"), parse_describe_function),
 )

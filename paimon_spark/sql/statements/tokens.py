@@ -170,6 +170,10 @@ class Cursor:
             self.skip()
         return self._text[start : end.start]
 
+    def rest(self) -> str:
+        """Return the text from the next token on."""
+        return self._text[self.next.start :]
+
     def value(self) -> str:
         """Consume a string, a number or a word and return its text."""
         return self._take("string", "number", "name")

@@ -148,6 +148,7 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   public UnboundFunction loadFunction(Identifier function) {
+    SqlFunctions.checkNotDefined(name, function);
     return (UnboundFunction) call("load_function", new Object[] {function});
   }
 

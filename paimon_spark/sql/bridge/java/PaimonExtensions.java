@@ -41,6 +41,7 @@ public class PaimonExtensions {
       ArrayList early = new ArrayList(CollectionConverters.asJava((Seq) hints.get(analyzer)));
       early.add(new SessionNamesRule(session));
       early.add(new PaimonRelationRule(session));
+      early.add(new PaimonViewRule(session));
       early.add(new PaimonMergeSchemaRule(session));
       hints.set(analyzer, CollectionConverters.asScala(early).toSeq());
     }
@@ -51,6 +52,7 @@ public class PaimonExtensions {
       extensions.injectResolutionRule(new RuleBuilder());
       extensions.injectHintResolutionRule(new SessionNamesRuleBuilder());
       extensions.injectHintResolutionRule(new RelationRuleBuilder());
+      extensions.injectHintResolutionRule(new ViewRuleBuilder());
       extensions.injectHintResolutionRule(new MergeSchemaRuleBuilder());
       List functions = PaimonFunctions.descriptions();
       for (int i = 0; i < functions.size(); i++) {

@@ -137,6 +137,9 @@ class PaimonCalls extends AbstractPartialFunction {
     ApplyFunctionExpression call = (ApplyFunctionExpression) node;
     PaimonFunction function = (PaimonFunction) call.function();
     List children = CollectionConverters.asJava(call.children());
+    if (function instanceof SqlFunction) {
+      return ((SqlFunction) function).call(children);
+    }
     Object first = children.isEmpty()
         ? null
         : PaimonFunctions.constant(function.name(), 0, (Expression) children.get(0));

@@ -1,0 +1,198 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * The body of a SQL function, with full names of its tables and functions.
+ *
+ * Spark would look for them in the current database of the query, and among its temporary views, instead of the
+ * database that was current when the function was created. The parts of a function: described_function in functions.py.
+ */
+class FullNames extends AbstractFunction0 {
+  private static final String CONFIG = "sqlConfig.";
+  private static final Set OF_SPARK = new HashSet(Arrays.asList(new Object[] {"builtin", "session"}));
+
+  private final SparkSession session;
+  private final String text;
+  private Boolean isQuery;
+  private final Map properties;
+  private final List context;
+  private final Set temporary = new HashSet();
+  private final TreeMap prefixes = new TreeMap();
+
+  FullNames(SparkSession session, Map given) {
+    this.session = session;
+    this.isQuery = (Boolean) given.get("is_query");
+    this.text = (String) given.get("text");
+    this.properties = (Map) given.get("properties");
+    this.context = ownContext(session, (List) given.get("context"), (String) given.get("catalog"));
+  }
+
+  /** Return a catalog and a namespace; a catalog that the session lacks is the function's own, under another name. */
+  private static List ownContext(SparkSession session, List context, String catalog) {
+    ArrayList found = new ArrayList(context);
+    if (!session.sessionState().catalogManager().isCatalogRegistered((String) context.get(0))) {
+      found.set(0, catalog);
+    }
+    return found;
+  }
+
+  /** Return true if the body is a query, false if it is an expression. REQUIRES: `body` has been called. */
+  boolean isQuery() {
+    return isQuery.booleanValue();
+  }
+
+  /** Return the text, which is parsed with the settings that were in effect when the function was created. */
+  String body() {
+    SQLConf settings = new SQLConf();
+    Iterator entries = properties.entrySet().iterator();
+    while (entries.hasNext()) {
+      Map.Entry entry = (Map.Entry) entries.next();
+      String key = (String) entry.getKey();
+      if (key.startsWith(CONFIG)) {
+        settings.setConfString(key.substring(CONFIG.length()), (String) entry.getValue());
+      }
+    }
+    return (String) SQLConf$.MODULE$.withExistingConf(settings, this);
+  }
+
+  public Object apply() {
+    try {
+      return completed(parsed(session.sessionState().sqlParser()));
+    } catch (ParseException error) {
+      Bridge.throwUnchecked(error);
+      return null;
+    }
+  }
+
+  private String completed(TreeNode parsed) {
+    collectAliases(parsed);
+    visit(parsed);
+    StringBuilder found = new StringBuilder(text);
+    Iterator positions = prefixes.descendingMap().entrySet().iterator();
+    while (positions.hasNext()) {
+      Map.Entry entry = (Map.Entry) positions.next();
+      found.insert(((Integer) entry.getKey()).intValue(), (String) entry.getValue());
+    }
+    return found.toString();
+  }
+
+  private TreeNode parsed(ParserInterface parser) throws ParseException {
+    if (isQuery == null) {  // another engine has not said it
+      try {
+        TreeNode found = (TreeNode) parser.parseExpression(text);
+        isQuery = Boolean.FALSE;
+        return found;
+      } catch (ParseException error) {
+        isQuery = Boolean.TRUE;
+      }
+    }
+    return isQuery.booleanValue() ? (TreeNode) parser.parseQuery(text) : (TreeNode) parser.parseExpression(text);
+  }
+
+  /** Collect the names of common table expressions. */
+  private void collectAliases(TreeNode node) {
+    if (node instanceof UnresolvedWith) {
+      List relations = CollectionConverters.asJava(((UnresolvedWith) node).innerChildren());
+      for (int i = 0; i < relations.size(); i++) {
+        temporary.add(((SubqueryAlias) relations.get(i)).alias().toLowerCase(Locale.ROOT));
+      }
+    }
+    List parts = parts(node);
+    for (int i = 0; i < parts.size(); i++) {
+      collectAliases((TreeNode) parts.get(i));
+    }
+  }
+
+  private void visit(TreeNode node) {
+    if (node instanceof UnresolvedRelation) {
+      Seq names = ((UnresolvedRelation) node).multipartIdentifier();
+      String first = (String) names.head();
+      if (names.length() > 1 || !temporary.contains(first.toLowerCase(Locale.ROOT))) {
+        complete(node, names);
+      }
+    } else if (node instanceof UnresolvedFunction) {
+      Seq names = ((UnresolvedFunction) node).nameParts();
+      if (!isOfSpark(names)) {
+        complete(node, names);
+      }
+    } else if (node.getClass().getSimpleName().contains("UnresolvedIdentifier")) {
+      throw new UnsupportedOperationException("IDENTIFIER is not possible in a SQL function of a catalog: " + text);
+    }
+    List parts = parts(node);
+    for (int i = 0; i < parts.size(); i++) {
+      visit((TreeNode) parts.get(i));
+    }
+  }
+
+  private static boolean isOfSpark(Seq names) {
+    String first = (String) names.head();
+    return names.length() == 1
+        ? FunctionRegistry$.MODULE$.builtin().functionExists(new FunctionIdentifier(first))
+        : names.length() == 2 && OF_SPARK.contains(first.toLowerCase(Locale.ROOT));
+  }
+
+  /** Remember what the name of a table or of a function lacks. */
+  private void complete(TreeNode node, Seq names) {
+    String first = (String) names.head();
+    CatalogManager manager = session.sessionState().catalogManager();
+    if (names.length() > 1 && manager.isCatalogRegistered(first) || names.length() > context.size()) {
+      return;
+    }
+    StringBuilder prefix = new StringBuilder();
+    int missing = names.length() == 1 ? context.size() : 1;
+    for (int i = 0; i < missing; i++) {
+      prefix.append(Trees.quoted((String) context.get(i))).append(".");
+    }
+    Option start = node.origin().startIndex();
+    int at = start.isDefined() ? ((Integer) start.get()).intValue() : text.length();
+    if (!text.startsWith(Trees.quoted(first), at) && !text.regionMatches(true, at, first, 0, first.length())) {
+      throw new UnsupportedOperationException(
+          "the body of a SQL function names " + names.mkString(".") + " in a way that cannot be completed; write the name with"
+              + " its catalog and database: " + text);
+    }
+    prefixes.put(Integer.valueOf(at), prefix.toString());
+  }
+
+  /** Return the children of a node, and the expressions and plans inside it. */
+  private static List parts(TreeNode node) {
+    ArrayList found = new ArrayList(CollectionConverters.asJava(node.children()));
+    if (node instanceof QueryPlan) {
+      found.addAll(CollectionConverters.asJava(((QueryPlan) node).expressions()));
+    }
+    if (node instanceof UnresolvedWith) {
+      found.addAll(CollectionConverters.asJava(((UnresolvedWith) node).innerChildren()));
+    }
+    if (node instanceof PlanExpression) {
+      found.add(((PlanExpression) node).plan());
+    }
+    return found;
+  }
+}

@@ -1,0 +1,148 @@
+package paimon.python;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.SQLFunctionContext$;
+import org.apache.spark.sql.catalyst.analysis.SQLFunctionExpression;
+import org.apache.spark.sql.catalyst.catalog.SQLFunction;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The SQL functions of catalogs. Spark checks a definition, and Spark puts the body in the place of a call. */
+public class SqlFunctions {
+  /** The prefix of the properties in which Spark describes a SQL function; it has no prefix for others. */
+  private static final String PREFIX = "sqlFunction.";
+
+  /** More levels of calls are a sign of functions that call each other without end. */
+  private static final int MOST_LEVELS = 20;
+
+  /** The parser settings of a definition: the parser of Python has rewritten its text for their defaults. */
+  private static final String[] PARSER_SETTINGS = {
+    "spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.parser.escapedStringLiterals"
+  };
+
+  /** The catalog, database and name of the function that this thread defines; null: it defines none. */
+  private static final ThreadLocal DEFINED = new ThreadLocal();
+
+  private SqlFunctions() {}
+
+  /** Return true if a name without a database is of a function of Spark or of a temporary function. */
+  public static boolean isOfSession(SparkSession session, String name) {
+    SessionCatalog catalog = session.sessionState().catalog();
+    return catalog.lookupBuiltinOrTempFunction(name).isDefined()
+        || catalog.lookupBuiltinOrTempTableFunction(name).isDefined();
+  }
+
+  /**
+   * Let Spark check a definition, and return its parts as JSON; null: it defines a table function.
+   *
+   * Spark keeps a checked definition in its own catalog, or as a temporary function: here, of a clone of the session.
+   *
+   * @param text a statement that defines the temporary function `name[2]`
+   * @param name the catalog, database and name of the function; its body may not call it
+   */
+  public static String checked(SparkSession session, String text, String[] name) {
+    SparkSession clone = session.cloneSession();
+    CatalogManager current = session.sessionState().catalogManager();
+    clone.sessionState().catalogManager().setCurrentCatalog(current.currentCatalog().name());
+    clone.sessionState().catalogManager().setCurrentNamespace(current.currentNamespace());
+    for (int i = 0; i < PARSER_SETTINGS.length; i++) {
+      clone.sessionState().conf().setConfString(PARSER_SETTINGS[i], "false");
+    }
+    DEFINED.set(name);
+    try {
+      clone.sql(text);
+    } finally {
+      DEFINED.remove();
+    }
+    SessionCatalog catalog = clone.sessionState().catalog();
+    Option table = catalog.lookupBuiltinOrTempTableFunction(name[2]);
+    if (table.isDefined() && SQLFunction.isSQLFunction(((ExpressionInfo) table.get()).getClassName())) {
+      return null;
+    }
+    ExpressionInfo found = (ExpressionInfo) catalog.lookupBuiltinOrTempFunction(name[2]).get();
+    if (!SQLFunction.isSQLFunction(found.getClassName())) {
+      throw new UnsupportedOperationException(
+          "function " + name[2] + " cannot be created: Spark has a function of this name; use another name");
+    }
+    return described(SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser()), name[2]);
+  }
+
+  private static String described(SQLFunction function, String name) {
+    LinkedHashMap parts = new LinkedHashMap();
+    Option parameters = function.inputParam();
+    parts.put("parameters", (parameters.isDefined() ? (StructType) parameters.get() : new StructType()).json());
+    parts.put("returns", new StructType().add(name, function.getScalarFuncReturnType()).json());
+    parts.put("expression", value(function.exprText()));
+    parts.put("query", value(function.queryText()));
+    parts.put("comment", value(function.comment()));
+    parts.put("deterministic", value(function.deterministic()));
+    parts.put("contains_sql", value(function.containsSQL()));
+    parts.put("properties", CollectionConverters.asJava(function.properties()));
+    return Trees.json(parts);
+  }
+
+  private static Object value(Option option) {
+    return option.isDefined() ? option.get() : null;
+  }
+
+  /** Throw an exception if this thread defines the function that Spark looks for. */
+  static void checkNotDefined(String catalog, Identifier function) {
+    String[] defined = (String[]) DEFINED.get();
+    if (defined != null
+        && defined[0].equals(catalog)
+        && Arrays.equals(function.namespace(), new String[] {defined[1]})
+        && defined[2].equals(function.name())) {
+      String name = catalog + "." + defined[1] + "." + defined[2];
+      throw new UnsupportedOperationException("function " + name + " calls itself, which is not possible in SQL");
+    }
+  }
+
+  /**
+   * Return the expression that Spark replaces with the body of a function.
+   *
+   * @param given the parts of the function, see described_function in functions.py
+   */
+  static Expression call(Map given, List arguments) {
+    String name = given.get("catalog") + "." + given.get("database") + "." + given.get("name");
+    if (SQLFunctionContext$.MODULE$.get().nestedSQLFunctionDepth() > MOST_LEVELS) {
+      throw new UnsupportedOperationException(
+          "function " + name + " is called by functions at more than " + MOST_LEVELS
+              + " levels: functions may not call each other in a circle");
+    }
+    SQLFunction function = parsed((SparkSession) SparkSession.active(), given);
+    DataType type = function.getScalarFuncReturnType();
+    return new SQLFunctionExpression(name, function, PaimonFunctions.seq(arguments), Option.apply(type));
+  }
+
+  private static SQLFunction parsed(SparkSession session, Map given) {
+    LinkedHashMap usage = new LinkedHashMap((Map) given.get("properties"));
+    StructType parameters = Trees.struct((String) given.get("parameters"));
+    if (parameters.length() > 0) {
+      usage.put(PREFIX + "inputParam", parameters.toDDL());
+    }
+    usage.put(PREFIX + "returnType", DataType.fromJson((String) given.get("returns")).sql());
+    FullNames names = new FullNames(session, given);
+    String body = names.body();
+    usage.put(PREFIX + (names.isQuery() ? "query" : "expression"), body);
+    usage.put(PREFIX + "deterministic", given.get("deterministic").toString());
+    if (given.get("contains_sql") != null) {
+      usage.put(PREFIX + "containsSQL", given.get("contains_sql").toString());
+    }
+    usage.put(PREFIX + "isTableFunc", "false");
+    ExpressionInfo info = new ExpressionInfo(
+        "sqlFunction.", (String) given.get("database"), (String) given.get("name"), Trees.json(usage), "", "", "", "",
+        "", "", "sql_udf");
+    return SQLFunction.fromExpressionInfo(info, session.sessionState().sqlParser());
+  }
+}
