@@ -79,7 +79,7 @@ def remove_orphan_files(call: Call) -> Rows:
 
 @procedure("mark_partition_done(table STRING, partitions STRING)")
 def record_partitions_done(call: Call) -> Rows:
-    """Write a file _SUCCESS into the directories of complete partitions such as 'p=1,q=a;p=2', or report them to the server."""
+    """Write files _SUCCESS for complete partitions such as 'p=1,q=a;p=2', or report them to the server."""
     table = call.table()
     partitions = call.partitions(table)
     if not partitions:

@@ -82,13 +82,17 @@ def test_statements_commit_by_server(spark, changes):
 def test_views_and_functions_of_server(spark, rest):
     catalog = open_catalog(options=rest.options)
     parameter = DataField(0, "x", parse_type("INT"))
-    for kind in (
-        {"type": "sql", "definition": "x + 1"},
-        {"type": "lambda", "definition": "x -> x", "language": "JAVA"},
-    ):
-        catalog.create_function("db.inc", CatalogFunction([parameter], [parameter], {"spark": kind}), replace=True)
-        with pytest.raises(Exception, match=rf"rest\.db\.inc is a {kind['type']} function.*{kind['definition'][:2]}"):
-            spark.sql("SELECT rest.db.inc(1)")
+    sql = {"spark": {"type": "sql", "definition": "x + 1"}}
+    catalog.create_function("db.inc", CatalogFunction([parameter], [parameter], sql))
+    assert spark.sql("SELECT rest.db.inc(1)").collect()[0][0] == 2
+    spark.sql("CREATE FUNCTION rest.db.twice(x INT, y INT DEFAULT 2) RETURNS INT RETURN y * rest.db.inc(x)")
+    assert spark.sql("SELECT rest.db.twice(1), rest.db.twice(1, 3)").collect()[0][:] == (4, 6)
+    spark.sql("DROP FUNCTION rest.db.twice")
+    java = {"spark": {"type": "lambda", "definition": "x -> x", "language": "JAVA"}}
+    catalog.create_function("db.inc", CatalogFunction([parameter], [parameter], java), replace=True)
+    with pytest.raises(Exception, match=r"rest\.db\.inc is a lambda function.*x -> x"):
+        spark.sql("SELECT rest.db.inc(1)")
+    assert "x -> x" in str(spark.sql("DESCRIBE FUNCTION EXTENDED rest.db.inc").collect())
     catalog.drop_function("db.inc")
     with pytest.raises(Exception, match="UNRESOLVED_ROUTINE"):
         spark.sql("SELECT rest.db.inc(1)")

@@ -1,4 +1,6 @@
-"""Views of a catalog in SQL, in a JDBC catalog; before Spark 4.3, they are refused by name."""
+"""Views of a catalog in SQL, in a JDBC catalog; before Spark 4.3, they can only be queried."""
+
+import json
 
 import pytest
 
@@ -142,11 +144,97 @@ def test_schema_of_table_changes(run, needs_views):
     run("DROP VIEW views.db.star")
 
 
+@pytest.fixture(scope="module", params=["interface", "rule"])
+def stored(request, spark, catalog_name, tmp_path_factory):
+    """A catalog ``stored`` that reads views through Spark's interface, or by the rule for older versions of Spark."""
+    by_rule = request.param == "rule"
+    if not by_rule and not Jvm(spark).has_views:
+        pytest.skip("this Spark has no views in catalogs other than its own")
+    path = tmp_path_factory.mktemp("stored")
+    options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{path}/c.db", "warehouse": str(path / "w")}
+    with pytest.MonkeyPatch.context() as patch:
+        if by_rule:
+            patch.setattr(Jvm, "has_views", False)
+        paimon_spark.catalog(spark, "stored", options=options)
+        for statement in (
+            "CREATE DATABASE stored.db",
+            "CREATE DATABASE stored.other",
+            "CREATE TABLE stored.db.t (id INT, name STRING)",
+            "CREATE TABLE stored.other.t (id INT, name STRING)",
+            "INSERT INTO stored.db.t VALUES (3, 'c'), (1, 'a'), (2, 'b')",
+        ):
+            spark.sql(statement)
+        catalog = open_catalog(options=options)
+        yield catalog
+    spark.sql("DROP DATABASE stored.db CASCADE")
+
+
+def view_of(query, columns, names=None, **options):
+    """Return a view as Spark 4.3 stores it, created with ``stored.db`` current."""
+    fields = [DataField(i, name, parse_type(kind)) for i, (name, kind) in enumerate(columns.items())]
+    context = {"spark.view.namespace": '["db"]', "spark.view.query-columns": json.dumps(names or list(columns))}
+    return View(fields, query, {"spark": query}, None, {**context, **options})
+
+
+def test_queries_of_stored_views(stored, spark):
+    def run(text):
+        return [tuple(row) for row in spark.sql(text).collect()]
+
+    for name, view in {
+        "renamed": view_of("SELECT id, upper(name) AS u FROM t", {"k": "BIGINT", "n": "STRING"}, ["id", "u"]),
+        "star": view_of("SELECT * FROM t", {"id": "INT", "name": "STRING"}),
+        "ordinal": view_of("SELECT id FROM t ORDER BY 1 DESC LIMIT 2", {"id": "INT"}),
+        "common": view_of("WITH t AS (SELECT id + 10 AS i FROM t) SELECT i FROM t", {"i": "INT"}),
+        "nested": view_of("SELECT k FROM renamed WHERE k IN (SELECT id FROM ordinal)", {"k": "BIGINT"}),
+        "circle": view_of("SELECT k FROM circle", {"k": "INT"}),
+        "unsafe": view_of(
+            "SELECT 1 / 0 AS x",
+            {"x": "DOUBLE"},
+            None,
+            **{"spark.view.sql-configs": '{"spark.sql.ansi.enabled": "false"}'},
+        ),
+    }.items():
+        stored.create_view(f"db.{name}", view)
+    stored.create_view("db.java", View((DataField(0, "k", parse_type("BIGINT")),), "SELECT id FROM t"))
+    stored.create_view("db.wide", View((DataField(0, "k", parse_type("INT")),), "SELECT 1 AS a, 2 AS b"))
+    assert sorted(run("SELECT n, k FROM stored.db.renamed")) == [("A", 1), ("B", 2), ("C", 3)]
+    assert spark.table("stored.db.renamed").schema.simpleString() == "struct<k:bigint,n:string>"
+    assert sorted(run("SELECT * FROM stored.db.ordinal")) == [(2,), (3,)]
+    assert sorted(run("SELECT * FROM stored.db.common")) == [(11,), (12,), (13,)]
+    assert sorted(run("SELECT stored.db.java.k FROM stored.db.java")) == [(1,), (2,), (3,)]
+    assert run("SELECT x FROM stored.db.unsafe") == [(None,)]  # with the settings of the view
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW t AS SELECT 100 AS id, 'x' AS name")
+    try:
+        assert sorted(run("SELECT * FROM stored.db.nested")) == [(2,), (3,)]
+        assert run(
+            "SELECT count(*) FROM stored.db.nested a JOIN stored.db.renamed b USING (k) JOIN stored.db.t ON id = k"
+        ) == [(2,)]
+        assert run("WITH v AS (SELECT * FROM stored.db.nested) SELECT max(k) FROM v") == [(3,)]
+        assert run("SELECT (SELECT max(k) FROM stored.db.renamed) + 1") == [(4,)]
+    finally:
+        spark.catalog.dropTempView("t")
+    run("CREATE TABLE stored.db.copied AS SELECT * FROM stored.db.renamed")
+    assert run("SELECT sum(k) FROM stored.db.copied") == [(6,)]
+    run("ALTER TABLE stored.db.t ADD COLUMN z INT FIRST")
+    assert ("a", 1) in [(name, id) for id, name in run("SELECT * FROM stored.db.star")]
+    for statement, message in (
+        ("SELECT * FROM stored.db.circle", "(?i)recursive|depth"),
+        ("SELECT * FROM stored.db.wide", "(?i)columns"),
+        ("INSERT INTO stored.db.star VALUES (1, 'a')", "(?i)star|view"),
+        ("DELETE FROM stored.db.star WHERE id = 1", "(?i)view"),
+        ("SELECT * FROM stored.db.star VERSION AS OF 1", "(?i)view"),
+    ):
+        with pytest.raises(Exception, match=message):
+            run(statement)
+    assert run("SELECT count(*) FROM stored.db.t") == [(3,)]
+
+
 def test_views_before_spark_4_3(run, spark):
     if Jvm(spark).has_views:
         pytest.skip("this Spark has views in catalogs")
     run.catalog.create_view("db.old", View((DataField(0, "k", parse_type("INT")),), "SELECT 1 AS k"))
+    assert run("SELECT * FROM views.db.old") == [(1,)]
     with pytest.raises(Exception, match="MISSING_CATALOG_ABILITY"):
         run("CREATE VIEW views.db.v AS SELECT 1 AS x")
-    with pytest.raises(Exception, match=r"views\.db\.old is a view, which Spark .* cannot read.*SELECT 1 AS k"):
-        run("SELECT * FROM views.db.old")
+    with pytest.raises(Exception, match=r"views\.db\.old is a view, which Spark .* can only read"):
+        run("DESCRIBE views.db.old")

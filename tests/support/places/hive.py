@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -69,16 +69,15 @@ def metastore(directory: Path, version: str = "3.1.3", lock_seconds: int = 300) 
         yield f"thrift://127.0.0.1:{port}"
 
 
-class HiveJudge:
-    """Java's HiveCatalog on a metastore, as a process that takes one command at a time."""
+class JavaCatalog:
+    """A catalog of Java in a process that takes one command at a time."""
 
-    def __init__(self, uri: str, warehouse: str, log: Path, **options: str) -> None:
-        """Start it. ``options``: further options of the catalog, with underscores for dots."""
+    def __init__(self, program: str, log: Path, options: Mapping[str, str]) -> None:
+        """Start it. ``program``: the Java file, without its ending; ``options``: the options of the catalog."""
         jars = _jars("hive-client-2.3.10")
-        classes = _compiled("HiveJudge.java", jars)
-        given = {"metastore": "hive", "uri": uri, "warehouse": warehouse, "cache-enabled": "false"}
-        given |= {key.replace("_", "."): value for key, value in options.items()}
-        command = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", *_OPENS, "-cp", f"{classes}:{jars}/*", "HiveJudge"]
+        classes = _compiled(f"{program}.java", jars)
+        given = {**options, "cache-enabled": "false"}
+        command = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", *_OPENS, "-cp", f"{classes}:{jars}/*", program]
         self._log = log.open("wb")
         self._process = subprocess.Popen(
             [*command, *(f"{key}={value}" for key, value in given.items())],
@@ -88,7 +87,7 @@ class HiveJudge:
             text=True,
         )
 
-    def __enter__(self) -> "HiveJudge":
+    def __enter__(self) -> "JavaCatalog":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -120,7 +119,16 @@ class HiveJudge:
         for line in self._process.stdout:
             if line.startswith("= "):
                 return line[2:].strip()
-        raise RuntimeError(f"Java's HiveCatalog has ended: {Path(self._log.name).read_text()[-3000:]}")
+        raise RuntimeError(f"Java's catalog has ended: {Path(self._log.name).read_text()[-3000:]}")
+
+
+class HiveJudge(JavaCatalog):
+    """Java's HiveCatalog on a metastore."""
+
+    def __init__(self, uri: str, warehouse: str, log: Path, **options: str) -> None:
+        """Start it. ``options``: further options of the catalog, with underscores for dots."""
+        given = {key.replace("_", "."): value for key, value in options.items()}
+        super().__init__("HiveJudge", log, {"metastore": "hive", "uri": uri, "warehouse": warehouse, **given})
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
