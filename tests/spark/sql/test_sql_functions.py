@@ -100,13 +100,16 @@ def test_function_is_created_and_called(run, used, spark):
 def test_names_in_body_are_where_it_was_created(run, used, spark):
     run("CREATE FUNCTION total(d INT) RETURNS BIGINT RETURN SELECT sum(id) FROM t WHERE id <= d")
     run("CREATE FUNCTION twice(x INT) RETURNS BIGINT RETURN 2 * total(x) + abs(-x)")
-    run("CREATE FUNCTION common() RETURNS INT RETURN WITH t AS (SELECT 7 AS id) SELECT max(t.id) FROM t")
+    run(
+        "CREATE FUNCTION common(x INT DEFAULT total(1)) RETURNS INT "
+        "RETURN WITH t AS (SELECT id + 10 AS id FROM `t`), u AS (SELECT id FROM t) SELECT max(u.id) + x FROM u"
+    )
     try:
-        assert run("SELECT total(2), twice(2), common()") == [(3, 8, 7)]
+        assert run("SELECT total(2), twice(2), common()") == [(3, 8, 13)]
         spark.sql("CREATE OR REPLACE TEMPORARY VIEW t AS SELECT 100 AS id")
         spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION total(x INT) RETURNS BIGINT RETURN 1000")
         run("USE fns.other")
-        assert run("SELECT fns.db.twice(2), db.total(1), db.common()") == [(8, 1, 7)]
+        assert run("SELECT fns.db.twice(2), db.total(1), db.common()") == [(8, 1, 13)]
         run("USE spark_catalog.default")
         assert run("SELECT fns.db.twice(id) FROM fns.db.t ORDER BY 1 NULLS LAST LIMIT 1") == [(3,)]
         for body, message in (("total(1)", "total"), ("SELECT max(id) FROM t", "t")):

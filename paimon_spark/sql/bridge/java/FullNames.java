@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
@@ -30,10 +29,10 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The body of a SQL function, with full names of its tables and functions.
+ * The body of a SQL function, or the default of a parameter, with full names of its tables and functions.
  *
  * Spark would look for them in the current database of the query, and among its temporary views, instead of the
- * database that was current when the function was created. The parts of a function: described_function in functions.py.
+ * database that was current when the function was created.
  */
 class FullNames extends AbstractFunction0 {
   private static final String CONFIG = "sqlConfig.";
@@ -44,13 +43,17 @@ class FullNames extends AbstractFunction0 {
   private Boolean isQuery;
   private final Map properties;
   private final List context;
-  private final Set temporary = new HashSet();
   private final TreeMap prefixes = new TreeMap();
 
-  FullNames(SparkSession session, Map given) {
+  /**
+   * @param given the parts of a function, see described_function in functions.py
+   * @param text the body, or the default of a parameter
+   * @param isQuery true: the text is a query, false: an expression, null: another engine has not said it
+   */
+  FullNames(SparkSession session, Map given, String text, Boolean isQuery) {
     this.session = session;
-    this.isQuery = (Boolean) given.get("is_query");
-    this.text = (String) given.get("text");
+    this.text = text;
+    this.isQuery = isQuery;
     this.properties = (Map) given.get("properties");
     this.context = ownContext(session, (List) given.get("context"), (String) given.get("catalog"));
   }
@@ -64,13 +67,13 @@ class FullNames extends AbstractFunction0 {
     return found;
   }
 
-  /** Return true if the body is a query, false if it is an expression. REQUIRES: `body` has been called. */
+  /** Return true if the text is a query, false if it is an expression. REQUIRES: `completed` has been called. */
   boolean isQuery() {
     return isQuery.booleanValue();
   }
 
   /** Return the text, which is parsed with the settings that were in effect when the function was created. */
-  String body() {
+  String completed() {
     SQLConf settings = new SQLConf();
     Iterator entries = properties.entrySet().iterator();
     while (entries.hasNext()) {
@@ -93,8 +96,7 @@ class FullNames extends AbstractFunction0 {
   }
 
   private String completed(TreeNode parsed) {
-    collectAliases(parsed);
-    visit(parsed);
+    visit(parsed, new HashSet());
     StringBuilder found = new StringBuilder(text);
     Iterator positions = prefixes.descendingMap().entrySet().iterator();
     while (positions.hasNext()) {
@@ -105,7 +107,7 @@ class FullNames extends AbstractFunction0 {
   }
 
   private TreeNode parsed(ParserInterface parser) throws ParseException {
-    if (isQuery == null) {  // another engine has not said it
+    if (isQuery == null) {
       try {
         TreeNode found = (TreeNode) parser.parseExpression(text);
         isQuery = Boolean.FALSE;
@@ -117,25 +119,11 @@ class FullNames extends AbstractFunction0 {
     return isQuery.booleanValue() ? (TreeNode) parser.parseQuery(text) : (TreeNode) parser.parseExpression(text);
   }
 
-  /** Collect the names of common table expressions. */
-  private void collectAliases(TreeNode node) {
-    if (node instanceof UnresolvedWith) {
-      List relations = CollectionConverters.asJava(((UnresolvedWith) node).innerChildren());
-      for (int i = 0; i < relations.size(); i++) {
-        temporary.add(((SubqueryAlias) relations.get(i)).alias().toLowerCase(Locale.ROOT));
-      }
-    }
-    List parts = parts(node);
-    for (int i = 0; i < parts.size(); i++) {
-      collectAliases((TreeNode) parts.get(i));
-    }
-  }
-
-  private void visit(TreeNode node) {
+  /** @param scope the names of the common table expressions that a node sees, in lower case */
+  private void visit(TreeNode node, Set scope) {
     if (node instanceof UnresolvedRelation) {
       Seq names = ((UnresolvedRelation) node).multipartIdentifier();
-      String first = (String) names.head();
-      if (names.length() > 1 || !temporary.contains(first.toLowerCase(Locale.ROOT))) {
+      if (names.length() > 1 || !scope.contains(((String) names.head()).toLowerCase(Locale.ROOT))) {
         complete(node, names);
       }
     } else if (node instanceof UnresolvedFunction) {
@@ -146,10 +134,27 @@ class FullNames extends AbstractFunction0 {
     } else if (node.getClass().getSimpleName().contains("UnresolvedIdentifier")) {
       throw new UnsupportedOperationException("IDENTIFIER is not possible in a SQL function of a catalog: " + text);
     }
+    Set inner = node instanceof UnresolvedWith ? visitCommon((UnresolvedWith) node, scope) : scope;
     List parts = parts(node);
     for (int i = 0; i < parts.size(); i++) {
-      visit((TreeNode) parts.get(i));
+      visit((TreeNode) parts.get(i), inner);
     }
+  }
+
+  /** Visit common table expressions: each sees the earlier ones. Return the names that the query sees. */
+  private Set visitCommon(UnresolvedWith with, Set scope) {
+    Set seen = new HashSet(scope);
+    List relations = CollectionConverters.asJava(with.innerChildren());
+    for (int i = 0; i < relations.size(); i++) {
+      SubqueryAlias relation = (SubqueryAlias) relations.get(i);
+      String name = relation.alias().toLowerCase(Locale.ROOT);
+      if (with.allowRecursion()) {
+        seen.add(name);
+      }
+      visit(relation, seen);
+      seen.add(name);
+    }
+    return seen;
   }
 
   private static boolean isOfSpark(Seq names) {
@@ -163,7 +168,13 @@ class FullNames extends AbstractFunction0 {
   private void complete(TreeNode node, Seq names) {
     String first = (String) names.head();
     CatalogManager manager = session.sessionState().catalogManager();
-    if (names.length() > 1 && manager.isCatalogRegistered(first) || names.length() > context.size()) {
+    boolean ofCatalog = names.length() > 1 && manager.isCatalogRegistered(first);
+    if (ofCatalog && names.length() == 2) {
+      throw new UnsupportedOperationException(
+          "the body of a SQL function names " + names.mkString(".") + ", and there is also a catalog " + first
+              + ": write the name with its catalog and database: " + text);
+    }
+    if (ofCatalog || names.length() > context.size()) {
       return;
     }
     StringBuilder prefix = new StringBuilder();
@@ -172,26 +183,25 @@ class FullNames extends AbstractFunction0 {
       prefix.append(Trees.quoted((String) context.get(i))).append(".");
     }
     Option start = node.origin().startIndex();
-    int at = start.isDefined() ? ((Integer) start.get()).intValue() : text.length();
+    int at = start.isDefined() ? text.offsetByCodePoints(0, ((Integer) start.get()).intValue()) : text.length();
     if (!text.startsWith(Trees.quoted(first), at) && !text.regionMatches(true, at, first, 0, first.length())) {
       throw new UnsupportedOperationException(
-          "the body of a SQL function names " + names.mkString(".") + " in a way that cannot be completed; write the name with"
-              + " its catalog and database: " + text);
+          "the body of a SQL function names " + names.mkString(".")
+              + " in a way that cannot be completed; write the name with its catalog and database: " + text);
     }
     prefixes.put(Integer.valueOf(at), prefix.toString());
   }
 
-  /** Return the children of a node, and the expressions and plans inside it. */
+  /** Return the children of a node, and the expressions and plans inside it, such as the table of a time travel. */
   private static List parts(TreeNode node) {
     ArrayList found = new ArrayList(CollectionConverters.asJava(node.children()));
     if (node instanceof QueryPlan) {
       found.addAll(CollectionConverters.asJava(((QueryPlan) node).expressions()));
     }
-    if (node instanceof UnresolvedWith) {
-      found.addAll(CollectionConverters.asJava(((UnresolvedWith) node).innerChildren()));
-    }
-    if (node instanceof PlanExpression) {
-      found.add(((PlanExpression) node).plan());
+    for (int i = 0; i < node.productArity(); i++) {
+      if (node.productElement(i) instanceof QueryPlan && !found.contains(node.productElement(i))) {
+        found.add(node.productElement(i));
+      }
     }
     return found;
   }

@@ -1,5 +1,6 @@
 package paimon.python;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,6 +15,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -30,6 +34,9 @@ public class SqlFunctions {
   private static final String[] PARSER_SETTINGS = {
     "spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.parser.escapedStringLiterals"
   };
+
+  /** The keys of the default in the metadata of a parameter. */
+  private static final String[] DEFAULTS = {"default", "CURRENT_DEFAULT"};
 
   /** The catalog, database and name of the function that this thread defines; null: it defines none. */
   private static final ThreadLocal DEFINED = new ThreadLocal();
@@ -75,7 +82,23 @@ public class SqlFunctions {
       throw new UnsupportedOperationException(
           "function " + name[2] + " cannot be created: Spark has a function of this name; use another name");
     }
-    return described(SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser()), name[2]);
+    SQLFunction function = SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser());
+    checkNames(clone, function, name[0]);
+    return described(function, name[2]);
+  }
+
+  /** Throw an exception for a body with a name that `FullNames` cannot complete. */
+  private static void checkNames(SparkSession session, SQLFunction function, String catalog) {
+    CatalogManager current = session.sessionState().catalogManager();
+    ArrayList context = new ArrayList(Arrays.asList(current.currentNamespace()));
+    context.add(0, current.currentCatalog().name());
+    LinkedHashMap given = new LinkedHashMap();
+    given.put("properties", CollectionConverters.asJava(function.properties()));
+    given.put("context", context);
+    given.put("catalog", catalog);
+    boolean isQuery = function.queryText().isDefined();
+    Object text = isQuery ? function.queryText().get() : function.exprText().get();
+    new FullNames(session, given, (String) text, Boolean.valueOf(isQuery)).completed();
   }
 
   private static String described(SQLFunction function, String name) {
@@ -127,14 +150,17 @@ public class SqlFunctions {
 
   private static SQLFunction parsed(SparkSession session, Map given) {
     LinkedHashMap usage = new LinkedHashMap((Map) given.get("properties"));
-    StructType parameters = Trees.struct((String) given.get("parameters"));
-    if (parameters.length() > 0) {
-      usage.put(PREFIX + "inputParam", parameters.toDDL());
+    StructField[] parameters = Trees.struct((String) given.get("parameters")).fields();
+    for (int i = 0; i < parameters.length; i++) {
+      parameters[i] = completed(session, given, parameters[i]);
+    }
+    if (parameters.length > 0) {
+      usage.put(PREFIX + "inputParam", new StructType(parameters).toDDL());
     }
     usage.put(PREFIX + "returnType", DataType.fromJson((String) given.get("returns")).sql());
-    FullNames names = new FullNames(session, given);
-    String body = names.body();
-    usage.put(PREFIX + (names.isQuery() ? "query" : "expression"), body);
+    FullNames body = new FullNames(session, given, (String) given.get("text"), (Boolean) given.get("is_query"));
+    String text = body.completed();
+    usage.put(PREFIX + (body.isQuery() ? "query" : "expression"), text);
     usage.put(PREFIX + "deterministic", given.get("deterministic").toString());
     if (given.get("contains_sql") != null) {
       usage.put(PREFIX + "containsSQL", given.get("contains_sql").toString());
@@ -144,5 +170,18 @@ public class SqlFunctions {
         "sqlFunction.", (String) given.get("database"), (String) given.get("name"), Trees.json(usage), "", "", "", "",
         "", "", "sql_udf");
     return SQLFunction.fromExpressionInfo(info, session.sessionState().sqlParser());
+  }
+
+  /** Return a parameter whose default has full names. */
+  private static StructField completed(SparkSession session, Map given, StructField parameter) {
+    Metadata metadata = parameter.metadata();
+    MetadataBuilder found = new MetadataBuilder().withMetadata(metadata);
+    for (int i = 0; i < DEFAULTS.length; i++) {
+      if (metadata.contains(DEFAULTS[i])) {
+        FullNames names = new FullNames(session, given, metadata.getString(DEFAULTS[i]), Boolean.FALSE);
+        found.putString(DEFAULTS[i], names.completed());
+      }
+    }
+    return new StructField(parameter.name(), parameter.dataType(), parameter.nullable(), found.build());
   }
 }
