@@ -46,6 +46,7 @@ from paimon_spark.sql.bridge.spark_errors import analysis_error, missing_table, 
 from paimon_spark.sql.changelog import changelog
 from paimon_spark.sql.ddl.alter import schema_changes, without_nullable_keys
 from paimon_spark.sql.ddl.databases import DEFAULT_DATABASE, same_directory
+from paimon_spark.sql.ddl.functions import load_sql_function
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.ddl.views import ViewHandler
 from paimon_spark.sql.format import install_format
@@ -333,8 +334,9 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     # ---- functions
 
     def load_function(self, identifier: Any) -> Any:
-        """Return a function. Raise NoSuchFunctionException if it does not exist, UnsupportedError for a stored one."""
-        return load_function(self.jvm, self.name, self.catalog, identifier)
+        """Return a function. Raise NoSuchFunctionException if it does not exist; see also `load_sql_function`."""
+        stored = load_sql_function(self.jvm, self.name, self.catalog, identifier)
+        return load_function(self.jvm, self.name, identifier) if stored is None else stored
 
     def list_functions(self, namespace: Any) -> Any:
         """Return the identifiers of the functions as a Java array."""

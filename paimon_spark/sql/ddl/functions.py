@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from pyspark.sql import types as spark
 
-from paimon_core import CatalogFunction, DataField
-from paimon_core.engine import SPARK_DIALECT
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core import Catalog, CatalogFunction, DataField
+from paimon_core.engine import SPARK_DIALECT, SYSTEM_DATABASE, Identifier
+from paimon_core.errors import CorruptedError, NotFoundError, UnsupportedError
+from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.views import stored_field
 from paimon_spark.types import spark_schema
 
@@ -63,6 +64,29 @@ def stored_function(given: Mapping[str, Any], name: Sequence[str]) -> CatalogFun
     )
 
 
+def load_sql_function(jvm: Jvm, catalog_name: str, catalog: Catalog, identifier: Any) -> Any:
+    """Return a function that the catalog stores as Spark's UnboundFunction; `None`: it stores none of this name.
+
+    Raises UnsupportedError for another function than a SQL function, with its definition; and as `described_function`.
+    """
+    names = [catalog_name, *map(str, identifier.namespace()), str(identifier.name())]
+    if not catalog.has_functions or len(names) != 3 or names[1] == SYSTEM_DATABASE:
+        return None
+    try:
+        function = catalog.function(Identifier(*names[1:]))
+    except NotFoundError:
+        return None
+    described = described_function(function, names)
+    if described is not None:
+        return jvm.bridge.SqlFunction(json.dumps(described))
+    definition = _definition(function)
+    text = f": {definition['definition']}" if definition.get("definition") else ""
+    raise UnsupportedError(
+        f"{'.'.join(names)} is a {definition.get('type', 'unknown')} function of the catalog, which cannot be called "
+        f"here; write what it does into the query{text}"
+    )
+
+
 def described_function(function: CatalogFunction, name: Sequence[str]) -> dict[str, Any] | None:
     """Return the parts of a SQL function for ``SqlFunction.java``; `None`: it is no SQL function for Spark.
 
@@ -105,9 +129,7 @@ def description(function: CatalogFunction, name: Sequence[str], *, extended: boo
         name: the catalog, the database and the name of the function.
         extended: True to add everything that the catalog knows.
     """
-    definition: Mapping[str, Any] = (
-        function.definitions.get(SPARK_DIALECT) or next(iter(function.definitions.values()), {}) or {}
-    )
+    definition = _definition(function)
     parameters = [_shown(field, extended=extended) for field in function.parameters] or ["()"]
     rows = [("Function:", ".".join(name)), ("Type:", "SCALAR"), ("Input:", parameters[0])]
     rows += [("", parameter) for parameter in parameters[1:]]
@@ -127,6 +149,11 @@ def description(function: CatalogFunction, name: Sequence[str], *, extended: boo
         rows += [("Class:", str(definition["className"]))] if definition.get("className") else []
     width = max(len(title) for title, _ in rows)
     return [f"{title:<{width}} {text}" for title, text in rows]
+
+
+def _definition(function: CatalogFunction) -> Mapping[str, Any]:
+    """Return the definition for Spark, or else the first one."""
+    return function.definitions.get(SPARK_DIALECT) or next(iter(function.definitions.values()), None) or {}
 
 
 def _parameter(column: spark.StructField) -> DataField:

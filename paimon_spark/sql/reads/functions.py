@@ -1,10 +1,6 @@
-"""The functions of catalogs: ``sys.max_pt``, ``sys.bucket``, and the SQL functions that a catalog stores.
+"""The functions ``sys.max_pt`` and ``sys.bucket``, which become Spark expressions when Spark analyzes a query."""
 
-They become Spark expressions when Spark analyzes a query.
-"""
-
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +8,15 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from paimon_core import Catalog, CatalogFunction, Snapshot, Table, TableScan, col
+from paimon_core import Catalog, Snapshot, Table, TableScan, col
 from paimon_core.engine import (
-    SPARK_DIALECT,
     SYSTEM_DATABASE,
-    Identifier,
     branch_splits,
     live_entries,
     reads_branches,
     split_parts,
 )
-from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING
 from paimon_spark.bucket_column import bucket_column
@@ -32,24 +26,18 @@ from paimon_spark.sql.bridge.endpoints import FunctionEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
-from paimon_spark.sql.ddl.functions import described_function
 
 _DEFAULT_DATABASE = "default"
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 
 
-def load_function(jvm: Jvm, catalog_name: str, catalog: Catalog, identifier: Any) -> Any:
+def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
     """Return a function of the namespace ``sys`` as Spark's UnboundFunction.
 
     Spark looks for ``bucket`` without a namespace to compare the bucketing of two scans.
 
-    Raises NoSuchFunctionException for an unknown function, UnsupportedError for a function of the catalog that is not
-    a SQL function.
+    Raises NoSuchFunctionException for an unknown function.
     """
-    stored = _stored(catalog, identifier)
-    if stored is not None:
-        names = [catalog_name, *map(str, identifier.namespace()), str(identifier.name())]
-        return jvm.bridge.SqlFunction(json.dumps(_described(stored, names)))
     function = _FUNCTIONS.get(identifier.name().lower())
     namespaces = ([SYSTEM_DATABASE], [])[: 2 if function is _FUNCTIONS["bucket"] else 1]
     if list(identifier.namespace()) not in namespaces or function is None:
@@ -58,31 +46,6 @@ def load_function(jvm: Jvm, catalog_name: str, catalog: Catalog, identifier: Any
     none = java_array(jvm, "org.apache.spark.sql.types.DataType", [])
     kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(result)
     return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, handler_of(jvm, make(jvm, catalog_name)))
-
-
-def _stored(catalog: Catalog, identifier: Any) -> CatalogFunction | None:
-    """Return the function that the catalog stores; `None`: it stores none of this name."""
-    names = [*map(str, identifier.namespace()), str(identifier.name())]
-    if not catalog.has_functions or len(names) != 2 or names[0] == SYSTEM_DATABASE:
-        return None
-    try:
-        return catalog.function(Identifier(*names))
-    except NotFoundError:
-        return None
-
-
-def _described(function: CatalogFunction, names: Sequence[str]) -> dict[str, Any]:
-    """Return the parts of a SQL function. Raise UnsupportedError for another function, with its definition."""
-    described = described_function(function, names)
-    if described is not None:
-        return described
-    definition = function.definitions.get(SPARK_DIALECT) or next(iter(function.definitions.values()), {})
-    kind = definition.get("type", "unknown")
-    text = f": {definition['definition']}" if definition.get("definition") else ""
-    raise UnsupportedError(
-        f"{'.'.join(names)} is a {kind} function of the catalog, which cannot be called here; "
-        f"write what it does into the query{text}"
-    )
 
 
 def list_functions(jvm: Jvm, catalog: Catalog, namespace: Any) -> Any:
