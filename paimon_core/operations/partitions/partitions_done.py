@@ -21,9 +21,10 @@ def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) ->
     """Mark each partition {column: value} as done; return the paths of the success files.
 
     A missing column stands for all its values. The option ``partition.mark-done-action`` says how: with a file in the
-    directory of the partition, by the server of the table, or both. Raises NotFoundError for a partition without rows
-    (nothing is marked), InvalidInputError for a table without partitions, UnsupportedError for another action, and for
-    the server if the table has none or the server does not support it.
+    directory of the partition, by the server of the table, or both.
+
+    Raises NotFoundError for a partition without rows (nothing is marked), InvalidInputError for a table without
+    partitions, UnsupportedError for another action, and for a server that cannot mark partitions or does not exist.
     """
     actions = store.options.value(PARTITION_MARK_DONE_ACTION)
     if not actions or not {*actions} <= {_SUCCESS_FILE, _EVENT}:

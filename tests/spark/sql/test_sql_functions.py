@@ -159,7 +159,7 @@ def test_calls_without_end_are_refused(run, used):
         run(f"DROP FUNCTION {name}")
 
 
-def test_what_is_no_function_of_catalog(run, used, spark, request):
+def test_other_functions_are_refused(run, used, spark, request):
     for statement, message in (
         ("CREATE FUNCTION f() RETURNS TABLE (a INT) RETURN SELECT 1", "returns a table is not supported"),
         ("CREATE FUNCTION f AS 'com.example.F' USING JAR '/f.jar'", "only SQL functions can"),
