@@ -25,6 +25,8 @@ _PARTS: Final = "catalogAndNamespace.numParts"
 _PART: Final = "catalogAndNamespace.part."
 """Spark's properties: the settings, and the current catalog and database, when the function was created."""
 _TEMPORARY: Final = "referredTemp"
+_CALL: Final = "paimon_call_"
+"""The beginning of the names of temporary functions that stand for functions of catalogs, see ``SqlFunctions.java``."""
 _DEFAULTS: Final = ("default", "CURRENT_DEFAULT")
 """The keys in the metadata of a parameter that may hold its default."""
 
@@ -41,7 +43,8 @@ def stored_function(given: Mapping[str, Any], name: Sequence[str]) -> CatalogFun
     shown = ".".join(name)
     properties = {str(key): str(value) for key, value in given["properties"].items()}
     for key in [key for key in properties if key.startswith(_TEMPORARY)]:
-        if names := json.loads(properties.pop(key)):
+        found = json.loads(properties.pop(key))
+        if names := [name for name in found if not str(name).startswith(_CALL)]:
             temporary = ", ".join(".".join(item) if isinstance(item, list) else str(item) for item in names)
             raise UnsupportedError(
                 f"function {shown} cannot be created: its body uses {temporary}, which exists in this session only"

@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import scala.Option;
@@ -44,6 +43,7 @@ class FullNames extends AbstractFunction0 {
   private final Map properties;
   private final List context;
   private final TreeMap prefixes = new TreeMap();
+  private final TreeMap functions = new TreeMap();
 
   /**
    * @param given the parts of a function, see described_function in functions.py
@@ -70,6 +70,27 @@ class FullNames extends AbstractFunction0 {
   /** Return true if the text is a query, false if it is an expression. REQUIRES: `completed` has been called. */
   boolean isQuery() {
     return isQuery.booleanValue();
+  }
+
+  /**
+   * Return the text with other names of the functions that are in a catalog of this connector.
+   *
+   * @param prefix the beginning of the other names; a number follows
+   * @param calls receives the call of a function, with its full name, under its other name
+   */
+  String renamed(String prefix, Map calls) {
+    completed();
+    StringBuilder found = new StringBuilder(text);
+    Iterator positions = functions.descendingMap().entrySet().iterator();
+    while (positions.hasNext()) {
+      Map.Entry entry = (Map.Entry) positions.next();
+      int start = ((Integer) entry.getKey()).intValue();
+      int end = text.indexOf('(', start);  // a name with a parenthesis in quotes fails to parse
+      String name = prefix + calls.size();
+      calls.put(name, entry.getValue());
+      found.replace(start, end, name);
+    }
+    return found.toString();
   }
 
   /** Return the text, which is parsed with the settings that were in effect when the function was created. */
@@ -129,7 +150,12 @@ class FullNames extends AbstractFunction0 {
     } else if (node instanceof UnresolvedFunction) {
       Seq names = ((UnresolvedFunction) node).nameParts();
       if (!isOfSpark(names)) {
-        complete(node, names);
+        int at = complete(node, names);
+        List full = new ArrayList(context.subList(0, missing(names)));
+        full.addAll(CollectionConverters.asJava(names));
+        if (Bridge.HANDLERS.containsKey(full.get(0))) {
+          functions.put(Integer.valueOf(at), SessionNamesRule.with(node, "nameParts", PaimonFunctions.seq(full)));
+        }
       }
     } else if (node.getClass().getSimpleName().contains("UnresolvedIdentifier")) {
       throw new UnsupportedOperationException("IDENTIFIER is not possible in a SQL function of a catalog: " + text);
@@ -164,22 +190,26 @@ class FullNames extends AbstractFunction0 {
         : names.length() == 2 && OF_SPARK.contains(first.toLowerCase(Locale.ROOT));
   }
 
-  /** Remember what the name of a table or of a function lacks. */
-  private void complete(TreeNode node, Seq names) {
+  /** Return the number of parts of the context that a name lacks. */
+  private int missing(Seq names) {
     String first = (String) names.head();
-    CatalogManager manager = session.sessionState().catalogManager();
-    boolean ofCatalog = names.length() > 1 && manager.isCatalogRegistered(first);
+    boolean ofCatalog = names.length() > 1 && session.sessionState().catalogManager().isCatalogRegistered(first);
     if (ofCatalog && names.length() == 2) {
       throw new UnsupportedOperationException(
           "the body of a SQL function names " + names.mkString(".") + ", and there is also a catalog " + first
               + ": write the name with its catalog and database: " + text);
     }
     if (ofCatalog || names.length() > context.size()) {
-      return;
+      return 0;
     }
+    return names.length() == 1 ? context.size() : 1;
+  }
+
+  /** Remember what the name of a table or of a function lacks. Return the position of the name. */
+  private int complete(TreeNode node, Seq names) {
+    String first = (String) names.head();
     StringBuilder prefix = new StringBuilder();
-    int missing = names.length() == 1 ? context.size() : 1;
-    for (int i = 0; i < missing; i++) {
+    for (int i = 0; i < missing(names); i++) {
       prefix.append(Trees.quoted((String) context.get(i))).append(".");
     }
     Option start = node.origin().startIndex();
@@ -190,6 +220,7 @@ class FullNames extends AbstractFunction0 {
               + " in a way that cannot be completed; write the name with its catalog and database: " + text);
     }
     prefixes.put(Integer.valueOf(at), prefix.toString());
+    return at;
   }
 
   /** Return the children of a node, and the expressions and plans inside it, such as the table of a time travel. */

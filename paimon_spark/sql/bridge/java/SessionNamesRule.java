@@ -66,7 +66,7 @@ class SessionNamesRule extends Rule {
   }
 
   /** Return a copy of a node with another value of one of its parameters. */
-  private static TreeNode with(TreeNode node, String name, Object value) {
+  static TreeNode with(TreeNode node, String name, Object value) {
     Object[] parts = new Object[node.productArity()];
     for (int i = 0; i < parts.length; i++) {
       parts[i] = node.productElementName(i).equals(name) ? value : node.productElement(i);

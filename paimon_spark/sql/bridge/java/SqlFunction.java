@@ -2,6 +2,7 @@ package paimon.python;
 
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
@@ -38,6 +39,11 @@ public class SqlFunction extends PaimonFunction {
 
   public boolean isDeterministic() {
     return ((Boolean) parts.get("deterministic")).booleanValue();
+  }
+
+  /** Spark looks for this method in the class of a function itself. */
+  public Object produceResult(InternalRow row) {
+    return super.produceResult(row);
   }
 
   Expression call(List arguments) {

@@ -2,6 +2,7 @@ package paimon.python;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,9 @@ import org.apache.spark.sql.catalyst.catalog.SQLFunction;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -20,7 +24,9 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
 
 /** The SQL functions of catalogs. Spark checks a definition, and Spark puts the body in the place of a call. */
 public class SqlFunctions {
@@ -37,6 +43,9 @@ public class SqlFunctions {
 
   /** The keys of the default in the metadata of a parameter. */
   private static final String[] DEFAULTS = {"default", "CURRENT_DEFAULT"};
+
+  /** The beginning of the names of the temporary functions that stand for others. See also functions.py. */
+  private static final String CALL = "paimon_call_";
 
   /** The catalog, database and name of the function that this thread defines; null: it defines none. */
   private static final ThreadLocal DEFINED = new ThreadLocal();
@@ -66,9 +75,10 @@ public class SqlFunctions {
     for (int i = 0; i < PARSER_SETTINGS.length; i++) {
       clone.sessionState().conf().setConfString(PARSER_SETTINGS[i], "false");
     }
+    LogicalPlan command = parsed(clone, text);
     DEFINED.set(name);
     try {
-      clone.sql(text);
+      clone.sql(withCalls(clone, command, text, name[0]));
     } finally {
       DEFINED.remove();
     }
@@ -82,32 +92,63 @@ public class SqlFunctions {
       throw new UnsupportedOperationException(
           "function " + name[2] + " cannot be created: Spark has a function of this name; use another name");
     }
-    SQLFunction function = SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser());
-    checkNames(clone, function, name[0]);
-    return described(function, name[2]);
+    return described(SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser()), command, name[2]);
   }
 
-  /** Throw an exception for a body with a name that `FullNames` cannot complete. */
-  private static void checkNames(SparkSession session, SQLFunction function, String catalog) {
+  private static LogicalPlan parsed(SparkSession session, String text) {
+    try {
+      return session.sessionState().sqlParser().parsePlan(text);
+    } catch (ParseException error) {
+      Bridge.throwUnchecked(error);
+      return null;
+    }
+  }
+
+  /**
+   * Return a definition in which temporary functions stand for the functions of catalogs that its body calls.
+   *
+   * Spark looks for calls without end among the functions of its own catalog, and raises an error for other catalogs.
+   * See `checkNotDefined`.
+   */
+  private static String withCalls(SparkSession session, LogicalPlan command, String text, String catalog) {
     CatalogManager current = session.sessionState().catalogManager();
     ArrayList context = new ArrayList(Arrays.asList(current.currentNamespace()));
     context.add(0, current.currentCatalog().name());
     LinkedHashMap given = new LinkedHashMap();
-    given.put("properties", CollectionConverters.asJava(function.properties()));
+    given.put("properties", new LinkedHashMap());
     given.put("context", context);
     given.put("catalog", catalog);
-    boolean isQuery = function.queryText().isDefined();
-    Object text = isQuery ? function.queryText().get() : function.exprText().get();
-    new FullNames(session, given, (String) text, Boolean.valueOf(isQuery)).completed();
+    Object query = element(command, "queryText");
+    String body = (String) (query == null ? element(command, "exprText") : query);
+    LinkedHashMap calls = new LinkedHashMap();
+    String renamed = new FullNames(session, given, body, Boolean.valueOf(query != null)).renamed(CALL, calls);
+    Iterator names = calls.entrySet().iterator();
+    while (names.hasNext()) {
+      Map.Entry entry = (Map.Entry) names.next();
+      String name = (String) entry.getKey();
+      Call call = new Call((TreeNode) entry.getValue());
+      session.sessionState().functionRegistry().createOrReplaceTempFunction(name, call, "scala_udf");
+    }
+    return text.substring(0, text.lastIndexOf(body)) + renamed;
   }
 
-  private static String described(SQLFunction function, String name) {
+  /** Return the value of an option among the parts of a statement; null: the statement does not have it. */
+  private static Object element(LogicalPlan command, String name) {
+    for (int i = 0; i < command.productArity(); i++) {
+      if (command.productElementName(i).equals(name)) {
+        return value((Option) command.productElement(i));
+      }
+    }
+    throw new UnsupportedOperationException("this version of Spark does not say the " + name + " of a function");
+  }
+
+  private static String described(SQLFunction function, LogicalPlan command, String name) {
     LinkedHashMap parts = new LinkedHashMap();
     Option parameters = function.inputParam();
     parts.put("parameters", (parameters.isDefined() ? (StructType) parameters.get() : new StructType()).json());
     parts.put("returns", new StructType().add(name, function.getScalarFuncReturnType()).json());
-    parts.put("expression", value(function.exprText()));
-    parts.put("query", value(function.queryText()));
+    parts.put("expression", element(command, "exprText"));
+    parts.put("query", element(command, "queryText"));
     parts.put("comment", value(function.comment()));
     parts.put("deterministic", value(function.deterministic()));
     parts.put("contains_sql", value(function.containsSQL()));
@@ -183,5 +224,18 @@ public class SqlFunctions {
       }
     }
     return new StructField(parameter.name(), parameter.dataType(), parameter.nullable(), found.build());
+  }
+}
+
+/** Calls a function of a catalog in the place of a temporary function. */
+class Call extends AbstractFunction1 {
+  private final TreeNode function;
+
+  Call(TreeNode function) {
+    this.function = function;
+  }
+
+  public Object apply(Object arguments) {
+    return function.withNewChildren((Seq) arguments);
   }
 }
