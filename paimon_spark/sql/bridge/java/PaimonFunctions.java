@@ -119,6 +119,7 @@ class PaimonTableFunction extends AbstractFunction1 {
 /** Replaces calls of the catalog's functions with Spark expressions, which Python builds. */
 class PaimonFunctionRule extends Rule {
   public TreeNode apply(TreeNode plan) {
+    SqlFunctions.checkLevels((LogicalPlan) plan);
     return ((LogicalPlan) plan).resolveExpressions(new PaimonCalls());
   }
 }

@@ -6,8 +6,8 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.analysis.SQLFunctionContext$;
 import org.apache.spark.sql.catalyst.analysis.SQLFunctionExpression;
+import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction;
 import org.apache.spark.sql.catalyst.catalog.SQLFunction;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -179,14 +180,32 @@ public class SqlFunctions {
    */
   static Expression call(Map given, List arguments) {
     String name = given.get("catalog") + "." + given.get("database") + "." + given.get("name");
-    if (SQLFunctionContext$.MODULE$.get().nestedSQLFunctionDepth() > MOST_LEVELS) {
-      throw new UnsupportedOperationException(
-          "function " + name + " is called by functions at more than " + MOST_LEVELS
-              + " levels: functions may not call each other in a circle");
-    }
     SQLFunction function = parsed((SparkSession) SparkSession.active(), given);
     DataType type = function.getScalarFuncReturnType();
     return new SQLFunctionExpression(name, function, PaimonFunctions.seq(arguments), Option.apply(type));
+  }
+
+  /** Throw an exception if a plan has calls inside the bodies of too many functions. */
+  static void checkLevels(LogicalPlan plan) {
+    if (plan.containsPattern(TreePattern$.MODULE$.SQL_FUNCTION_EXPRESSION())) {
+      checkLevels(plan, 0);
+    }
+  }
+
+  private static void checkLevels(TreeNode node, int level) {
+    int inside = node instanceof SQLScalarFunction ? level + 1 : level;
+    if (inside > MOST_LEVELS) {
+      throw new UnsupportedOperationException(
+          "function " + ((SQLScalarFunction) node).function().name() + " is called inside the bodies of " + MOST_LEVELS
+              + " functions: functions may not call each other in a circle");
+    }
+    ArrayList parts = new ArrayList(CollectionConverters.asJava(node.children()));
+    if (node instanceof LogicalPlan) {
+      parts.addAll(CollectionConverters.asJava(((LogicalPlan) node).expressions()));
+    }
+    for (int i = 0; i < parts.size(); i++) {
+      checkLevels((TreeNode) parts.get(i), inside);
+    }
   }
 
   private static SQLFunction parsed(SparkSession session, Map given) {
