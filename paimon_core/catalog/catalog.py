@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from paimon_core.catalog.catalog_options import check_catalog_options, manifest_cache, table_defaults
+from paimon_core.catalog.catalog_options import allowed_paths, check_catalog_options, manifest_cache, table_defaults
 from paimon_core.catalog.format_tables import CatalogFormatTables
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.staged import StagedTable
@@ -23,7 +23,6 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.lazy import deferred
-from paimon_core.options.file import OF_OPENING
 from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.blob_columns import check_movable
 from paimon_core.schema.change import SchemaChange
@@ -431,12 +430,8 @@ class Catalog(CatalogViews, CatalogFormatTables):
         storage = self.storage_options if entry.storage_options is None else entry.storage_options
         table = Table.open(entry.path, storage, options, branch)
         store = table.store.within(self.warehouse).of_catalog(entry.environment)
-        store = store.with_options(self._allowed_paths(options or {}))
+        store = store.with_options(allowed_paths(self.options, options or {}))
         return table.with_store(replace(store, of_all_queries=self._manifests))
-
-    def _allowed_paths(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return the catalog's options that allow paths, without those that ``options`` have."""
-        return {o.key: self.options[o.key] for o in OF_OPENING if o.key in self.options and o.key not in options}
 
     def _new_io(self, entry: TableEntry, name: Identifier) -> FileIO:
         """Return the storage for a new table, which does not bring a dropped database back."""

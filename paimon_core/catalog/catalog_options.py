@@ -126,6 +126,12 @@ def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
     return {k.removeprefix(DEFAULTS_PREFIX): v for k, v in options.items() if k.startswith(DEFAULTS_PREFIX)}
 
 
+def allowed_paths(of_catalog: Mapping[str, str], of_table: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a catalog that allow paths, without those that the options of a table have."""
+    keys = [option.key for option in OF_OPENING]
+    return {key: of_catalog[key] for key in keys if key in of_catalog and key not in of_table}
+
+
 def manifest_cache(options: Mapping[str, str]) -> RememberedFiles | None:
     """Return the manifests and manifest lists that queries of a catalog share; `None`: ``cache-enabled`` is false.
 

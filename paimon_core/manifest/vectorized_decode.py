@@ -59,7 +59,7 @@ def decode_entry_blocks(
     only: EntryFilter | None = None,
     in_steps: bool = True,
 ) -> list[ManifestEntry]:
-    """Return the entries of decompressed blocks. The arguments are those of `decode_entry_columns`.
+    """Return the entries of decompressed blocks. Arguments as for `decode_entry_columns`.
 
     Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that needs the slow decoder.
     """

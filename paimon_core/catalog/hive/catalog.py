@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.hive.client import LostAnswerError, MetastoreClient, MetastoreError, client_of
 from paimon_core.catalog.hive.environment import HiveEnvironment
-from paimon_core.catalog.hive.format_tables import format_schema_of, is_format_table, register_format_table
+from paimon_core.catalog.hive.format_tables import format_schema_of, is_format_table, is_listed, register_format_table
 from paimon_core.catalog.hive.metastore_table import (
     database_location_of,
     described,
@@ -180,11 +180,10 @@ class HiveCatalog(Catalog):
         usual = super().location(identifier)
         name = Identifier.parse(identifier) if isinstance(identifier, str) else identifier
         found = self._found_table(name)
-        return (found and (is_paimon(found) or is_format_table(found)) and location_of(found)) or usual
+        return (found and is_listed(found) and location_of(found)) or usual
 
     def _table_names(self, database: str) -> list[str]:
-        found = self._client.tables(database.lower())
-        return sorted(table.tableName for table in found if is_paimon(table) or is_format_table(table))
+        return sorted(table.tableName for table in self._client.tables(database.lower()) if is_listed(table))
 
     def _locate(self, name: Identifier) -> TableEntry | None:
         found = self._found_table(name)
@@ -195,7 +194,7 @@ class HiveCatalog(Catalog):
 
     def _path_of(self, name: Identifier, found: Any) -> str:
         """Return the directory of a table of the metastore. Raises UnsupportedError if it is not a Paimon table."""
-        path = location_of(found) if is_paimon(found) or is_format_table(found) else None
+        path = location_of(found) if is_listed(found) else None
         if path is None:
             raise UnsupportedError(
                 f"{name.database}.{name.table} in {self.settings.shown} is {described(found)}, not a Paimon table: "
@@ -304,7 +303,7 @@ class HiveCatalog(Catalog):
                 "directory atomically, so a reader or a crash could meet half a table; clone the table to the new "
                 "name, then drop it"
             )
-        if is_managed:
+        if is_managed and not is_format_table(found):
             check_movable(Schemas(io, path).latest(), repr(str(old)))
         found.dbName, found.tableName = new.database.lower(), new.table
         try:
@@ -315,9 +314,7 @@ class HiveCatalog(Catalog):
                     raise exists_error from error
                 raise
         renamed = self._found_table(new)
-        if (
-            is_managed and renamed is not None and io.exists(path) and path != target
-        ):  # some metastores move it themselves
+        if is_managed and renamed is not None and path != target and io.exists(path):  # some metastores move it
             io.rename_directory(path, target)
             set_location(renamed, target, self.settings)
             client.alter_table(new.database.lower(), new.table, renamed)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from paimon_core.catalog.hive.client import LostAnswerError, MetastoreError, client_of
 from paimon_core.catalog.hive.hive_types import column_comment, hive_type, paimon_type
-from paimon_core.catalog.hive.metastore_table import engine_path, location_of, set_location
+from paimon_core.catalog.hive.metastore_table import engine_path, is_paimon, location_of, set_location
 from paimon_core.catalog.hive.settings import HiveSettings
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import absolute
@@ -48,6 +48,11 @@ _OF_HIVE: Final = {
 }  # fmt: skip
 """The parameters of a table that are not its options."""
 _FOREVER: Final = 2**31 - 1
+
+
+def is_listed(table: Any) -> bool:
+    """Return True if a catalog lists a table of the metastore: a Paimon table or a format table."""
+    return is_paimon(table) or is_format_table(table)
 
 
 def is_format_table(table: Any) -> bool:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import ClassVar, Final, TypeVar
 
 from paimon_core.catalog.catalog import Catalog, TableEntry
-from paimon_core.catalog.catalog_options import REST, check_catalog_options, manifest_cache
+from paimon_core.catalog.catalog_options import REST, allowed_paths, check_catalog_options, manifest_cache
 from paimon_core.catalog.identifier import Identifier, identifier_of, plain_identifier
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
@@ -313,7 +313,7 @@ class RestCatalog(Catalog):
                 f"the server has schema {entry.described.schema_id} of table {str(entry.name)!r}, but the newest in "
                 f"the files at {entry.path}, which this engine reads, is {newest}"
             )
-        store = store.with_options(self._allowed_paths(options or {}))
+        store = store.with_options(allowed_paths(self.options, options or {}))
         if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
             store = replace(store, permissions=entry.environment.permissions(store))
         return table.with_store(replace(store, of_all_queries=self._manifests))
