@@ -129,7 +129,8 @@ class Catalog(CatalogViews, CatalogFormatTables):
         """Create a table with ``schema`` and the catalog's default options, and open it.
 
         Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError if its database does not;
-        InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes.
+        InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes;
+        UnsupportedError for the schema of a format table.
         """
         name = plain_identifier(identifier, "created")
         if schema.options.get("type") == "format-table":

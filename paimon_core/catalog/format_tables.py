@@ -29,7 +29,15 @@ class CatalogFormatTables(ABC):
     def named_table(
         self, identifier: str | Identifier, options: Mapping[str, str] | None = None
     ) -> "AnyTable | FormatTable":
-        """Open and return the table of any kind that a name has, for engines."""
+        """Open and return the table of any kind that a name has, for engines.
+
+        Args:
+            identifier: the name of the table.
+            options: dynamic options of a table.
+
+        Raises NotFoundError if no table has the name, UnsupportedError for a branch or a system
+        table of a format table, and for ``options`` of a format table.
+        """
 
     @abstractmethod
     def _existing_database(self, name: str) -> str:

@@ -15,7 +15,6 @@ from paimon_core.catalog.hive.metastore_table import (
     engine_path,
     has_partitions,
     is_external,
-    is_paimon,
     is_view,
     location_of,
     new_view,
