@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition, WriterCommi
 from pyspark.sql.types import StructType
 
 from paimon_core import FormatTable
-from paimon_core.engine import FormatFile, FormatTableRead, Predicate, StagedFile, evolve, tasks_of
+from paimon_core.engine import FormatFile, FormatTableRead, FormatTableWriter, Predicate, StagedFile, evolve, tasks_of
 from paimon_spark.char_columns import padded_frame, pads_writes
 from paimon_spark.frame_write import has_few_literals, rebalanced, run_tasks
 from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS
@@ -95,7 +95,7 @@ def write_format_table(frame: DataFrame, table: FormatTable, replaced: Any = Non
 
     def write(batches: Iterator[pa.RecordBatch]) -> StagedFiles:
         freeze_modules()
-        writer = table.writer()
+        writer: FormatTableWriter = table.writer()
         try:
             for batch in batches:
                 writer.write(batch)
