@@ -23,6 +23,7 @@ from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.internals import quoted
 from paimon_spark.types import STRING_LENGTH
 
+_CORRUPT = "columnNameOfCorruptRecord"
 ABORT, CONTINUE, SKIP_FILE = "ABORT_STATEMENT", "CONTINUE", "SKIP_FILE"
 ON_ERROR = (ABORT, CONTINUE, SKIP_FILE)
 RESULT_COLUMNS = (
@@ -143,6 +144,11 @@ class Load:
 
     # ---- reading
 
+    @property
+    def _corrupt(self) -> str:
+        """A column for malformed records. By default, Spark would take a column `_corrupt_record` of the table."""
+        return free_prefix("_corrupt_record", [column.name for column in self.fields])
+
     def _counts(self, files: Sequence[ListedFile]) -> dict[ListedFile, _Counts]:
         """Count the rows of each file, in one job; if that fails, in one job for each file."""
         try:
@@ -176,7 +182,7 @@ class Load:
             rows, reason = self._checked(files)
             rows = rows.where(reason.isNull())
         else:
-            rows = self._read(files, self.fields, {"mode": "FAILFAST"})
+            rows = self._read(files, self.fields, {"mode": "FAILFAST", _CORRUPT: self._corrupt})
         rows = rows.select(*(self._converted(column) for column in self.fields))
         listed = ", ".join(quoted(column.name) for column in self.fields)
         stated = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
@@ -192,12 +198,11 @@ class Load:
 
     def _checked(self, files: Sequence[ListedFile]) -> tuple[DataFrame, Any]:
         """Return the rows of the files, and a column with the reason why a row is invalid, NULL for a valid row."""
-        corrupt = free_prefix("_corrupt_record", [column.name for column in self.fields])
-        fields = [*self.fields, StructField(corrupt, spark_types.StringType())]
-        rows = self._read(files, fields, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt})
+        fields = [*self.fields, StructField(self._corrupt, spark_types.StringType())]
+        rows = self._read(files, fields, {"mode": "PERMISSIVE", _CORRUPT: self._corrupt})
         reasons = []
         if self.format != "PARQUET":
-            record = F.col(quoted(corrupt))
+            record = F.col(quoted(self._corrupt))
             reasons.append(F.when(record.isNotNull(), F.concat(F.lit("malformed record: "), record)))
         for column in self.fields:
             value, kind = F.col(quoted(column.name)), self._stored[column.name].type

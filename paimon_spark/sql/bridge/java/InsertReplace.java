@@ -40,9 +40,13 @@ class InsertReplace {
     return null;
   }
 
-  /** Return an overwrite of the relation, whose option contains the criterion. */
+  /**
+   * Return an overwrite of the relation, whose option contains the criterion.
+   *
+   * @param version the version of Spark; 4.2 refuses every criterion, but overwrites all rows without one
+   */
   static TreeNode overwrite(
-      InsertIntoStatement plan, Product criterion, DataSourceV2Relation relation, LogicalPlan query) {
+      InsertIntoStatement plan, Product criterion, DataSourceV2Relation relation, LogicalPlan query, String version) {
     Map options = new HashMap(relation.options().asCaseSensitiveMap());
     LinkedHashMap stated = new LinkedHashMap();
     Object first = criterion.productElement(0);
@@ -68,12 +72,13 @@ class InsertReplace {
         relation.identifier(),
         new CaseInsensitiveStringMap(options),
         Option.empty());
+    Option rows = version.startsWith("4.2") ? Option.empty() : everyRow();
     Object[] parts = new Object[plan.productArity()];
     for (int i = 0; i < parts.length; i++) {
       String name = plan.productElementName(i);
       parts[i] = name.equals("table")
           ? target
-          : name.equals("query") ? query : name.equals("replaceCriteriaOpt") ? everyRow() : plan.productElement(i);
+          : name.equals("query") ? query : name.equals("replaceCriteriaOpt") ? rows : plan.productElement(i);
     }
     return plan.makeCopy(parts);
   }

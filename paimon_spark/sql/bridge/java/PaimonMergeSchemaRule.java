@@ -65,7 +65,9 @@ class PaimonMergeSchemaRule extends Rule {
     scala.Product criterion = InsertReplace.criterion(plan);
     if (criterion != null) {
       DataSourceV2Relation target = relation(analyzed(plan.table()));
-      return target == null ? plan : InsertReplace.overwrite(plan, criterion, target, analyzed(plan.query()));
+      return target == null
+          ? plan
+          : InsertReplace.overwrite(plan, criterion, target, analyzed(plan.query()), session.version());
     }
     Map settings = CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
     boolean asked = mentions(optionsOf(plan.table()).keySet().iterator(), MISSING_COLUMNS)
