@@ -48,11 +48,12 @@ class ShowTablesStatement:
         """Return the statement for Spark's parser and the settings of the session."""
         *names, pattern = self.table
         database = ".".join("`" + name.replace("`", "``") + "`" for name in names)
-        if str(spark.conf.get(_PLAIN_STRINGS, "false")) == "true":
-            literal = pattern.replace("'", "''")
+        quote, plain = "'", str(spark.conf.get(_PLAIN_STRINGS, "false")) == "true"
+        if plain:  # nothing in a string has another meaning
+            quote, inside = '"' if "'" in pattern else "'", pattern
         else:
-            literal = pattern.replace("\\", "\\\\").replace("'", "\\'")
-        return f"SHOW TABLE EXTENDED {f'IN {database} ' if names else ''}LIKE '{literal}'"
+            inside = pattern.replace("\\", "\\\\").replace("'", "\\'")
+        return f"SHOW TABLE EXTENDED {f'IN {database} ' if names else ''}LIKE {quote}{inside}{quote}"
 
     def _with_size(self, jvm: Jvm, spark: SparkSession, row: Any) -> str:
         catalog, identifier = catalog_of_new_table(jvm, spark, (*self.table[:-1], row[1]))

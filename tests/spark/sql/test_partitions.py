@@ -246,7 +246,7 @@ def test_tables_are_described_with_rows_bytes_and_files(sql, table):
     sql.spark.sql("SELECT 1").createOrReplaceTempView("of_session")
     sql.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
     try:
-        shown = sql(f"SHOW TABLE EXTENDED FROM `{sql.database}` LIKE 't|IT''S*|of_*'")
+        shown = sql(f'SHOW TABLE EXTENDED FROM `{sql.database}` LIKE "t|IT\'S*|of_*"')
     finally:
         sql.spark.conf.unset("spark.sql.parser.escapedStringLiterals")
         sql.spark.catalog.dropTempView("of_session")
