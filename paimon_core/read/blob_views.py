@@ -26,7 +26,7 @@ from paimon_core.store.location import split_name
 from paimon_core.types.datatype import AtomicType, DataField
 from paimon_core.types.system_fields import ROW_ID
 
-SplitReaders: TypeAlias = Callable[
+OpenReader: TypeAlias = Callable[
     [FileStore, Sequence[DataField], Predicate], Callable[[DataSplit], Iterator[pa.RecordBatch]]
 ]
 """A function from a table, columns and a predicate to a reader of splits."""
@@ -53,7 +53,7 @@ class ViewedBlobs:
         reading: reads rows of other tables, without blobs in place of descriptors.
     """
 
-    def __init__(self, store: FileStore, reading: SplitReaders) -> None:
+    def __init__(self, store: FileStore, reading: OpenReader) -> None:
         self._store, self._reading = store, reading
         self._opened: dict[str, tuple[FileStore, Snapshot | None]] = {}
 
