@@ -1,6 +1,6 @@
 """The ``.blobref`` file of a data file: the ``.managed.blob`` files to which its rows refer (format 11.4).
 
-Readers do not need it. Whoever deletes managed blobs does: a data file without it may refer to any of them.
+Readers do not need it. A process that deletes managed blobs does: a data file without it may refer to any of them.
 """
 
 import struct

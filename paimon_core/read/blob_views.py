@@ -132,7 +132,7 @@ def sibling(store: FileStore, name: str) -> FileStore:
     if warehouse is None or type(store.environment) is not CatalogEnvironment:
         raise UnsupportedError(
             f"{hide_secrets(store.root)} has views of blobs of table {name!r}, which only a catalog of directories "
-            "finds: open the table by its name in such a catalog, or read the views with 'blob-as-descriptor' = 'true'"
+            "finds: open the table by its name in one of these, or read the views with 'blob-as-descriptor' = 'true'"
         )
     database, _, rest = name.partition(".")
     check_name(database, name)

@@ -31,7 +31,7 @@ def with_blobs(store: FileStore, batches: Iterable[pa.RecordBatch], names: Colle
         names: the columns with descriptors; other names are ignored.
 
     Raises CorruptedError for a value that is no descriptor, and for a file that is missing or too short. Raises
-    InvalidInputError for a file in a place that nobody allows, UnsupportedError for a row with more than 2 GiB.
+    InvalidInputError for a file outside of the allowed directories, UnsupportedError for a row with more than 2 GiB.
     """
     for batch in batches:
         found = [name for name in batch.schema.names if name in names]
@@ -202,7 +202,7 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
 
 
 def _sized(store: FileStore, found: Described, where: str) -> Described:
-    """Return the blobs with the lengths of those that reach to the end of their file.
+    """Return the blobs with the lengths of the blobs that reach to the end of their file.
 
     Raises UnsupportedError for a blob of more than 2 GiB.
     """

@@ -1,4 +1,4 @@
-"""How a table stores the values of its blob columns: in blob files, as descriptors, or as views of other tables."""
+"""The storage of the values of blob columns: in blob files, as descriptors, or as views of other tables."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _ALLOWED: Final = {
 
 
 def in_blob_files(schema: TableSchema) -> frozenset[str]:
-    """Return the columns whose values are in blob files beside the data files (format 11.3)."""
+    """Return the columns whose values are in blob files next to the data files (format 11.3)."""
     return frozenset() if schema.primary_keys else _plain(schema)
 
 
@@ -85,7 +85,7 @@ def check_movable(schema: TableSchema | None, where: str) -> None:
     """Raise UnsupportedError if the rows of a table name managed files by their absolute paths.
 
     Args:
-        schema: the newest version; `None`: there is none.
+        schema: the newest version; `None`: the table has no version.
         where: the table, for the message.
     """
     managed = in_managed_files(schema) if schema is not None else frozenset()

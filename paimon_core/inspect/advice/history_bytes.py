@@ -63,7 +63,7 @@ def history_bytes(
         status.size
         for status in listed(buckets)
         if not status.is_directory
-        and not status.name.endswith(MANAGED_BLOB)  # nobody knows which of them are in use
+        and not status.name.endswith(MANAGED_BLOB)  # which of them are in use is unknown
         and status.name.removesuffix(INDEX_SUFFIX).removesuffix(BLOB_REFERENCES) not in live
     )
     return HistoryBytes(total, complete)

@@ -119,7 +119,7 @@ def test_views_under_a_primary_key(catalog):
         (view("db.source$files", 1, 0), InvalidInputError, "no name of a table with its database"),
     ],
 )
-def test_views_of_what_does_not_exist(catalog, value, error, said):
+def test_views_of_missing_blobs_are_errors(catalog, value, error, said):
     table = catalog.table("db.t")
     table.write(rows(value))
     with pytest.raises(error, match=said):
