@@ -150,8 +150,8 @@ class RemoteStorage:
     def delete_directory(self, path: str) -> None:
         """Remove a directory with everything in it, if it exists.
 
-        Clients hide failures of single objects: s3fs ignores the errors of a batch, and adlfs ends without an error if
-        any of the objects is missing. So a listing checks the result. Raises OSError if files are left.
+        Clients hide failures of single objects, as s3fs ignores the errors of a batch. So a listing checks the result.
+        Raises OSError if files are left.
         """
         left: list[FileStatus] = []
         for _ in range(_DELETIONS):
