@@ -23,7 +23,7 @@ def play(spark, seed, statements):
 @pytest.mark.cases(6)
 @pytest.mark.parametrize("number", range(66))
 def test_program_has_rows_of_its_model(sql, seed, number):
-    play(sql.spark, f"{seed} {number}", 4)
+    play(sql.spark, f"{seed} {number}", 3)
 
 
 @pytest.mark.slow
