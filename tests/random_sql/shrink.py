@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.random_sql.play import OVERWRITE_MODE, Failure
+from tests.random_sql.play import OVERWRITE_MODE, WAYS, Failure
 from tests.random_sql.program import Program, Step, on_tables
 
 RANGE = re.compile(r"range\((\d+), (\d+)\)")
@@ -142,10 +142,7 @@ def run(text):
 
 def script(program: Program, failure: Failure) -> str:
     """Return a script that runs the statements of a program on new tables, and prints the last result."""
-    lines = [
-        f"setattr(importlib.import_module({name.rpartition('.')[0]!r}), {name.rpartition('.')[2]!r}, {value})"
-        for name, value in program.limits.items()
-    ]
+    lines = _set_limits(program.limits)
     lines += [f"spark.conf.set({name!r}, {value!r})" for name, value in program.settings.items()]
     texts = [table.statement() for table in program.tables]
     lines += [f"run({on_tables(text)!r})" for text in texts]
@@ -158,9 +155,28 @@ def script(program: Program, failure: Failure) -> str:
             text += f".write.format('paimon').mode({mode!r}).save(f'{{warehouse}}/d.db/{step.table}')"
         lines += [text] * (step.kind != "query")
         lines += [f"spark.conf.unset({OVERWRITE_MODE!r})"] * dynamic
-    statement = failure.statement
-    if "-- read" in statement:
-        text, _, way = statement.partition("\n-- ")
-        lines += [f"# {way}", f"run({text!r}).show(100, False)"]
+    text, _, way = failure.statement.partition("\n-- read ")
+    if way in WAYS:
+        lines += [f"# read {way}"]
+        settings, limits = WAYS[way]
+        lines += [f"spark.conf.set({name!r}, {value!r})" for name, value in settings.items()] + _set_limits(limits)
+        if way.startswith("by path"):
+            lines += [
+                f"spark.read.format('paimon').load(f'{{warehouse}}/d.db/{table.name}')"
+                f".createOrReplaceTempView('f_{table.name}')"
+                for table in program.tables
+            ]
+        lines += [f"run({text!r}).show(100, False)"]
+    else:
+        lines += [f"# {line}" for line in failure.statement.splitlines()]
     found = "\n".join(f"# {line}" for line in failure.detail.splitlines())
     return SCRIPT.format(title=f"Program {program.seed}: {failure.kind}", lines="\n".join(lines)) + found + "\n"
+
+
+def _set_limits(limits: dict[str, int]) -> list[str]:
+    """Return lines of a script that set constants of modules."""
+    names = {name: name.rpartition(".") for name in limits}
+    return [
+        f"setattr(importlib.import_module({module!r}), {constant!r}, {limits[name]})"
+        for name, (module, _, constant) in names.items()
+    ]
