@@ -140,7 +140,8 @@ class SparkModel:
         """Raise `Refused` for keys that are NULL, and `Undefined` for several rows of one key."""
         table = self.tables[name]
         if table.keys:
-            keys = [tuple(row) for row in new.select(*(f"`{n}`" for n in table.keys)).collect()]
+            texts = [F.col(f"`{n}`").cast("string") for n in table.keys]  # Python has no dates beyond the year 9999
+            keys = [tuple(row) for row in new.select(*texts).collect()]
             if any(value is None for key in keys for value in key):
                 raise Refused("a key is NULL")
             if len({*keys}) < len(keys):

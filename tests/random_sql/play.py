@@ -7,12 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core import Table
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
-from tests.random_sql.model import SparkModel, Undefined, model_of
+from tests.random_sql.model import Refused, SparkModel, Undefined, model_of
 from tests.random_sql.program import MARK, Program, Step, on_tables
 
 ROWS, UNEXPECTED, MISSING = "other rows", "an error", "no error"
@@ -133,8 +132,8 @@ class Player:
         except Exception as error:
             self.model.restore(before)
             expected = error
-            if isinstance(error, Py4JJavaError):  # an error of Spark without a name: the model itself failed
-                raise
+            if not isinstance(error, Refused) and condition(error) == type(error).__name__:
+                raise  # not an error of the statement: the model failed
         try:
             with set_up(self.spark, settings, {}):
                 self._run(step, text)
