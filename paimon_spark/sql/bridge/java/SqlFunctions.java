@@ -6,10 +6,13 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.SQLFunctionExpression;
 import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction;
+import org.apache.spark.sql.catalyst.catalog.CatalogFunction;
 import org.apache.spark.sql.catalyst.catalog.SQLFunction;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.catalog.UserDefinedFunction$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.parser.ParseException;
@@ -25,6 +28,7 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -93,7 +97,8 @@ public class SqlFunctions {
       throw new UnsupportedOperationException(
           "function " + name[2] + " cannot be created: Spark has a function of this name; use another name");
     }
-    return described(SQLFunction.fromExpressionInfo(found, clone.sessionState().sqlParser()), command, name[2]);
+    SQLFunction function = function(clone, (Map) Trees.parsed(found.getUsage()), name[1], name[2]);
+    return described(function, command, name[2]);
   }
 
   private static LogicalPlan parsed(SparkSession session, String text) {
@@ -226,10 +231,17 @@ public class SqlFunctions {
       usage.put(PREFIX + "containsSQL", given.get("contains_sql").toString());
     }
     usage.put(PREFIX + "isTableFunc", "false");
-    ExpressionInfo info = new ExpressionInfo(
-        "sqlFunction.", (String) given.get("database"), (String) given.get("name"), Trees.json(usage), "", "", "", "",
-        "", "", "sql_udf");
-    return SQLFunction.fromExpressionInfo(info, session.sessionState().sqlParser());
+    return function(session, usage, (String) given.get("database"), (String) given.get("name"));
+  }
+
+  /** Return the function that the properties of its entry in Spark's own catalog describe. */
+  private static SQLFunction function(SparkSession session, Map properties, String database, String name) {
+    FunctionIdentifier identifier = new FunctionIdentifier(name, Option.apply(database));
+    scala.collection.immutable.Map map =
+        (scala.collection.immutable.Map) Map$.MODULE$.from(CollectionConverters.asScala(properties));
+    Seq resources = UserDefinedFunction$.MODULE$.propertiesToFunctionResources(map, identifier);
+    CatalogFunction entry = new CatalogFunction(identifier, PREFIX, resources);
+    return SQLFunction.fromCatalogFunction(entry, session.sessionState().sqlParser());
   }
 
   /** Return a parameter whose default has full names. */
