@@ -102,7 +102,8 @@ def test_names_in_body_are_where_it_was_created(run, used, spark):
     run("CREATE FUNCTION twice(x INT) RETURNS BIGINT RETURN 2 * total(x) + abs(-x)")
     run(
         "CREATE FUNCTION common(x INT DEFAULT 1) RETURNS INT "
-        "RETURN WITH t AS (SELECT id + 10 AS id FROM `t`), u AS (SELECT id FROM t) SELECT max(u.id) FROM u WHERE u.id > x"
+        "RETURN WITH t AS (SELECT id + 10 AS id FROM `t`), u AS (SELECT id FROM t) "
+        "SELECT max(u.id) FROM u WHERE u.id > x"
     )
     try:
         assert run("SELECT total(2), twice(2), common()") == [(3, 8, 12)]

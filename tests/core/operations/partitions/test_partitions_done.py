@@ -88,7 +88,7 @@ def test_file_that_cannot_be_written_does_not_make_write_fail(caplog):
     assert list(done(table)) == ["p=1/q=a"]
 
 
-def test_only_server_is_told_of_done_partitions():
+def test_event_without_server_is_refused():
     table = table_with({"partition.mark-done-action": "mark-event"})
     table.write(rows((1, "a", 1)))
     with pytest.raises(UnsupportedError, match="'mark-event', but the table is not opened through a REST catalog"):
