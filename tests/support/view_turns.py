@@ -8,6 +8,8 @@ from paimon_core import Catalog, DataField, View
 from paimon_core.types.parse import parse_type
 
 TYPES = ("INT NOT NULL", "STRING", "DECIMAL(5, 2)", "ARRAY<INT>", "MAP<STRING, DATE>", "TIMESTAMP(6)", "BOOLEAN")
+_OF_SERVER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
+"""Options that Java's REST catalog adds to a view that it reads."""
 _ACTIONS = ("create", "create", "rename", "drop", "read")
 
 
@@ -76,6 +78,7 @@ class ViewPlayers:
 
 
 def parts(view: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a view as they can be compared: without ids of fields and empty comments."""
+    """Return the parts of a view as they can be compared: without ids of fields, empty comments and what Java adds."""
     fields = [(field["name"], field["type"], field.get("description")) for field in view["fields"]]
-    return {**view, "fields": fields, "comment": view.get("comment") or None}
+    options = {key: value for key, value in view["options"].items() if key not in _OF_SERVER}
+    return {**view, "options": options, "fields": fields, "comment": view.get("comment") or None}

@@ -1,5 +1,8 @@
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.util.TreeSet;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
@@ -22,6 +25,7 @@ public class ViewJudge {
     private static Catalog catalog;
 
     public static void main(String[] arguments) throws Exception {
+        System.setOut(new PrintStream(new FileOutputStream(FileDescriptor.out), true, "UTF-8"));
         Options options = new Options();
         for (String argument : arguments) {
             int at = argument.indexOf('=');
