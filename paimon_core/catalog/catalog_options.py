@@ -127,7 +127,7 @@ def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def allowed_paths(of_catalog: Mapping[str, str], of_table: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a catalog that allow paths, without those that the options of a table have."""
+    """Return the options of a catalog that allow paths, except for names that the options of a table have, too."""
     keys = [option.key for option in OF_OPENING]
     return {key: of_catalog[key] for key in keys if key in of_catalog and key not in of_table}
 

@@ -189,7 +189,7 @@ class Player:
         return None
 
     def _by_engine(self, at: int, name: str, own_filter: str | None, text: str) -> Failure | None:
-        """Compare the rows that the engine reads without Spark with those of a query on the model."""
+        """Compare the rows that the engine reads without Spark with the rows of a query on the model."""
         schema = self.model.rows[name].frame.schema
         if "char(" in schema.simpleString():  # PySpark creates no such rows from Arrow data
             return None
