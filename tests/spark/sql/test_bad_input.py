@@ -37,7 +37,7 @@ def test_store_that_fails_is_logged_once_for_statement(sql, monkeypatch, caplog)
 
     sql("CREATE TABLE t (a INT)")
     with monkeypatch.context() as patch:
-        patch.setattr(FileSystemCatalog, "any_table", fail)
+        patch.setattr(FileSystemCatalog, "named_table", fail)
         patch.setattr(handler, "_failures", handler._Failures())
         for _ in range(2):
             with pytest.raises(CapturedException, match="the store is down"):
