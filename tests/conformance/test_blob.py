@@ -22,7 +22,7 @@ def blobs(named):
     return without if named is None else {**without, "blob-field": named}
 
 
-@pytest.mark.parametrize("named", ["b", None])
+@pytest.mark.parametrize("named", [pytest.param("b", marks=pytest.mark.more), None])
 def test_blobs_are_the_same(judge, name, rng, named):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["b", "BLOB"], ["s", "STRING"]]

@@ -64,6 +64,7 @@ def test_tables_bucketed_alike_are_joined_without_shuffle(tables):
     assert exchanges(spark, "SELECT id, count(*) FROM keyed GROUP BY id") == 0
 
 
+@pytest.mark.more
 def test_buckets_are_reported_on_request_only(tables):
     """Spark 4.3 has the setting on by default."""
     sql = tables("keyed")

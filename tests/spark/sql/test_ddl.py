@@ -287,6 +287,7 @@ def test_arrays_and_maps_of_blobs(sql):
 ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
 
 
+@pytest.mark.more
 def test_descriptors_and_views_of_blobs(sql):
     """Declared by comments, copied by queries, updated and merged, and read as bytes."""
     sql(f"CREATE TABLE s (k INT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({ROW_IDS})")

@@ -93,7 +93,7 @@ STATEMENTS = {
 
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split()[0])
-@pytest.mark.parametrize("kind", ["append", "keyed"])
+@pytest.mark.parametrize("kind", ["append", pytest.param("keyed", marks=pytest.mark.more)])
 def test_statement_starts_again(sql, monkeypatch, kind, statement):
     table = table_of_three_commits(sql, kind)
     build, snapshots = native_rows.native_frame, []

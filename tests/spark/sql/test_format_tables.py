@@ -30,7 +30,7 @@ def run(sql, server):
 
 
 @pytest.mark.parametrize(
-    "file_format", ["csv", "parquet", *(pytest.param(name, marks=pytest.mark.more) for name in ("json", "orc"))]
+    "file_format", ["csv", *(pytest.param(name, marks=pytest.mark.more) for name in ("json", "orc", "parquet"))]
 )
 def test_statements(run, server, file_format):
     run(f"CREATE TABLE files.db.t {FLAT} USING {file_format} PARTITIONED BY (dt, p)")
@@ -126,6 +126,7 @@ def error_of(run, statement):
     return ""
 
 
+@pytest.mark.more
 def test_other_statements_are_refused(run):
     run("CREATE TABLE files.db.t (id INT, s STRING) USING csv")
     errors = {statement: error_of(run, statement) for statement in REFUSED}

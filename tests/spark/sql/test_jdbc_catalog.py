@@ -63,6 +63,7 @@ def changes(spark, jdbc, monkeypatch):
     return run
 
 
+@pytest.mark.more
 def test_statements_hold_lock(spark, jdbc, changes, tmp_path):
     changes(
         "CREATE TABLE jdbc.db.t (id INT NOT NULL, v STRING, d INT) PARTITIONED BY (d) "

@@ -51,6 +51,7 @@ def test_statements(sql, kind):
     assert len(rows(sql)) == (3 if kind == "keyed" else 4)
 
 
+@pytest.mark.more
 def test_options_of_data_frames(sql):
     made(sql)
     spark = sql.spark

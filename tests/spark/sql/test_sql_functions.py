@@ -97,6 +97,7 @@ def test_function_is_created_and_called(run, used, spark):
         run("SELECT area(2)")
 
 
+@pytest.mark.more
 def test_names_in_body_are_where_it_was_created(run, used, spark):
     run("CREATE FUNCTION total(d INT) RETURNS BIGINT RETURN SELECT sum(id) FROM t WHERE id <= d")
     run("CREATE FUNCTION twice(x INT) RETURNS BIGINT RETURN 2 * total(x) + abs(-x)")
@@ -142,6 +143,7 @@ def test_settings_of_definition(run, used, spark):
             run(f"DROP FUNCTION IF EXISTS {name}")
 
 
+@pytest.mark.more
 def test_calls_without_end_are_refused(run, used):
     with pytest.raises(Exception, match=r"UNRESOLVED_ROUTINE|calls itself"):
         run("CREATE FUNCTION f(x INT) RETURNS INT RETURN f(x - 1)")

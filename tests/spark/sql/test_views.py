@@ -144,7 +144,7 @@ def test_schema_of_table_changes(run, needs_views):
     run("DROP VIEW views.db.star")
 
 
-@pytest.fixture(params=["interface", "rule"])
+@pytest.fixture(params=["interface", pytest.param("rule", marks=pytest.mark.more)])
 def stored(request, spark, catalog_name, tmp_path, monkeypatch):
     """A catalog ``stored`` that reads views through Spark's interface, or by the rule for older versions of Spark."""
     by_rule = request.param == "rule"
