@@ -100,7 +100,7 @@ def run(session, text):
 def test_mistakes_end_with_errors_of_a_kind(spark, tmp_path, rng):
     words = [w for c in FILES for s in c.statements for w in TOKEN.findall(s.text) if not w.isspace() and len(w) < 20]
     wrong = []
-    for number, corpus in enumerate(rng.sample(FILES, rounds(8, 2))):
+    for number, corpus in enumerate(rng.sample(FILES, rounds(4, 2))):
         warehouse = str(tmp_path / str(number))
         session = spark.newSession()
         for key, value in FAST.items():
