@@ -80,7 +80,7 @@ class FormatTableSettings:
 
     format: str
     options: Options
-    """All options, those of the text formats under their first names."""
+    """All options. Options of the text formats have their first names."""
     only_values: bool
     """True if a directory of a partition is named by its value alone, False for ``column=value``."""
     null_name: str

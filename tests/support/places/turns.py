@@ -119,7 +119,7 @@ def write_at_the_same_time(catalog: Catalog, java: Judge, database: str, commits
     for n in range(commits):
         table.write(pa.table({"n": [n], "who": ["python"]}))
     writer.join()
-    assert not failures
+    assert not failures, failures
     expected = sorted((n, who) for n in range(commits) for who in ("java", "python"))
     assert sorted((row["n"], row["who"]) for row in table.to_arrow().to_pylist()) == expected
     assert sorted(tuple(row[1:]) for row in java.call("read", table=name)["rows"]) == expected
