@@ -22,7 +22,7 @@ FILE_OF_FEW = HERE / "test_format.py"
     ("mode", "some"),
     [
         ("connect", FEW),
-        pytest.param("connect", "delete or overwrite or stream or row_level", marks=pytest.mark.more),
+        pytest.param("connect", "overwrite or stream or row_level", marks=pytest.mark.more),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param("cluster", "(compact or buckets or upsert or delete) and not append", marks=pytest.mark.more),
         pytest.param("standalone", "append or killed", marks=pytest.mark.slow),
