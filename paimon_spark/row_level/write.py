@@ -25,7 +25,6 @@ from paimon_core.engine import (
     collect,
     commit_messages,
     remove_rows,
-    retry_on_conflict,
 )
 from paimon_core.errors import (
     CommitConflictError,
@@ -43,6 +42,7 @@ from paimon_spark.row_level.column_updates import ColumnTask, by_range
 from paimon_spark.row_level.rows import DELETED, INSERTED, UPDATED, Changes
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.tasks import NOT_WRITTEN, ChangeCounts, ChangeTask, total
+from paimon_spark.row_level.turns import retry_in_turn
 from paimon_spark.write_job import WriteJob
 
 _WRITE_ONLY = {"write-only": "true"}
@@ -73,7 +73,8 @@ class RowStatement:
 def change_rows(target: Target, statement: RowStatement, progress: Progress | None = None) -> RowChanges:
     """Change the rows of the newest snapshot in one commit; return the numbers of changed rows and the snapshot.
 
-    If a concurrent commit changes the same rows, the statement starts again.
+    If a concurrent commit changes the same rows, the statement starts again. After several conflicts, other statements
+    of this process on the table wait for it.
 
     Args:
         target: the table to change.
@@ -95,7 +96,7 @@ def change_rows(target: Target, statement: RowStatement, progress: Progress | No
             return attempt(target, statement, request, progress)
 
     with collect() as metrics:
-        done = retry_on_conflict(run, RETRIES)
+        done = retry_in_turn(target.table.path, run, RETRIES)
     return replace(done, metrics=metrics)
 
 
