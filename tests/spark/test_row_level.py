@@ -285,15 +285,15 @@ def test_columns_of_rows_with_ids_are_replaced_with_inserts(spark, warehouse):
 def test_column_added_during_statement_keeps_its_values(spark, warehouse, monkeypatch, name, statement):
     """The statement was analysed without the column, so it must not write rows again that have a value in it."""
     table, changed = create(spark, warehouse, name)
-    run = write.retry_on_conflict
+    run = write.retry_in_turn
 
-    def late(attempt, times):
+    def late(root, attempt, times):
         altered = table.alter([AddColumn("new", "INT")])
         rows = {"id": [1, 9], "v": ["late", "late"], "n": [7, 7], "new": [70, 90]}
         altered.write(pa.table(rows, altered.arrow_schema))
-        return run(attempt, times)
+        return run(root, attempt, times)
 
-    monkeypatch.setattr(write, "retry_on_conflict", late)
+    monkeypatch.setattr(write, "retry_in_turn", late)
     source = spark.createDataFrame([(9, "s", 1)], "id long, v string, n int")
     merged = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedUpdateAll()
     try:
