@@ -1,4 +1,4 @@
-"""Statements that lose several times: the others of the process wait, and nobody waits for ever."""
+"""Statements that lose several times: the others of the process wait, and every wait ends."""
 
 import threading
 

@@ -223,7 +223,8 @@ def test_sum_and_enum_of_duckdb_fit_and_interval_does_not(tmp_path, duckdb):
 def test_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
     table = table_of(tmp_path, ("x", pa.int64()))
     late = "SELECT CASE WHEN range = 2000000 THEN error('late') ELSE range END AS x FROM range(2000001)"
-    with pytest.raises((OSError, duckdb.Error), match="late"):  # by chance before the first batch, or after it
+    # By chance before the first batch or after it; or DuckDB reports another thread, which it has interrupted.
+    with pytest.raises((OSError, duckdb.Error), match="late|Interrupted"):
         table.write(duckdb.connect().sql(late))
     assert table.snapshot() is None
     assert not list(tmp_path.rglob("*.parquet"))
