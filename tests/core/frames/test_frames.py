@@ -224,7 +224,7 @@ def test_query_of_duckdb_that_fails_late_leaves_no_row(tmp_path, duckdb):
     table = table_of(tmp_path, ("x", pa.int64()))
     late = "SELECT CASE WHEN range = 2000000 THEN error('late') ELSE range END AS x FROM range(2000001)"
     # By chance before the first batch or after it; or DuckDB reports another thread, which it has interrupted.
-    with pytest.raises((OSError, duckdb.Error), match="late|Interrupted"):
+    with pytest.raises((OSError, duckdb.Error), match=r"late|Interrupted"):
         table.write(duckdb.connect().sql(late))
     assert table.snapshot() is None
     assert not list(tmp_path.rglob("*.parquet"))
