@@ -98,9 +98,9 @@ wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the
 check: $(VENV)/.test  ## ruff, formatting, mypy --strict, layers, titles of commits, prose of changed files: seconds; BASE=main
 	@.ci/check $(PY) $(BASE)
 
-bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run
+bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run; redraws the page, fails if a row became slower
 	@.ci/java
-	@$(call RUN,$(VENV)) $(PY) -m benchmarks
+	@$(call RUN,$(VENV)) $(PY) -m benchmarks --keep
 
 $(VENV)/.docs: pyproject.toml .ci/venv
 	@.ci/venv $(VENV) '.[docs]'

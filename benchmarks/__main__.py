@@ -1,7 +1,11 @@
-"""``python -m benchmarks``: run, print each row once it is measured, keep table, numbers and picture."""
+"""``python -m benchmarks``: run, print each row once it is measured, keep table, numbers and picture.
+
+Exits with 1 if a row became slower than in the kept runs, relative to Parquet or pyarrow.
+"""
 
 import argparse
 import itertools
+import sys
 import tempfile
 from pathlib import Path
 
@@ -9,10 +13,12 @@ from benchmarks import (
     advice,
     engine,
     files,
+    history,
     indexes,
     lsm,
     maintenance,
     metadata,
+    pictures,
     report,
     small_files,
     spark,
@@ -52,6 +58,8 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=[*PARTS, *THROUGH_SPARK], default=[*PARTS, *THROUGH_SPARK])
     parser.add_argument("--opponents", nargs="*", choices=("pypaimon", "java"), default=["pypaimon", "java"])
     parser.add_argument("--output", type=Path, default=Path("artifacts"))
+    keep_help = "add the ratios to benchmarks/history.jsonl, and redraw docs/reference/performance.md"
+    parser.add_argument("--keep", action="store_true", help=keep_help)
     chosen = parser.parse_args()
     print(report.machine(), report.header(), sep="\n", flush=True)
     done: list[Row] = []
@@ -67,8 +75,14 @@ def main() -> None:
             for row in THROUGH_SPARK[part](Arena(warehouse, chosen.rows, chosen.rounds, {}), sides):
                 done.append(row)
                 print(report.line(row), flush=True)
-        for path in report.save(done, chosen.output):
-            print(path)
+        saved = report.save(done, chosen.output)
+        print(*saved, sep="\n")
+    slower = history.slower(history.ratios_of(done), history.earlier())
+    if chosen.keep:
+        history.keep(history.sitting(done, report.machine(), Path(__file__).parent))
+        pictures.main(next(str(path) for path in saved if path.suffix == ".json"))
+    if slower:
+        sys.exit("\n".join(slower))
 
 
 if __name__ == "__main__":
