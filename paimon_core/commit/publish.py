@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paimon_core.commit.schema_check import is_same_table
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.storage import MissingDirectoryError
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.current_schema import is_same_table
 from paimon_core.store.environment import NotLockedError, RefusedError
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
@@ -129,7 +129,7 @@ def _check_base(
         return Published()
     if any(number > ours.id for number in ids):
         return _follows(store, ours, added)
-    if is_same_table(store):
+    if is_same_table(store.schemas, store.schema):
         return Published()  # the base has expired since, if there was one
     return withdraw(store, ours, started)
 
@@ -144,7 +144,7 @@ def withdraw(store: FileStore, ours: Snapshot, started: float) -> Outcome:
     """
     existing = store.snapshots.find(ours.id)
     if existing is None:
-        return Lost() if is_same_table(store) else Indeterminate()
+        return Lost() if is_same_table(store.schemas, store.schema) else Indeterminate()
     if not is_ours(existing, ours):
         return Lost()
     if store.snapshots.exists(ours.id + 1) or time.monotonic() - started > SELF_DELETION_SECONDS:

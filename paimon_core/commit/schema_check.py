@@ -28,12 +28,6 @@ def current_schema_id(store: FileStore) -> int:
     return latest.id
 
 
-def is_same_table(store: FileStore) -> bool:
-    """Return True if the schema that the writer opened is still at its path: the table was not dropped or moved."""
-    stored = _stored(store)
-    return stored is not None and stored.time_millis == store.schema.time_millis
-
-
 def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:
     """Raise TableChangedError if rows of ``snapshot`` may have columns that ``store.schema`` does not have.
 

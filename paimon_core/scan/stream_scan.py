@@ -29,8 +29,10 @@ from paimon_core.scan.starting_scanner import (
     without_start,
 )
 from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.change_range import changes_expired, find_change, raise_if_changes_expired
+from paimon_core.store.current_schema import check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField
@@ -99,7 +101,9 @@ class StreamScan:
 
     def start(self) -> Position:
         """Return the position at which a new reader starts. Raises the errors of `starting_position`."""
-        return replace(starting_position(self.store), table=self._table())
+        started = replace(starting_position(self.store), table=self._table())
+        check_same_table(self.store.schemas, self.store.schema)
+        return started
 
     def latest(self) -> Position:
         """Return the end of the newest snapshot, or of the last snapshot that the options allow."""
@@ -169,6 +173,7 @@ class StreamScan:
             return difference_splits(without_start(self.store), interval, self.predicate)
         if interval.is_empty:
             return []
+        check_same_table(self.store.schemas, self.store.schema)
         last = find_change(self.store, interval.last)
         if last is None:
             raise changes_expired(self.store, interval.last)
@@ -285,18 +290,24 @@ class StreamScan:
 
     def _table(self) -> str:
         """Return the creation time of the oldest schema, which differs if another table has replaced this one."""
+        return str(self._oldest_schema().time_millis)
+
+    def _oldest_schema(self) -> TableSchema:
         schemas = Schemas(self.store.io, self.store.branch_root)
         ids = schemas.ids()
         if not ids:
             raise NotFoundError(f"the table at {self.store.root} no longer exists: it was dropped during the read")
-        return str(schemas.get(ids[0]).time_millis)
+        return schemas.get(ids[0])
 
     def _check_table(self, position: Position) -> None:
-        if position.table not in ("", self._table()):
+        oldest, opened = self._oldest_schema(), self.store.schema
+        if position.table not in ("", str(oldest.time_millis)):
             raise InvalidInputError(
                 f"the stream state {position.to_json()} belongs to a table at {self.store.root} that was dropped and "
                 "replaced by another table. Start a new reader with new stream state"
             )
+        if (oldest.id, oldest.time_millis) != (opened.id, opened.time_millis):
+            check_same_table(self.store.schemas, opened)
 
     def _check_fingerprint(self, position: Position, snapshot: Snapshot) -> None:
         if snapshot.id == position.snapshot_id and position.fingerprint not in ("", snapshot.fingerprint):

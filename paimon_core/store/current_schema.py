@@ -45,20 +45,21 @@ def publish_current_schema(schemas: Schemas, environment: CatalogEnvironment) ->
 
 
 def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:
-    """Raise NotFoundError if a table was dropped, renamed or replaced after it was opened.
+    """Raise NotFoundError if a table was dropped, renamed, created again or replaced after it was opened.
+
+    Cost: one small read; if `snapshot` is `None`, also a listing.
 
     Args:
         schemas: the schemas of the table or branch.
         opened: the schema that the table was opened with.
-        snapshot: the newest snapshot; `None`: no snapshot was found.
+        snapshot: the snapshot that was read; `None`: no snapshot was found.
     """
-    if snapshot is None:
-        if not schemas.ids():
-            raise NotFoundError(
-                f"there is no table at {schemas.table_root} any more: it was dropped or renamed after it was opened"
-            )
-        return
-    if snapshot.schema_id <= opened.id:
+    if snapshot is None and not schemas.ids():
+        raise NotFoundError(
+            f"there is no table at {schemas.table_root} any more: it was dropped or renamed after it was opened"
+        )
+    check_same_table(schemas, opened)
+    if snapshot is None or snapshot.schema_id <= opened.id:
         return
     try:
         newest = schemas.get(snapshot.schema_id)
@@ -69,3 +70,24 @@ def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | Non
             f"the table at {schemas.table_root} was replaced by another one after it was opened (its schema "
             f"{snapshot.schema_id} replaces schema {opened.id}): open it again"
         )
+
+
+def check_same_table(schemas: Schemas, opened: TableSchema) -> None:
+    """Raise NotFoundError if another table is at the path of a table that was opened, or none.
+
+    The snapshots and schemas of the other table may have the same ids, and its columns other types. Call it after the
+    snapshot has been read. Cost: one small read.
+    """
+    if not is_same_table(schemas, opened):
+        raise NotFoundError(
+            f"the table at {schemas.table_root} was dropped after it was opened, and another one may have been created "
+            "there: open it again"
+        )
+
+
+def is_same_table(schemas: Schemas, opened: TableSchema) -> bool:
+    """Return True if the schema that a table was opened with is still at its path: it was not dropped or moved."""
+    try:
+        return schemas.read(opened.id).time_millis == opened.time_millis
+    except NotFoundError:
+        return False

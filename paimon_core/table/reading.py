@@ -24,7 +24,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import NEWEST, OPTIONS, TimeTravel
-from paimon_core.store.current_schema import check_opened
+from paimon_core.store.current_schema import check_opened, check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
@@ -66,6 +66,7 @@ class TableReading:
             at = TimeTravel.from_options(store.options)
         snapshot = at.resolve(store.snapshots, store.tags)
         if at != NEWEST and snapshot is not None:
+            check_same_table(store.schemas, store.schema)
             return store.at_schema(snapshot.schema_id), snapshot
         check_opened(store.schemas, store.schema, snapshot)
         return store, snapshot
@@ -115,6 +116,11 @@ class TableReading:
 
     def interval(self, first: int | str | None, last: int | str | None, mode: str | None) -> Interval:
         """Return the ends of a read of changes, by arguments or else by options; arguments as for `Table.changes`."""
+        found = self._interval(first, last, mode)
+        check_same_table(self.store.schemas, self.store.schema)
+        return found
+
+    def _interval(self, first: int | str | None, last: int | str | None, mode: str | None) -> Interval:
         if first is not None:
             source = self.store.options.value(INCREMENTAL_BETWEEN_SCAN_MODE) if mode is None else mode
             return interval_between(self.store, first, last, source)

@@ -4,10 +4,18 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from paimon_core import FileSystemCatalog
-from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
+from paimon_core.errors import (
+    CorruptedError,
+    InvalidInputError,
+    NotFoundError,
+    OutOfRangeError,
+    PaimonError,
+    UnsupportedError,
+)
 from paimon_core.table import Table
 from tests.support.avro import read_avro, write_avro
 from tests.support.tables import append_table, keyed_table, orders
@@ -182,3 +190,34 @@ def test_table_dropped_under_reader_and_writer(tmp_path):
         table.to_arrow()
     with pytest.raises(Exception, match="dropped"):
         table.write(orders((1, "a", 1)))
+
+
+USES = {
+    "rows": lambda table: table.to_arrow(),
+    "filtered rows": lambda table: table.to_arrow(filter="n > 1"),
+    "rows of a snapshot": lambda table: table.to_arrow(snapshot_id=1),
+    "scan": lambda table: table.scan(),
+    "one key": lambda table: table.get({"id": 1}),
+    "changes": lambda table: table.changes(0),
+    "differences": lambda table: table.changes(0, mode="diff"),
+    "stream": lambda table: table.stream().plan(),
+    "explanation": lambda table: table.explain(),
+    "delete": lambda table: table.delete("id = 1"),
+    "update": lambda table: table.update({"n": 2}, "id = 1"),
+    "compaction": lambda table: table.compact(),
+    "write": lambda table: table.write(orders((1, "a", 1))),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_table_created_again_with_other_columns(tmp_path, use):
+    opened = keyed_table(tmp_path / "t", **{"file.format": "avro"})
+    opened.write(orders((1, "a", 1)))
+    opened.get({"id": 1})
+    shutil.rmtree(opened.path)
+    texts = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.string())])
+    again = keyed_table(tmp_path / "t", texts)
+    again.write(pa.table({"id": [1], "v": ["b"], "n": ["2"]}, texts))
+    with pytest.raises(PaimonError, match="dropped"):
+        use(opened)
+    assert again.to_arrow().to_pylist() == [{"id": 1, "v": "b", "n": "2"}]

@@ -87,6 +87,7 @@ _KEYS = ("keys",)
 _PUBLISHER = "paimon_core.commit.publisher:Publisher."
 _PUBLISH = "paimon_core.commit.publish:"
 _SCHEMA_CHECK = "paimon_core.commit.schema_check:"
+_CURRENT_SCHEMA = "paimon_core.store.current_schema:"
 _DROP = "paimon_core.store.drop:"
 _CHECK = "paimon_core.commit.conflict_check:ConflictCheck."
 
@@ -274,7 +275,7 @@ MUTANTS = [
     Mutant(
         "the table that was opened (drop and create)",
         [
-            Edit(_SCHEMA_CHECK + "is_same_table", "return stored is not None and", "return True or"),
+            Edit(_CURRENT_SCHEMA + "is_same_table", "return schemas", "return True or schemas"),
             Edit(
                 _SCHEMA_CHECK + "current_schema_id", "if latest is None or latest.id < ours.id:", "if latest is None:"
             ),
@@ -291,7 +292,7 @@ MUTANTS = [
         "the table that was opened (rename)",
         [
             Edit("tests.simulation.store:SimulatedIO.inside", "self._simulated.inside(directories)", "self._simulated"),
-            Edit(_SCHEMA_CHECK + "is_same_table", "return stored is not None and", "return True or"),
+            Edit(_CURRENT_SCHEMA + "is_same_table", "return schemas", "return True or schemas"),
             Edit(_PUBLISH + "_check_base", "if base is not None and still_newest(store, base):", "if True:"),
         ],
         _profile({"write": 3, "rename": 2}, _APPEND, ("local",), faults=NO_FAULTS),

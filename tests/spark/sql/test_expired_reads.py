@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import IllegalArgumentException, PySparkException
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.store.expired import expiry
@@ -14,6 +14,7 @@ from paimon_core.table import Table
 from paimon_spark.internals import java_rows
 from paimon_spark.sql.reads import native_rows
 from paimon_spark.sql.reads.scan import ScanHandler
+from paimon_spark.sql.session_options import NATIVE_READS
 
 KINDS = {
     "append": "'bucket' = '-1', 'write-only' = 'true'",
@@ -71,6 +72,34 @@ def test_select_of_dropped_table(sql):
     sql("DROP TABLE t PURGE")
     with pytest.raises(NotFoundError, match="was dropped while it was read"):
         frame.collect()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_dataframe_of_table_created_again_with_another_type(sql, native):
+    sql("CREATE TABLE t (id BIGINT, v BIGINT)")
+    sql("INSERT INTO t VALUES (1, 1), (2, 22)")
+    rows = sql.spark.table("t")
+    frames = {
+        "all": rows,
+        "filter": rows.where("v > 5").select("id"),
+        "other filter": rows.where("id = 1").select("v"),
+        "count": rows.groupBy().count(),
+        "bounds": rows.selectExpr("min(v)", "max(v)"),
+        "first": rows.orderBy("v").limit(1),
+        "snapshot": sql.spark.read.option("versionAsOf", "1").table("t"),
+        "join": rows.alias("a").join(sql.spark.range(3).alias("b"), "id"),
+    }
+    sql("DROP TABLE t PURGE")
+    sql("CREATE TABLE t (id BIGINT, v STRING)")
+    sql("INSERT INTO t VALUES (1, '1'), (2, '22')")
+    sql.spark.conf.set(NATIVE_READS, str(native).lower())
+    try:
+        for name, frame in frames.items():
+            with pytest.raises(IllegalArgumentException, match=r"was dropped after it was opened.*open it again"):
+                pytest.fail(f"{name}: {frame.collect()}")
+        assert sql("SELECT * FROM t WHERE v > 5") == [(2, "22")]
+    finally:
+        sql.spark.conf.unset(NATIVE_READS)
 
 
 def test_file_that_is_missing_otherwise_is_error_of_spark(sql):
