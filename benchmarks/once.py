@@ -1,6 +1,10 @@
-"""One action in a process of its own: ``python -m benchmarks.once ACTION PATH [ARGUMENT ...]`` prints what it took."""
+"""One action in a process of its own: ``python -m benchmarks.once ACTION PATH [ARGUMENT ...]`` prints what it took.
+
+With ``COUNT_CALLS`` in the environment, it also counts the calls to the storage, which takes time.
+"""
 
 import json
+import os
 import re
 import resource
 import sys
@@ -19,14 +23,26 @@ def main(action: str, path: str, *arguments: str) -> None:
 
     imported, cpu = time.perf_counter(), time.process_time()
     table = (SystemTable if "$" in path else Table).open(path)
-    answer = ACTIONS[action](table, *arguments)
+    counted = _counted(table) if os.environ.get("COUNT_CALLS") else None
+    answer = ACTIONS[action](table if counted is None else table.with_store(counted), *arguments)
     answer |= {
         "wall": time.perf_counter() - imported,
         "cpu": time.process_time() - cpu,
         "import_seconds": round(imported - start, 3),
         "peak_mb": _peak_mb(),
+        "calls": None if counted is None else counted.io.calls,
     }
     print(json.dumps(answer))
+
+
+def _counted(table: Any) -> Any:
+    """Return the store of a table with a FileIO that counts its calls."""
+    from paimon_core.fileio.fileio import FileIO  # noqa: PLC0415 - only for a process that measures no time
+    from paimon_core.store.file_store import FileStore  # noqa: PLC0415
+    from tests.support.faulty_io import FaultyIO  # noqa: PLC0415
+
+    store = table._store
+    return FileStore(FaultyIO(FileIO.of(store.root)), store.root, store.schema)
 
 
 def _plan(table: Any, question: str) -> Answer:
@@ -51,7 +67,8 @@ def _expire(table: Any, retained: str) -> Answer:
 
 
 def _orphans(table: Any, older_than: str) -> Answer:
-    return {"rows": table.maintenance.remove_orphan_files(int(older_than), dry_run=True).count}
+    millis = int(time.time() * 1000) if older_than == "now" else int(older_than)
+    return {"rows": table.maintenance.remove_orphan_files(millis, dry_run=True).count}
 
 
 def _tags(table: Any, count: str, first: str, what: str) -> Answer:
@@ -65,6 +82,32 @@ def _tags(table: Any, count: str, first: str, what: str) -> Answer:
         for name in names if "delete" in what else ():
             table.tags.delete(name)
     return {"rows": int(count)}
+
+
+def _commit(table: Any, partition: str) -> Answer:
+    """Write and commit a row, whose key is less than all others."""
+    import pyarrow as pa  # noqa: PLC0415 - the import is a part of the first write
+
+    names = table.schema.names
+    values = [pa.array([int(partition) if name == "dt" else -1], pa.int64()) for name in names]
+    rows = pa.table([v if n != "v" else pa.array(["new"]) for n, v in zip(names, values, strict=True)], names=names)
+    return {"rows": int(table.write(rows.cast(table.arrow_schema)) is not None)}
+
+
+def _drop(table: Any, partition: str) -> Answer:
+    return {"rows": int(table.drop_partitions([{"dt": int(partition)}]) is not None)}
+
+
+def _tag(table: Any) -> Answer:
+    """Create a tag and delete it."""
+    table.tags.create("scale", table.snapshot().id)
+    table.tags.delete("scale")
+    return {"rows": 1}
+
+
+def _verify(table: Any) -> Answer:
+    """Verify the metadata: in tables of generated metadata, the files are missing, and each is a fault."""
+    return {"rows": table.verify().files}
 
 
 def _advice(table: Any) -> Answer:
@@ -85,6 +128,10 @@ ACTIONS: dict[str, Callable[..., Answer]] = {
     "expire": _expire,
     "orphans": _orphans,
     "tags": _tags,
+    "commit": _commit,
+    "drop": _drop,
+    "tag": _tag,
+    "verify": _verify,
     "advice": _advice,
     "page": _page,
 }

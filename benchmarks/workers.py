@@ -121,10 +121,14 @@ class Java:
         self._judge.close()
 
 
-def once(action: str, path: str, *arguments: object) -> tuple[Timing, dict[str, Any]]:
-    """Run an action of `benchmarks.once` on the table at a path in a new process; return its time, and what it said."""
+def once(action: str, path: str, *arguments: object, calls: bool = False) -> tuple[Timing, dict[str, Any]]:
+    """Run an action of `benchmarks.once` on the table at a path in a new process; return its time, and what it said.
+
+    `calls`: count the calls to the storage, too.
+    """
     code = [sys.executable, "-m", "benchmarks.once", action, path, *map(str, arguments)]
-    done = subprocess.run(code, cwd=ROOT, env=_BYTECODE, capture_output=True, text=True, check=False)
+    environment = {**_BYTECODE, "COUNT_CALLS": "1" if calls else ""}
+    done = subprocess.run(code, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{action} of {path} failed: {done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout)
