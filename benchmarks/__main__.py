@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     advice,
+    cluster,
     engine,
     files,
     history,
@@ -46,6 +47,7 @@ THROUGH_SPARK = {
     "streaming": streaming.benchmarks,
     "sql": tpch.statements,
     "tpch": tpch.benchmarks,
+    "cluster": cluster.benchmarks,
 }
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -45,9 +45,19 @@ class Worker(Protocol):
 
 
 class SparkSide:
-    """A Spark session in a process of its own, ``ours`` or ``java``."""
+    """A Spark session in a process of its own.
 
-    def __init__(self, side: str, warehouse: Path) -> None:
+    Args:
+        side: ``ours`` or ``java``.
+        warehouse: the directory of its tables.
+        master: where the tasks run.
+        others: ids of other processes whose CPU time counts, with their children.
+    """
+
+    def __init__(
+        self, side: str, warehouse: Path, master: str = "local[2]", others: Sequence[int] = ()
+    ) -> None:
+        self._others = others
         if side == "ours":
             python, jar = Path(sys.executable), ""
         else:
@@ -62,7 +72,7 @@ class SparkSide:
         environ["PYTHONPATH"] = str(ROOT) if side == "ours" else ""
         self._log = (warehouse / f"spark-{side}.log").open("w")
         self._process = subprocess.Popen(
-            [python, Path(__file__).with_name("spark_worker.py"), side, str(warehouse), jar],
+            [python, Path(__file__).with_name("spark_worker.py"), side, str(warehouse), jar, master],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -82,8 +92,8 @@ class SparkSide:
         raise RuntimeError(f"Spark ended: see {self._log.name}")
 
     def _cpu(self) -> float:
-        own = psutil.Process(self._process.pid)
-        return sum(_seconds(process) for process in (own, *own.children(recursive=True)))
+        started = [psutil.Process(pid) for pid in (self._process.pid, *self._others)]
+        return sum(_seconds(process) for own in started for process in (own, *own.children(recursive=True)))
 
     def call(self, **command: Any) -> dict[str, Any]:
         """Run one command and return its answer; its ``cpu`` covers the JVM and all Python workers."""

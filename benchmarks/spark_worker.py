@@ -13,6 +13,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).resolve().parent.parent
+NATIVE = ("spark.paimon.read.native", "spark.paimon.write.native")
+"""The settings of Spark's own scan and encoder."""
 GENERATED = (
     "id AS k",
     "hash(id) AS a",
@@ -24,8 +27,8 @@ GENERATED = (
 """The columns of generated rows, as in `benchmarks.rows`."""
 
 
-def session(side, warehouse, jar):
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+def session(side, warehouse, jar, master):
+    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
     settings = {
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "2",
@@ -34,6 +37,8 @@ def session(side, warehouse, jar):
         "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
+    if not master.startswith("local"):
+        settings |= {"spark.executor.memory": "1536m", "spark.executorEnv.PYTHONPATH": str(ROOT)}
     if side == "java":
         settings |= {
             "spark.jars": jar,
@@ -60,6 +65,12 @@ class Side:
             self.paimon = paimon_spark
             self.paimon.register(self.spark)  # reads by path are native from the first row on
             self.spark.dataSource.register(BareSource)
+
+    def use_native(self, native):
+        """Let Spark's own scan and encoder, or Python workers, read and write."""
+        for key in () if self.java else NATIVE:
+            if self.spark.conf.get(key, "true") != str(native).lower():
+                self.spark.conf.set(key, str(native).lower())
 
     def path(self, table):
         """Return the path of a table."""
@@ -350,13 +361,14 @@ def ended(one):
     return moment(one["timestamp"]) + one["durationMs"]["triggerExecution"] / 1000
 
 
-def main(side, warehouse, jar=""):
+def main(side, warehouse, jar="", master="local[2]"):
     """Answer until the input ends."""
-    here = Side(side, warehouse, session(side, warehouse, jar))
+    here = Side(side, warehouse, session(side, warehouse, jar, master))
     print("\n@" + json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         command = json.loads(line)
         try:
+            here.use_native(command.get("native", True))
             rows, seconds = getattr(here, command["do"])(command)
             print("\n@" + json.dumps({"rows": rows, "wall": seconds}), flush=True)
         except Exception as error:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import small_files, streaming
+from benchmarks import cluster, small_files, streaming
 from benchmarks import spark as range_rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Timing
@@ -19,6 +19,7 @@ class Here:
         self._side = side
 
     def call(self, **command):
+        self._side.use_native(command.get("native", True))
         rows, wall = getattr(self._side, command["do"])(command)
         return {"rows": rows, "wall": wall, "cpu": 0.0}
 
@@ -97,3 +98,11 @@ def test_sink_benchmark_counts_all_input_rows(contest):
     assert lag.values["ours_rows/s"] > 0
     assert idle.timings["ours"][0].wall > 0
     assert {timing.rows for who in ("ours", "fresh") for timing in commit.timings[who]} == {100}
+
+
+@pytest.mark.more
+def test_cluster_benchmark_counts_the_same_rows_for_each_contestant(contest, monkeypatch):
+    monkeypatch.setattr(cluster, "_READS", {"3 aggregates": cluster._READS["3 aggregates"]})
+    done = list(cluster.of_session(contest[0], contest[1]["ours"]))
+    assert [set(row.timings) for row in done] == [{"ours", "python"}, {"ours", "python", "first"}, *[{"ours", "python"}] * 2]
+    assert {timings[0].rows for row in done[2:] for timings in row.timings.values()} == {3750}

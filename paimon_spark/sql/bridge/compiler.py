@@ -101,6 +101,7 @@ def _add_jar(view: Any, loader: Any, classes: bytes) -> None:
     jar = folder / "classes.jar"
     jar.write_bytes(classes)
     loader.addURL(view.java.io.File(str(jar)).toURI().toURL())
+    java_class(view, _DEFINER).keep(classes)
 
 
 def _sources(view: Any) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Access from the Python driver to Spark's JVM: its classes, its sessions and the connector's classes.
 
 Names of Spark's internals are in `paimon_spark.internals`. The connector's Java classes are in the folder ``java``.
-Executors of a cluster never load them.
+Executors of a cluster get them for native writes.
 """
 
 import json

@@ -7,7 +7,6 @@ partitions, computes the metadata of the files, and commits. If the table or the
 
 import json
 import logging
-import re
 import uuid
 from base64 import b64decode
 from collections.abc import Mapping
@@ -40,8 +39,6 @@ from paimon_spark.types import spark_type
 from paimon_spark.write_job import TaskWrites
 
 _log = logging.getLogger(__name__)
-_LOCAL = re.compile(r"local(\[.*\])?")
-"""The masters whose tasks run in the driver, which has the connector's Java classes."""
 _CODECS = {"zstd": "ZSTD", "snappy": "SNAPPY", "none": "UNCOMPRESSED"}
 """The codecs of Spark's encoder, by pyarrow's names."""
 _INTEGERS = (spark.ByteType(), spark.ShortType(), spark.IntegerType(), spark.LongType())
@@ -117,8 +114,7 @@ def is_encodable(session: SparkSession, table: Table, request: WriteRequest, col
 
 def _encoder_plan(session: SparkSession, table: Table, request: WriteRequest) -> EncoderPlan | None:
     """Return the plan of the files; `None`: the session, the table or the options need the engine's writer."""
-    allowed = native_writes(session.conf.get(NATIVE_WRITES, None))
-    if not allowed or not _LOCAL.fullmatch(session.sparkContext.master or ""):
+    if not native_writes(session.conf.get(NATIVE_WRITES, None)):
         return None
     if request.version is not None or request.row_kind_column is not None:
         return None
@@ -242,6 +238,7 @@ def _described(plan: EncoderPlan, names: JobNames) -> dict[str, Any]:
     return {
         "root": plan.root,
         "directory": "" if schema.partition_keys else plan.directory(plan.bucket()),
+        "job": job,
         "partition": [schema.names.index(key) for key in schema.partition_keys],
         "open": OPEN_FILES,
         "prefix": f"{spec.prefix}{job[:8]}-{job[8:12]}-{job[12:]}-",

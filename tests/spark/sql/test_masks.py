@@ -56,6 +56,7 @@ def typed(sql):
     return sql
 
 
+@pytest.mark.everywhere
 def test_every_type_is_read_with_masks(typed):
     sql = typed
     assert f"read by: native: 1 of 1 Parquet files, {MASKED}\n" in plan(sql, "SELECT * FROM t")

@@ -17,7 +17,7 @@ from tests.spark.sql.test_native_writes import ENGINE, SPARK, python_workers, ro
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(MODE != "classic", reason="executors of a cluster lack the classes"),
+    pytest.mark.skipif(MODE == "connect", reason="Python workers write over Connect"),
     pytest.mark.usefixtures("writes_by_tasks"),
 ]
 PARTITIONS = {
@@ -96,6 +96,7 @@ def values_of(text):
 
 
 @pytest.mark.versions
+@pytest.mark.everywhere
 def test_partitions_of_all_types_are_those_of_the_engine(spark, tmp_path, python_workers):  # noqa: F811
     keys = {f"p{n}": kind for n, kind in enumerate(PARTITIONS)}
     texts = [f"{values_of(text)} AS p{n}" for n, text in enumerate(PARTITIONS.values())]

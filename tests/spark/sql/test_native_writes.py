@@ -27,7 +27,7 @@ from tests.spark.conftest import MODE, ROOT
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(MODE != "classic", reason="executors of a cluster lack the classes"),
+    pytest.mark.skipif(MODE == "connect", reason="Python workers write over Connect"),
     pytest.mark.usefixtures("writes_by_tasks"),
 ]
 SPARK, ENGINE = "parquet-mr", "parquet-cpp-arrow"
@@ -146,6 +146,7 @@ def same_files(spark, tmp_path, python_workers, frame, *columns, **options):
 
 
 @pytest.mark.versions
+@pytest.mark.everywhere
 def test_files_of_each_type_are_those_of_the_engine(spark, tmp_path, python_workers, settings):
     frame = rows(spark, 0, 11, *EXPRESSIONS.split("|"))
     same_files(spark, tmp_path, python_workers, frame)

@@ -12,13 +12,26 @@ import java.util.zip.ZipInputStream;
 
 /** Defines the classes of a jar in a class loader to which no URL can be added, such as the one that loaded Spark. */
 public final class ClassDefiner {
+  private static volatile byte[] kept;
+
   private ClassDefiner() {}
+
+  /** Keep the jar of the classes for the executors of a cluster. */
+  public static void keep(byte[] jar) {
+    kept = jar;
+  }
+
+  /** Return the jar of the classes; null: another program defined them. */
+  public static byte[] jar() {
+    return kept;
+  }
 
   /** Define all classes of a jar but this one. A class must wait until the class that it extends is defined. */
   public static void define(ClassLoader loader, byte[] jar) throws Throwable {
     Method define = ClassLoader.class.getDeclaredMethod(
         "defineClass", new Class[] {String.class, byte[].class, Integer.TYPE, Integer.TYPE});
     define.setAccessible(true);
+    keep(jar);
     Map waiting = classes(jar);
     waiting.remove(ClassDefiner.class.getName());
     while (!waiting.isEmpty()) {

@@ -1,6 +1,9 @@
 package paimon.python;
 
 import java.io.IOException;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -10,6 +13,11 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
+import org.apache.spark.rpc.IsolatedThreadSafeRpcEndpoint;
+import org.apache.spark.rpc.RpcAddress;
+import org.apache.spark.rpc.RpcCallContext;
+import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -29,45 +37,145 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparators;
 import org.apache.spark.util.collection.unsafe.sort.RecordComparator;
+import scala.Function1;
+import scala.PartialFunction;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractPartialFunction;
+import scala.runtime.BoxedUnit;
 
 /**
  * The directories of the partitions of one job. Python names each directory once, because only the engine knows how a
- * value is spelled. Tasks find the object by the prefix of the job's files, since they run in the JVM of the driver.
+ * value is spelled. A task in the JVM of the driver finds the object by the id of the job; a task in another JVM asks
+ * the driver through Spark's RPC.
  */
 class NativePartitions {
   private static final ConcurrentHashMap JOBS = new ConcurrentHashMap();
 
   private final Object handler;
+  private final RpcEndpointRef driver;
   private final ConcurrentHashMap directories = new ConcurrentHashMap();
+  private RpcEnv environment = null;
+  private RpcEndpointRef served = null;
 
-  private NativePartitions(Object handler) {
+  private NativePartitions(Object handler, RpcEndpointRef driver) {
     this.handler = handler;
+    this.driver = driver;
   }
 
+  /** Name directories for the tasks of a job in the JVM of the driver. */
   static void begin(String job, Object handler) {
-    JOBS.put(job, new NativePartitions(handler));
+    JOBS.put(job, new NativePartitions(handler, null));
+  }
+
+  /** Name directories also for tasks in other JVMs; return the address that they ask, as host and port. */
+  static String serve(String job) {
+    NativePartitions partitions = (NativePartitions) JOBS.get(job);
+    partitions.environment = environment();
+    PartitionNames names = new PartitionNames(partitions.environment, partitions);
+    partitions.served = partitions.environment.setupEndpoint(endpoint(job), names);
+    return partitions.environment.address().hostPort();
   }
 
   static void end(String job) {
-    JOBS.remove(job);
+    NativePartitions partitions = (NativePartitions) JOBS.remove(job);
+    if (partitions.served != null) {
+      partitions.environment.stop(partitions.served);
+    }
   }
 
-  /** Return the object of a job; null outside of the driver's JVM. */
-  static NativePartitions of(String job) {
-    return (NativePartitions) JOBS.get(job);
+  /** Return the directories of a job for a task. `address`: the driver's, for a task in another JVM. */
+  static NativePartitions of(String job, String address) {
+    NativePartitions partitions = (NativePartitions) JOBS.get(job);
+    if (partitions != null) {
+      return partitions;
+    }
+    int colon = address.lastIndexOf(':');
+    RpcAddress driver = new RpcAddress(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
+    return new NativePartitions(null, environment().setupEndpointRef(driver, endpoint(job)));
+  }
+
+  private static String endpoint(String job) {
+    return "paimon-" + job;
+  }
+
+  /**
+   * Return the RPC environment of this JVM.
+   *
+   * Methods of SparkEnv name classes that PySpark does not include since Spark 4.3, so neither Janino nor reflection can
+   * look at the class. A method handle looks at one method.
+   */
+  private static RpcEnv environment() {
+    try {
+      Class type = Class.forName("org.apache.spark.SparkEnv");
+      MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+      Object env = lookup.findStatic(type, "get", MethodType.methodType(type)).invokeWithArguments(new Object[0]);
+      MethodHandle rpc = lookup.findVirtual(type, "rpcEnv", MethodType.methodType(RpcEnv.class));
+      return (RpcEnv) rpc.invokeWithArguments(new Object[] {env});
+    } catch (Throwable error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   /** Return the directory of a partition; empty if only the engine can write it. */
   String directory(String values) {
     String known = (String) directories.get(values);
     if (known == null) {
-      known = (String) Bridge.call(handler, "directory", new Object[] {values});
+      known =
+          driver == null
+              ? (String) Bridge.call(handler, "directory", new Object[] {values})
+              : (String) driver.askSync(values, ClassTag$.MODULE$.apply(String.class));
       directories.put(values, known);
     }
     return known;
+  }
+}
+
+/** The driver's end: it answers the values of a partition with its directory, in a thread of its own. */
+class PartitionNames implements IsolatedThreadSafeRpcEndpoint {
+  private final RpcEnv environment;
+  private final NativePartitions partitions;
+
+  PartitionNames(RpcEnv environment, NativePartitions partitions) {
+    this.environment = environment;
+    this.partitions = partitions;
+  }
+
+  public RpcEnv rpcEnv() {
+    return environment;
+  }
+
+  public PartialFunction receiveAndReply(RpcCallContext call) {
+    return new PartitionName(partitions, call);
+  }
+}
+
+/** The answer to one call of a task. */
+class PartitionName extends AbstractPartialFunction {
+  private final NativePartitions partitions;
+  private final RpcCallContext call;
+
+  PartitionName(NativePartitions partitions, RpcCallContext call) {
+    this.partitions = partitions;
+    this.call = call;
+  }
+
+  public boolean isDefinedAt(Object values) {
+    return values instanceof String;
+  }
+
+  public Object applyOrElse(Object values, Function1 otherwise) {
+    if (!isDefinedAt(values)) {
+      return otherwise.apply(values);
+    }
+    try {
+      call.reply(partitions.directory((String) values));
+    } catch (Throwable error) {
+      call.sendFailure(new IllegalStateException(String.valueOf(error)));  // the error itself may not serialize
+    }
+    return BoxedUnit.UNIT;
   }
 }
 

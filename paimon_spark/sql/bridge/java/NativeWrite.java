@@ -1,6 +1,7 @@
 package paimon.python;
 
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.SparkContext;
@@ -60,18 +61,32 @@ public class NativeWrite extends AbstractFunction0 {
     ParquetUtils.prepareWrite(conf, job, rows.schema(), options);
     job.getConfiguration().set("parquet.compression.codec.zstd.level", text(plan, "level"));
     job.getConfiguration().unset("parquet.crypto.factory.class");  // other engines have no keys of this session
-    // the encoders of all running tasks share a quarter of the memory of the JVM
-    long share = Runtime.getRuntime().maxMemory() / 4 / Math.max(1, session.sparkContext().defaultParallelism());
+    SparkContext context = session.sparkContext();
+    int slots = context.isLocal() ? context.defaultParallelism() : context.conf().getInt("spark.executor.cores", 0);
     SerializableConfiguration configuration = new SerializableConfiguration(job.getConfiguration());
-    NativeWriteTask task = new NativeWriteTask(configuration, plan, footer, rows.schema(), share);
-    NativeWrite write = new NativeWrite(session.sparkContext(), rows.queryExecution(), task);
-    String prefix = text(plan, "prefix");
-    NativePartitions.begin(prefix, handler);
+    String id = text(plan, "job");
+    NativePartitions.begin(id, handler);
     try {
+      String driver = context.isLocal() || handler == null ? null : NativePartitions.serve(id);
+      NativeWriteTask task = new NativeWriteTask(configuration, plan, footer, rows.schema(), slots, driver);
+      NativeWrite write = new NativeWrite(context, rows.queryExecution(), task);
       return (String) SQLExecution.withNewExecutionId(rows.queryExecution(), Option.apply("paimon write"), write);
+    } catch (Throwable error) {
+      String lacking = context.isLocal() ? null : TaskClasses.lacking(error);
+      if (lacking == null) {
+        Bridge.throwUnchecked(error);
+      }
+      return refused(lacking);
     } finally {
-      NativePartitions.end(prefix);
+      NativePartitions.end(id);
     }
+  }
+
+  /** The result of a job that wrote nothing. */
+  private static String refused(String reason) {
+    HashMap result = new HashMap();
+    result.put("refused", reason);
+    return "[" + Trees.json(result) + "]";
   }
 
   private static String text(String plan, String name) {
@@ -80,6 +95,15 @@ public class NativeWrite extends AbstractFunction0 {
 
   /** Run the job. Executors read the settings of the encoder from the properties of this thread. */
   public Object apply() {
+    String lacking = null;
+    try {
+      lacking = TaskClasses.send(context);
+    } catch (IOException error) {
+      lacking = String.valueOf(error);
+    }
+    if (lacking != null) {
+      return refused(lacking);
+    }
     String[] before = new String[FIXED.length];
     for (int i = 0; i < FIXED.length; i++) {
       before[i] = context.getLocalProperty(FIXED[i][0]);

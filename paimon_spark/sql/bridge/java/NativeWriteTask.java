@@ -151,7 +151,9 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   private final String plan;
   private final byte[] footer;
   private final StructType rowType;
-  private final long memory;
+  private final int slots;
+  private final String driver;
+  private transient long memory;
   private transient Map parsed;
   private transient NativeStore store;
   private transient MessageType columns;
@@ -169,11 +171,18 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
    * @param plan the plan of the files, as JSON
    * @param footer the footer of a file with the columns of the table
    * @param rowType the columns of the rows
-   * @param memory the most bytes of the encoded row groups of all open files, at least 1 MB
+   * @param slots the most tasks that run in one JVM at a time; 0: one for each processor
+   * @param driver the address of the driver, for partitions; null: tasks run in the JVM of the driver
    */
   NativeWriteTask(
-      SerializableConfiguration configuration, String plan, byte[] footer, StructType rowType, long memory) {
-    this.memory = Math.max(LEAST_GROUP_BYTES, memory);
+      SerializableConfiguration configuration,
+      String plan,
+      byte[] footer,
+      StructType rowType,
+      int slots,
+      String driver) {
+    this.slots = slots;
+    this.driver = driver;
     this.rowType = rowType;
     this.configuration = configuration;
     this.plan = plan;
@@ -183,8 +192,10 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
   public Object apply(Object context, Object rows) {
     long start = System.nanoTime();
     try {
-      prepare();
-      String refused = write((TaskContext) context, (Iterator) rows);
+      String refused = prepare();
+      if (refused == null) {
+        refused = write((TaskContext) context, (Iterator) rows);
+      }
       LinkedHashMap result = new LinkedHashMap();
       if (refused == null) {
         result.put("files", described);
@@ -201,9 +212,16 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     }
   }
 
-  private void prepare() throws IOException {
+  /** Read the plan. Return the reason if this JVM does not reach the table, else null. */
+  private String prepare() throws IOException {
     parsed = (Map) Trees.parsed(plan);
-    store = NativeStore.of((String) parsed.get("root"), configuration.value());
+    try {
+      store = NativeStore.of((String) parsed.get("root"), configuration.value());
+    } catch (IOException error) {
+      return String.valueOf(error);
+    }
+    int tasks = slots > 0 ? slots : Runtime.getRuntime().availableProcessors();
+    memory = Math.max(LEAST_GROUP_BYTES, Runtime.getRuntime().maxMemory() / 4 / tasks);
     columns =
         new ParquetMetadataConverter()
             .fromParquetMetadata(Util.readFileMetaData(new ByteArrayInputStream(footer)))
@@ -226,6 +244,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
     unfinished = new ArrayList();
     targetBytes = ((Number) parsed.get("size")).longValue();
     targetRows = ((Number) parsed.get("rows")).longValue();
+    return null;
   }
 
   /** Write all rows. Return the reason if the table cannot hold one of them, or a file cannot be written, else null. */
@@ -239,11 +258,7 @@ class NativeWriteTask extends AbstractFunction2 implements Serializable {
       table.direct = true;
       direct.add(table);
     } else {
-      NativePartitions directories = NativePartitions.of((String) parsed.get("prefix"));
-      if (directories == null) {
-        return "the task runs outside of the driver";
-      }
-      router = new NativeRouter(directories, rowType, positions);
+      router = new NativeRouter(NativePartitions.of((String) parsed.get("job"), driver), rowType, positions);
     }
     NativeSorter sorter = new NativeSorter(context, rowType);
     long sortedRows = 0;
