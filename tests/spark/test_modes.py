@@ -24,8 +24,12 @@ FILE_OF_FEW = HERE / "test_format.py"
         ("connect", FEW),
         pytest.param("connect", "overwrite or stream or row_level", marks=pytest.mark.more),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
-        pytest.param("cluster", "(compact or buckets or upsert or delete) and not append", marks=pytest.mark.more),
-        pytest.param("standalone", "append or killed", marks=pytest.mark.slow),
+        pytest.param(
+            "cluster",
+            "(compact or buckets or upsert or delete) and not append or those_of_the_engine or killed_executor or masks",
+            marks=pytest.mark.more,
+        ),
+        pytest.param("standalone", "append or killed or executors", marks=pytest.mark.slow),
         pytest.param("connect", "", marks=pytest.mark.slow),
         pytest.param("cluster", "", marks=pytest.mark.slow),
         pytest.param("standalone", "", marks=pytest.mark.slow),

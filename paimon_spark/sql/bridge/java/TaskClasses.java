@@ -8,11 +8,11 @@ import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import org.apache.spark.JobArtifactSet;
 import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.JobArtifactState;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkFiles;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction0;
 import scala.runtime.BoxedUnit;
@@ -30,8 +30,8 @@ class TaskClasses {
   /**
    * Give the tasks of the jobs of this thread the classes. Return the reason why they cannot have them, else null.
    *
-   * Spark replaces the jars of the application by those of a session if the session has any. So the jar joins the jars
-   * that the tasks of this thread get, and never becomes the only jar of a session.
+   * A session may have jars of its own, which replace those of the application. So the jar joins the jars that the tasks of
+   * this thread get. It becomes the first jar of a session only if the session does not get those of the application.
    */
   static synchronized String send(SparkContext context) throws IOException {
     if (context.isLocal()) {
@@ -47,16 +47,12 @@ class TaskClasses {
       Files.write(partial, classes);
       Files.move(partial, jar, StandardCopyOption.ATOMIC_MOVE);
     }
+    AddedJar added = new AddedJar(context, jar.toString());
+    if (!isSent(context, jar) && !hasOwnJars(context)) {
+      JobArtifactSet$.MODULE$.withActiveJobArtifactState(null, added);
+    }
     if (!isSent(context, jar)) {
-      JobArtifactSet set = JobArtifactSet$.MODULE$.getActiveOrDefault(context);
-      AddedJar added = new AddedJar(context, jar.toString());
-      boolean hasJars =
-          set.state().isDefined() && context.addedJars().contains(((JobArtifactState) set.state().get()).uuid());
-      if (hasJars) {
-        added.apply();
-      } else {
-        JobArtifactSet$.MODULE$.withActiveJobArtifactState(null, added);
-      }
+      added.apply();
     }
     return isSent(context, jar) ? null : "Spark does not serve " + jar + " to executors";
   }
@@ -79,6 +75,12 @@ class TaskClasses {
       }
     }
     return false;
+  }
+
+  /** Return true if the session of this thread has jars. */
+  private static boolean hasOwnJars(SparkContext context) {
+    Option state = JobArtifactSet$.MODULE$.getActiveOrDefault(context).state();
+    return state.isDefined() && context.addedJars().contains(((JobArtifactState) state.get()).uuid());
   }
 
   private static String name(byte[] classes) {
