@@ -50,7 +50,7 @@ def of_session(arena: Arena, worker: Worker) -> Iterator[Row]:
 
 @contextmanager
 def standalone(folder: Path) -> Iterator[tuple[str, list[int]]]:
-    """Start a master and two workers of one core each; yield the address of the master, and the ids of the processes."""
+    """Start a master and two workers of one core each; yield the address of the master, and the process ids."""
     home, port = Path(pyspark.__file__).parent, free_port()
     url = f"spark://127.0.0.1:{port}"
     command = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy."]

@@ -54,9 +54,7 @@ class SparkSide:
         others: ids of other processes whose CPU time counts, with their children.
     """
 
-    def __init__(
-        self, side: str, warehouse: Path, master: str = "local[2]", others: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, side: str, warehouse: Path, master: str = "local[2]", others: Sequence[int] = ()) -> None:
         self._others = others
         if side == "ours":
             python, jar = Path(sys.executable), ""

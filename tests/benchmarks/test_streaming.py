@@ -104,5 +104,9 @@ def test_sink_benchmark_counts_all_input_rows(contest):
 def test_cluster_benchmark_counts_the_same_rows_for_each_contestant(contest, monkeypatch):
     monkeypatch.setattr(cluster, "_READS", {"3 aggregates": cluster._READS["3 aggregates"]})
     done = list(cluster.of_session(contest[0], contest[1]["ours"]))
-    assert [set(row.timings) for row in done] == [{"ours", "python"}, {"ours", "python", "first"}, *[{"ours", "python"}] * 2]
+    assert [set(row.timings) for row in done] == [
+        {"ours", "python"},
+        {"ours", "python", "first"},
+        *[{"ours", "python"}] * 2,
+    ]
     assert {timings[0].rows for row in done[2:] for timings in row.timings.values()} == {3750}

@@ -2,17 +2,17 @@
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import time
-from io import BytesIO
-from pathlib import Path
 from zipfile import ZipFile
 
 import psutil
 import pytest
 
 from paimon_core.table import Table
-from paimon_spark.sql.bridge.jvm import Jvm
-from tests.spark.conftest import MODE
+from tests.spark.conftest import MODE, ROOT
 from tests.spark.sql.test_native_partitions import create, encoders, parquet_files
 from tests.spark.sql.test_native_writes import ENGINE, SPARK, rows, save
 
@@ -71,31 +71,90 @@ def test_killed_executor_leaves_each_row_once(spark, tmp_path, small_batches, ke
     assert encoders(path) == {SPARK}
 
 
-@pytest.fixture
-def session_with_jar(spark, tmp_path):
-    """A session that has a jar of its own, whose tasks do not get the jars of the application."""
-    jar = tmp_path / "own.jar"
+def test_session_with_jars_of_its_own_keeps_them(spark, tmp_path):
+    """The tasks of such a session do not get the jars of the application."""
+    jar, path = tmp_path / "own.jar", tmp_path / "t"
     with ZipFile(jar, "w") as file:
         file.writestr("nothing", "")
     session = spark.newSession()
     session.conf.set("spark.sql.artifact.isolation.enabled", "true")
     session.sql(f"ADD JAR '{jar}'")
-    return session
+    create(path, ("id", "BIGINT"))
+    for start in (0, 50):
+        save(rows(session, start, start + 50, "id"), path)
+    assert encoders(path) == {SPARK}
+    assert ids(path) == list(range(100))
+    own = session._jsparkSession.artifactManager().state().uuid()
+    names = str(spark.sparkContext._jsc.sc().addedJars().apply(own).keySet())
+    assert (names.count(".jar"), names.count("/own.jar"), names.count("/paimon-classes-")) == (2, 1, 1)
 
 
-def test_executors_without_the_classes_leave_the_rows_to_python_workers(session_with_jar, tmp_path):
-    """Executors get another jar instead of the classes, and then the classes besides the jar of the session."""
-    jvm, path = Jvm(session_with_jar), tmp_path / "t"
-    create(path, ("id", "BIGINT"), ("p", "INT"))
-    classes = jvm.call("ClassDefiner", "jar")
-    empty = BytesIO()
-    ZipFile(empty, "w").close()
-    for jar, encoder in ((empty.getvalue(), {ENGINE}), (classes, {ENGINE, SPARK})):
-        jvm.call("ClassDefiner", "keep", jar)
-        try:
-            save(rows(session_with_jar, 0, 50, "id", "INT(id % 3) AS p"), path)
-        finally:
-            jvm.call("ClassDefiner", "keep", classes)
-        assert encoders(path) == encoder
-        assert live_files(path) == {file.name for file in parquet_files(path)}
-    assert ids(path) == sorted([*range(50), *range(50)])
+OWN_CLUSTER = """
+import sys, time
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from paimon_core import Table
+from paimon_spark import frame_write, register
+from paimon_spark.sql.bridge.jvm import Jvm
+from tests.spark.conftest import SETTINGS
+
+frame_write.FEW_ROWS = -1
+builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+speculation = {"": "true", ".interval": "100ms", ".multiplier": "1.1", ".quantile": "0.5", ".minTaskRuntime": "1s"}
+for key, value in [*SETTINGS.items(), *((f"spark.speculation{key}", value) for key, value in speculation.items())]:
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+register(spark)
+jvm, folder = Jvm(spark), Path(sys.argv[1])
+
+def written(name, frame):
+    frame.write.format("paimon").mode("append").save(str(folder / name))
+    rows = sorted(Table.open(str(folder / name)).to_arrow()["id"].to_pylist())
+    live = [file for split in Table.open(str(folder / name)).scan().plan().splits for file in split.files]
+    found = {file.name: file for file in (folder / name).rglob("*.parquet")}
+    encoders = {pq.read_metadata(found[file.file_name]).created_by.split()[0] for file in live}
+    return rows == list(range(len(rows))), len(rows), sorted(encoders)
+
+classes, empty = jvm.call("ClassDefiner", "jar"), BytesIO()
+ZipFile(empty, "w").close()
+jvm.call("ClassDefiner", "keep", empty.getvalue())
+print("without", *written("without", spark.range(100)), flush=True)
+jvm.call("ClassDefiner", "keep", classes)
+print("with", *written("with", spark.range(100)), flush=True)
+
+def slow(batches):
+    for batch in batches:
+        yield batch
+    context = TaskContext.get()
+    if context.partitionId() == 0 and context.attemptNumber() == 0:
+        (folder / "slow").touch()
+        time.sleep(30)
+
+frame = spark.range(0, 4000, 1, 4)
+start = time.monotonic()
+print("twice", *written("twice", frame.mapInArrow(slow, frame.schema)), flush=True)
+print("waited", (folder / "slow").exists(), time.monotonic() - start < 25, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_executors_without_the_classes_and_tasks_that_run_twice(tmp_path):
+    """Executors get another jar instead of the classes. Later, Spark starts a second attempt of a slow task."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(OWN_CLUSTER))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        f"without True 100 ['{ENGINE}']",
+        f"with True 100 ['{SPARK}']",
+        f"twice True 4000 ['{SPARK}']",
+        "waited True True",
+    ], done.stderr[-3000:]
