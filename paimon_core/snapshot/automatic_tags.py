@@ -6,7 +6,7 @@ are in the zone of the process, watermarks in the zone ``sink.watermark-time-zon
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Final
@@ -120,6 +120,15 @@ class AutomaticTags:
     def is_due(self, time: int, following: int | None) -> bool:
         """Return True if a snapshot with this time gets a tag. ``following``: the result of `following`."""
         return following is None or time - self.delay >= following + self.period
+
+    def is_tagged(self, time: int, names: Sequence[str]) -> bool:
+        """Return True if no tag is due at a time, according to the sorted names of all tags.
+
+        Names sort like their periods. A name of a later period, which somebody else has given, does not count.
+        """
+        begins = (self.begin(name) for name in reversed(names))
+        newest = next((begin for begin in begins if begin is not None and begin <= time), None)
+        return newest is not None and not self.is_due(time, newest + self.period)
 
     def tagged(self, time: int, following: int | None) -> int:
         """Return the start of the period of the tag that is due at this time."""

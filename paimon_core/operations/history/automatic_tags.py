@@ -24,7 +24,8 @@ _NONE = "none"
 def tag_after_commit(store: FileStore) -> None:
     """Create due tags, then delete tags whose retention time has passed. Never fails: errors are logged.
 
-    Cost: a listing of the tags; with ``tag.automatic-creation`` also reading their files and the newest snapshot.
+    Cost: reading the files of all tags, for their retention times, unless ``tag.time-expire-enabled`` is false; with
+    ``tag.automatic-creation`` also reading the newest snapshot.
     """
     try:
         create_due_tags(store)
@@ -39,7 +40,10 @@ def tag_after_commit(store: FileStore) -> None:
 
 
 def create_due_tags(store: FileStore) -> list[Tag]:
-    """Create the tags that are due by ``tag.automatic-creation`` and return them; delete the oldest surplus tags."""
+    """Create the tags that are due by ``tag.automatic-creation`` and return them; delete the oldest surplus tags.
+
+    Cost: a listing of the tags if their names show that no tag is due, else reading their files.
+    """
     newest = store.snapshots.latest()
     mode = store.options.value(TAG_AUTOMATIC_CREATION)
     if newest is None or mode == _NONE:
@@ -48,6 +52,10 @@ def create_due_tags(store: FileStore) -> list[Tag]:
         return _tag_batch(store, newest)
     rule = AutomaticTags.of(store.options)
     assert rule is not None, mode
+    time, names, most = rule.time_of(newest), store.tags.names(), store.options.value(TAG_NUM_RETAINED_MAX)
+    surplus = most is not None and len(names) > most and sum(rule.begin(name) is not None for name in names) > most
+    if not surplus and (time is None or rule.is_tagged(time, names)):
+        return []
     tags = store.tags.list()
     created = _tag_periods(store, rule, newest, tags)
     _delete_oldest(store, rule.automatic(store.tags.list() if created else tags))

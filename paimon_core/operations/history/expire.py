@@ -31,14 +31,14 @@ def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
     if store.options.value(WRITE_ONLY) and not dedicated:
         return
     if store.options.value(SNAPSHOT_EXPIRE_EXECUTION_MODE) == "async":
-        Thread(target=_expire, args=(store,), name="paimon-expire").start()
+        Thread(target=_expire, args=(store, dedicated), name="paimon-expire").start()
     else:
-        _expire(store)
+        _expire(store, dedicated)
 
 
-def _expire(store: FileStore) -> None:
+def _expire(store: FileStore, dedicated: bool) -> None:
     tag_after_commit(store)
-    expire_partitions_after_commit(store)
+    expire_partitions_after_commit(store, dedicated=dedicated)
     try:
         now, options = store.now(), store.options
         unused = options.value(CONSUMER_EXPIRATION_TIME)

@@ -5,15 +5,17 @@ An OVERWRITE, which streams ignore, drops the partition. With ``values-time`` th
 time, because they are just as old. With ``update-time`` a partition that receives a file at the same time stays.
 
 After commits, the check is due once per ``partition.expiration-check-interval`` of the table, not of a writer: when the
-newest snapshot is the first one of its interval. Thus a table with many short-lived writers is checked, too. The
-intervals of different tables begin at different times.
+newest snapshot is the first one of its interval. Thus a table with many short-lived writers is checked, too. Snapshots
+of compactions do not count, because a commit may publish one together with its own; after a dedicated maintenance job
+only they count. The intervals of different tables begin at different times.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from paimon_core.commit.overwrite_partitions import replace_files
@@ -35,13 +37,14 @@ from paimon_core.options.bucket import (
 )
 from paimon_core.predicate.expr import Constant, Predicate
 from paimon_core.scan.entries import live_entries, partitions_predicate
-from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import partition_text
 
 _log = logging.getLogger(__name__)
 _MILLI = timedelta(milliseconds=1)
 _ATTEMPTS = 5
+_LOOKED_BACK = 100  # snapshots, for two of the kind that counts
 VALUES_TIME, UPDATE_TIME = "values-time", "update-time"
 
 PartitionName = dict[str, str]
@@ -97,12 +100,15 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
     return [_name(store, partition) for partition in dropped]
 
 
-def expire_partitions_after_commit(store: FileStore) -> None:
-    """Drop the partitions that are due, if the check is due (see the module). Never fails: an error is logged."""
+def expire_partitions_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
+    """Drop the partitions that are due, if the check is due (see the module). Never fails: an error is logged.
+
+    ``dedicated``: True after a job that does not write rows.
+    """
     try:
         if store.options.value(PARTITION_EXPIRATION_TIME) is None or not store.schema.partition_keys:
             return
-        if _check_is_due(store):
+        if _check_is_due(store, dedicated=dedicated):
             expire_partitions(store)
     except Exception as error:
         _log.warning(
@@ -112,7 +118,7 @@ def expire_partitions_after_commit(store: FileStore) -> None:
         )
 
 
-def _check_is_due(store: FileStore) -> bool:
+def _check_is_due(store: FileStore, *, dedicated: bool) -> bool:
     interval = store.options.value(PARTITION_EXPIRATION_CHECK_INTERVAL) // _MILLI
     newest = store.snapshots.latest()
     if newest is None:
@@ -121,9 +127,21 @@ def _check_is_due(store: FileStore) -> bool:
         return True
     if store.options.value(END_INPUT_CHECK_PARTITION_EXPIRE) and newest.commit_identifier == BATCH_COMMIT_IDENTIFIER:
         return True
-    before = store.snapshots.find(newest.id - 1)
     offset = int.from_bytes(blake2b(store.branch_root.encode(), digest_size=8).digest(), "big") % interval
-    return before is None or (before.time_millis + offset) // interval < (newest.time_millis + offset) // interval
+    times = islice(_times(store, newest, of_compactions=dedicated), 2)
+    intervals = [(time + offset) // interval for time in times]
+    return len(intervals) < 2 or intervals[1] < intervals[0]
+
+
+def _times(store: FileStore, newest: Snapshot, *, of_compactions: bool) -> Iterator[int]:
+    """Yield the times of the last snapshots of compactions, or of the last other snapshots, newest first."""
+    snapshot: Snapshot | None = newest
+    for number in range(newest.id - 1, newest.id - 1 - _LOOKED_BACK, -1):
+        if snapshot is None:
+            return
+        if (snapshot.commit_kind == CommitKind.COMPACT) == of_compactions:
+            yield snapshot.time_millis
+        snapshot = store.snapshots.find(number)
 
 
 def _strategy(store: FileStore) -> str:

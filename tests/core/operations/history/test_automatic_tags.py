@@ -244,6 +244,20 @@ def test_many_snapshots_cost_few_reads():
     assert sum("/snapshot-" in path for verb, path in counting.log if verb == "read") == 1
 
 
+def test_existing_tags_are_not_read_if_none_is_due():
+    """The names of the tags tell that none is due; so a commit does not become slower with every tag."""
+    io = made(**DAILY, **{"tag.num-retained-max": "9"})
+    table = commit(io, *(f"2024-12-{day:02d}T00:05:00" for day in range(1, 8)))
+    table.tags.create("v1")
+    counting = FaultyIO(io)
+    for moment, is_due in (("2024-12-07T00:06", False), ("2024-12-07T23:59:59", False), ("2024-12-08T00:00", True)):
+        at(io, moment).with_options({"write-only": "true"}).write(orders((1, "a", 1)))
+        counting.log.clear()
+        create_due_tags(FileStore(counting, ROOT, table.store.schema, now=at(io, moment).store.now))
+        assert any("/tag/" in path for verb, path in counting.log if verb == "read") == is_due
+    assert len(tags(table)) == 9
+
+
 def test_local_time_uses_time_zone_of_process(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()

@@ -236,6 +236,32 @@ def test_commits_check_once_in_interval(monkeypatch, options, checked):
         assert (1 not in left(opened(io, f"2024-01-05T{minute}:00"))) == expected, minute
 
 
+def test_commit_that_compacts_checks_too():
+    """The snapshot before the newest one is of the same commit: it does not decide whether the interval is new."""
+    columns = pa.schema([pa.field("dt", pa.string(), nullable=False), pa.field("v", pa.int64(), nullable=False)])
+    options = {"bucket": "1", "changelog-producer": "lookup", "partition.expiration-time": "1 d"}
+    io = MemoryIO()
+    create_table(io, ROOT, Schema(columns, ["dt", "v"], ["dt"], options))
+    opened(io, "2024-01-01T10:00:00").write(pa.table([["2024-01-01"], [1]], schema=columns))
+    table = opened(io, "2024-01-05T10:00:00")
+    table.write(pa.table([["2024-01-05"], [2]], schema=columns))
+    kinds = [snapshot.commit_kind for snapshot in table.snapshots()]
+    assert kinds == ["APPEND", "COMPACT", "APPEND", "COMPACT", "OVERWRITE"]
+    assert left(table) == [2]
+
+
+def test_dedicated_job_checks_for_writers_that_do_not():
+    io = MemoryIO()
+    options = {"write-only": "true", "bucket": "1", "bucket-key": "v", "partition.expiration-time": "1 d"}
+    create_table(io, ROOT, Schema(COLUMNS, [], ["dt", "hour"], options))
+    for moment in ("01T10:00", "01T10:01", "05T10:00", "05T10:01", "05T10:02"):
+        table = opened(io, f"2024-01-{moment}:00")
+        table.write(pa.table([[f"2024-01-{moment[:2]}"], pa.array([1], "int32"), [1]], schema=COLUMNS))
+        if moment in ("01T10:01", "05T10:02"):
+            table.compact(full=True)
+    assert {*table.to_arrow().column("dt").to_pylist()} == {"2024-01-05"}
+
+
 def test_expiry_that_fails_after_commit_is_logged(caplog):
     options = {"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s"}
     io = MemoryIO()
